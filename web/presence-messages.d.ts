@@ -138,6 +138,14 @@ export class PresenceMessages {
     file: Blob,
     options?: { name?: string; progress?: (share: number) => void; signal?: AbortSignal },
   ): Promise<Attachment & { name?: string }>;
+  /**
+   * Lets the user be pushed to here when messages come and they are away: with the token that FCM has given for this page, or
+   * APNs for the app around it. Call it at each load, and whenever there is another token. It needs a network. Throws
+   * `validation_failed` with `field`, `rate_limited`, `network`, and `closed` if the client has the token of another user.
+   */
+  registerDevice(pushToken: string, options?: { platform?: "fcm" | "apns" }): Promise<void>;
+  /** Lets the user be pushed to here no more. A sign-out of an account does that by itself. Throws as `registerDevice`. */
+  removeDevice(): Promise<void>;
   /** Waits. */
   edit(conversation: string, message: string, text: string): Promise<void>;
   /** Waits. One that could not be sent is given up. */

@@ -10,11 +10,12 @@ import { internals } from "./presence.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing, pause } from "./presence-outbox.js";
 
-const { Changes, IDLE, failure, isUp, problem, random, upload, userOf } = internals;
+const { Changes, IDLE, ask, failure, isUp, problem, random, upload, userOf, withToken } = internals;
 
 /** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
 const LONGEST = 366 * 86_400_000;
 
+const closed = () => failure("closed", "the client is closed");
 const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
 
 export class PresenceMessages {
@@ -50,12 +51,9 @@ export class PresenceMessages {
 
   async #begin(user) {
     if (!user) for await (const own of this.#client.me({ signal: this.#ending.signal })) if ((user = own.user)) break;
-    if (!user || this.#isOver) throw failure("closed", "the client is closed");
+    if (!user || this.#isOver) throw closed();
     this.#user = user;
-    const shown = () => {
-      this.#tell();
-      for (const log of this.#logs.values()) log.changes.tell();
-    };
+    const shown = () => this.#tell();
     const version = (id) => this.#list.get(id)?.version;
     const done = (entry, answer, before) => this.#done(entry, answer, before);
     this.#outbox = new Outbox(this.#client, user, { version, done, shown });
@@ -101,10 +99,10 @@ export class PresenceMessages {
   }
 
   async create(participants, { name, metadata, key = random() } = {}) {
-    const answer = await this.#client.request("createConversation", { participants, name, metadata, key });
-    this.#take(answer.conversation);
+    const { conversation } = await this.#client.request("createConversation", { participants, name, metadata, key });
+    this.#take(conversation);
     this.#tell();
-    return this.#view(answer.conversation);
+    return this.#view(conversation);
   }
 
   async rename(conversation, name) {
@@ -188,25 +186,23 @@ export class PresenceMessages {
       clearTimeout(timer);
       timer = setTimeout(end, IDLE, "network", "no connection");
     };
-    const send = async (how) => {
+    const told = (share) => (alive(), progress?.(share));
+    const send = (token) => {
+      alive();
+      return upload("POST", url, file, token, { progress: told, signal: ending.signal });
+    };
+    const attempt = async (left = 5) => {
       ending.signal.throwIfAborted();
       alive();
-      const token = await this.#client.token(how);
-      ending.signal.throwIfAborted();
-      const user = userOf(token);
-      if (user && user !== (this.#user ?? user)) throw failure("closed", "another user is signed in");
-      const told = (share) => (alive(), progress?.(share));
-      return (await upload("POST", url, file, token, { progress: told, signal: ending.signal })).attachment;
-    };
-    const attempt = (how, left = 5) =>
-      send(how).catch(async (error) => {
-        // A token that is refused is replaced once.
-        if (error.status === 401 && !how) return attempt({ renew: true }, left);
+      try {
+        return (await this.#withToken(send)).attachment;
+      } catch (error) {
         // The server has not noticed yet that the upload before is over.
         if (!(error.retryAfter <= 2_000 && left)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, error.retryAfter));
-        return attempt(how && {}, left - 1);
-      });
+        await pause(error.retryAfter);
+        return attempt(left - 1);
+      }
+    };
     const sent = new Promise((resolve, reject) => {
       end = (code, message) => (reject(failure(code, message)), ending.abort());
       const watch = (each, ...why) => {
@@ -222,6 +218,30 @@ export class PresenceMessages {
     });
     this.#uploading = Promise.all([this.#uploading, sent.catch(() => {})]);
     return sent;
+  }
+
+  /** With what the push service has given for this page. */
+  registerDevice(pushToken, { platform = "fcm" } = {}) {
+    return this.#tellDevice("PUT", { pushToken, platform });
+  }
+
+  removeDevice() {
+    return this.#tellDevice("DELETE");
+  }
+
+  #tellDevice(method, body) {
+    return this.#withToken((token) => ask(method, this.#client.url + "/v1/me/devices/current", body, token));
+  }
+
+  /** With the token of this user: a page may get that of somebody who signed in elsewhere. */
+  #withToken(act) {
+    const give = async (how) => {
+      const token = await this.#client.token(how);
+      const user = userOf(token);
+      if (user && user !== (this.#user ?? user)) throw failure("closed", "another user is signed in");
+      return token;
+    };
+    return withToken(give, act);
   }
 
   async edit(conversation, message, text) {
@@ -269,8 +289,7 @@ export class PresenceMessages {
       this.#isFresh = false;
       // What the server did not give to that connection, it may give to the next.
       this.#error = undefined;
-    }
-    if (isThere && !this.#isFresh) this.#subscribe();
+    } else if (!this.#isFresh) this.#subscribe();
     for (const log of this.#logs.values()) log.connect(isThere);
     this.#tell();
   }
@@ -355,7 +374,7 @@ export class PresenceMessages {
 
   async #add(type, members, replaces) {
     await this.#ready;
-    if (this.#isOver) throw failure("closed", "the client is closed");
+    if (this.#isOver) throw closed();
     return this.#outbox.add(type, members, replaces);
   }
 

@@ -9,7 +9,7 @@
 // Parts: `PresenceClient` is what a page has, one for each tab. `Hub` has the socket: one for each browser and user, in the
 // tab that holds a Web Lock; the others talk to it over a BroadcastChannel. `PresenceAccount` is who is signed in.
 
-const ID = /^[\x21-\x7e]{1,128}$/;
+const ID = /^[!-~]{1,128}$/;
 /** Close codes after which connecting again would end the same way. */
 const FINAL = [1003, 1007, 1008, 1009, 4004, 4006];
 const ORIGIN = new URL(import.meta.url).origin;
@@ -97,16 +97,13 @@ class Changes {
 
 /** A wait that something may end early. */
 class Pause {
-  #end;
+  end = () => {};
+  /** `Infinity`: until it is ended. */
   wait(ms) {
     return new Promise((resolve) => {
-      // `Infinity`: until it is ended.
-      const timer = ms < Infinity && setTimeout(resolve, ms);
-      this.#end = () => (clearTimeout(timer), resolve());
+      this.end = resolve;
+      if (ms < Infinity) setTimeout(resolve, ms);
     });
-  }
-  end() {
-    this.#end?.();
   }
 }
 
@@ -680,11 +677,11 @@ export class PresenceClient extends EventTarget {
 
   async get(users) {
     users.forEach(check);
-    const ask = async (users) => (await this.request("get", { users })).users;
+    const read = async (users) => (await this.request("get", { users })).users;
     // How many one request may name is known when the first was answered.
-    if (!users.length || !this.#own.limits) await ask([]);
+    if (!users.length || !this.#own.limits) await read([]);
     const found = [];
-    for (const part of batches(new Set(users), this.#own.limits)) found.push(...(await ask(part)));
+    for (const part of batches(new Set(users), this.#own.limits)) found.push(...(await read(part)));
     return found;
   }
 
@@ -979,6 +976,35 @@ const stored = (key, change = () => {}) =>
 /** Where the messages of a user are that have still to be sent. */
 const queueOf = (url, user) => `${url} queue ${user}`;
 
+/** Calls the HTTP interface. */
+const ask = async (method, url, body, token) => {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (body) headers["Content-Type"] = "application/json";
+  let answer;
+  let said;
+  try {
+    const signal = AbortSignal.timeout(30_000);
+    answer = await fetch(url, { method, headers, body: body && toJSON(body), signal, cache: "no-store" });
+    const text = await answer.text();
+    said = text ? JSON.parse(text) : undefined;
+  } catch {
+    throw networkFailure();
+  }
+  if (answer.ok) return said;
+  throw refusal(answer.status, said);
+};
+
+/** What `act` makes of a token, if there is one. Where the token is refused, once more with a new one. */
+const withToken = async (give, act) => {
+  const token = await give({});
+  try {
+    return await act(token);
+  } catch (error) {
+    if (!token || !isSignedOut(error) || error.reason === "invalid_credentials") throw error;
+    return act(await give({ renew: true }));
+  }
+};
+
 /** Sends a file with a user's token. `progress` gets the share that is sent, from 0 to 1. */
 const upload = (method, url, file, token, { progress, signal } = {}) =>
   new Promise((resolve, reject) => {
@@ -1009,7 +1035,7 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
   });
 
 /** What presence-messages.js is made of too. It may change with any version. */
-export const internals = { Changes, IDLE, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf };
+export const internals = { Changes, IDLE, ask, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf, withToken };
 
 export class PresenceAccount extends EventTarget {
   #url;
@@ -1114,15 +1140,15 @@ export class PresenceAccount extends EventTarget {
   }
 
   verifyEmail(token) {
-    return this.#fetch(POST, "/v1/emails/verify", { token });
+    return ask(POST, this.#url + "/v1/emails/verify", { token });
   }
 
   forgotPassword(email) {
-    return this.#fetch(POST, "/v1/passwords/forgot", { email });
+    return ask(POST, this.#url + "/v1/passwords/forgot", { email });
   }
 
   resetPassword(token, password) {
-    return this.#fetch(POST, "/v1/passwords/reset", { token, password });
+    return ask(POST, this.#url + "/v1/passwords/reset", { token, password });
   }
 
   deleteAccount(password) {
@@ -1140,39 +1166,15 @@ export class PresenceAccount extends EventTarget {
 
   /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
   request(method, path, body) {
-    return this.#withToken((token) => this.#fetch(method, path, body, token));
+    return this.#withToken((token) => ask(method, this.#url + path, body, token));
   }
 
-  /** Where the token is refused, once more with a new one. */
-  async #withToken(act) {
-    const isIn = !!(await this.user());
-    try {
-      return await act(isIn && (await this.token()));
-    } catch (error) {
-      if (!isIn || !isSignedOut(error) || error.reason === "invalid_credentials") throw error;
-      return act(await this.token({ renew: true }));
-    }
-  }
-
-  async #fetch(method, path, body, token) {
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
-    if (body) headers["Content-Type"] = "application/json";
-    let answer;
-    let said;
-    try {
-      const signal = AbortSignal.timeout(30_000);
-      answer = await fetch(this.#url + path, { method, headers, body: body && toJSON(body), signal, cache: "no-store" });
-      const text = await answer.text();
-      said = text ? JSON.parse(text) : undefined;
-    } catch {
-      throw networkFailure();
-    }
-    if (answer.ok) return said;
-    throw refusal(answer.status, said);
+  #withToken(act) {
+    return withToken(async (how) => (await this.user()) && this.token(how), act);
   }
 
   async #enter(path, body) {
-    const tokens = await this.#fetch(POST, path, { ...body, device: { kind: "web" } });
+    const tokens = await ask(POST, this.#url + path, { ...body, device: { kind: "web" } });
     // Where it is not told whether an address has an account, a mail says how it goes on.
     if (!tokens?.user) return null;
     const { refreshToken } = await this.#replace(tokens);
@@ -1193,7 +1195,7 @@ export class PresenceAccount extends EventTarget {
     if (!record) throw nobody();
     let tokens;
     try {
-      tokens = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken: record.refreshToken });
+      tokens = await ask(POST, this.#url + SESSIONS + "/refresh", { refreshToken: record.refreshToken });
     } catch (error) {
       // Only a refusal by the server signs out, never the network or something in between.
       if (isSignedOut(error)) await this.#replace(null, record.refreshToken);
@@ -1201,7 +1203,7 @@ export class PresenceAccount extends EventTarget {
     }
     if (await this.#replace(tokens, record.refreshToken)) return tokens.accessToken;
     // Somebody signed out or in meanwhile: what was just renewed must not go on.
-    await this.#fetch(DELETE, CURRENT, undefined, tokens.accessToken).catch(() => {});
+    await ask(DELETE, this.#url + CURRENT, undefined, tokens.accessToken).catch(() => {});
     throw nobody();
   }
 
@@ -1240,8 +1242,8 @@ export class PresenceAccount extends EventTarget {
       await oneAtATime(key, async () => {
         for (const refreshToken of (await stored(key)) ?? []) {
           try {
-            const { accessToken } = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken });
-            await this.#fetch(DELETE, CURRENT, undefined, accessToken);
+            const { accessToken } = await ask(POST, this.#url + SESSIONS + "/refresh", { refreshToken });
+            await ask(DELETE, this.#url + CURRENT, undefined, accessToken);
           } catch (error) {
             if (!isSignedOut(error)) throw error;
           }

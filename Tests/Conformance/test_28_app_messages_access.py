@@ -2,9 +2,8 @@
 
 import pytest
 
+from support.app import BUBBLES, STATUS, accounts, checked, direct, enter, fill, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
 from support.line import Line
-from test_28_app import checked, fill, press, shot, shows, title
-from test_28_app_messages import BUBBLES, STATUS, accounts, direct, enter, friends, write  # noqa: F401 (a fixture)
 
 
 async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts):

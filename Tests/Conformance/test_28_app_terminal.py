@@ -11,12 +11,11 @@ import termios
 import pytest
 
 from support.accounts import Accounts
+from support.app import BUBBLES, EVERYTHING, STATUS, enter, stored, title, write
 from support.line import Line
 from support.patience import PATIENCE, eventually
 from support.room import Room
 from support.server import BINARY
-from test_28_app import EVERYTHING, title
-from test_28_app_messages import BUBBLES, STATUS, enter, stored, write
 
 CHAT = os.path.join(os.path.dirname(BINARY), "presence-chat")
 

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts
-from support.browser import Failed
+from support.browser import NETWORK
+from support.library import refused, tab
 from support.line import Line
 from support.patience import eventually
-from test_28_browser import NETWORK, tab
 
 ACCOUNT = """
     globalThis.account = new presence.PresenceAccount();
@@ -47,12 +47,6 @@ async def sign_up(page, accounts):
 
 def posted(page, path):
     return [url for method, url in page.requests if url.endswith(path)]
-
-
-async def refused(page, code):
-    with pytest.raises(Failed) as failed:
-        await page.run(code)
-    return failed.value.args[0]
 
 
 async def test_who_signs_up_is_signed_in_and_stays_so_over_a_reload(chromium, accounts):

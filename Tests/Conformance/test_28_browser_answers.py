@@ -3,8 +3,8 @@
 import pytest
 
 from support.browser import Failed
+from support.library import MODULE, follow, tab
 from support.line import Line
-from test_28_browser import BLANK, MODULE, follow, tab
 
 SOCKET = """
     Object.assign(globalThis, { asked: [], user: "ana", silent: [], wrong: {}, refusal: undefined, version: 1 });

@@ -1,53 +1,17 @@
 """presence-messages.js in Chromium: conversations and their messages, in several tabs, over losses."""
 
 import asyncio
-import os
 
 import pytest
 
-from support.browser import WEB, Failed
+from support.browser import Failed
+from support.library import TEXTS, follow, stored, tab, talking, watch, write
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
 from support.talks import group, say, talk
-from test_28_browser import esbuild, follow, opened, tab
 
 SETTINGS = {"linger": 5_000}
-
-
-async def talking(chromium, line, room, person="ana", **options):
-    """A page of somebody with conversations and messages."""
-    page = await opened(await tab(chromium, line), room.token(person), **options)
-    await begin(page, room.name(person))
-    return page
-
-
-async def begin(page, user):
-    await page.run(f"""
-        globalThis.library = await import("/presence-messages.js");
-        globalThis.messages = new library.PresenceMessages(client, {{ user: {user!r} }});
-        follow("list", messages.conversations());""")
-    await page.until("!!seen.list.value")
-
-
-async def watch(page, conversation):
-    await follow(page, "page", f"messages.messages({conversation!r})")
-    await page.until("seen.page.value?.live")
-
-
-async def write(page, conversation, *texts):
-    for text in texts:
-        await page.run(f"await messages.send({conversation!r}, {text!r})")
-
-
-TEXTS = "seen.page.value.messages.map((each) => each.text).join()"
-
-
-async def stored(room, conversation):
-    """The messages as the store has them."""
-    answer = await room.api.request("GET", f"/v1/conversations/{conversation}/messages?limit=100", token=room.backend)
-    assert answer.status == 200, answer
-    return answer.json["messages"]
 
 
 # The list
@@ -326,22 +290,3 @@ async def test_a_list_that_is_too_long_for_one_message_is_asked_for_as_a_whole(c
         await page.until("client.connection.state === 'live' && seen.list.value.every((each) => each.live)")
         await page.until("seen.list.value.length === 149 && seen.list.value.some((each) => each.name === 'Alps')")
         assert ids[3] not in await page.value("seen.list.value.map((each) => each.id)")
-
-
-# What the files are
-
-
-def test_they_are_small_and_their_types_can_be_read():
-    files = [name for name in os.listdir(WEB) if name.startswith("presence-") and name.endswith(".js")]
-    assert len(files) == 3
-    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 14 * 1024
-    esbuild(os.path.join(WEB, "presence-messages.d.ts"))
-
-
-async def test_their_types_name_what_they_have(chromium, server, room):
-    async with Line(server) as line, chromium:
-        page = await talking(chromium, line, room)
-        with open(os.path.join(WEB, "presence-messages.d.ts")) as file:
-            types = file.read()
-        for each in await page.value("Object.getOwnPropertyNames(library.PresenceMessages.prototype)"):
-            assert f"{each}(" in types, each

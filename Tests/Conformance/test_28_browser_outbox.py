@@ -6,12 +6,11 @@ import pytest
 
 from support.accounts import ON, PASSWORD, Accounts
 from support.browser import Failed
+from support.library import BLANK, MODULE, TEXTS, begin, follow, opened, stored, talking, watch, write
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
-from test_28_browser import BLANK, MODULE, follow, opened
 from test_28_browser_accounts import page_of, sign_up
-from test_28_browser_messages import TEXTS, begin, stored, talking, watch, write
 
 SETTINGS = {"linger": 5_000}
 

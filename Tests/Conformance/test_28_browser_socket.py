@@ -3,9 +3,9 @@
 import asyncio
 import json
 
+from support.library import follow, opened, tab
 from support.line import Line
 from support.room import Room
-from test_28_browser import follow, opened, tab
 
 SOCKET = """
     // Timers of 10 s and more go off when the test says so.

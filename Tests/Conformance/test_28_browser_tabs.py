@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from support.library import follow, opened, tab
 from support.line import Line
 from support.patience import eventually
-from test_28_browser import follow, opened, tab
 
 SETTINGS = {"linger": 10_000}
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from support.browser import Failed
+from support.library import refused, stored, talking
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
 from support.talks import talk
-from test_28_browser_messages import stored, talking
 
 MOST = 3_000_000
 REFUSED = ("Failed to load resource", "WebSocket connection to")
@@ -16,12 +15,6 @@ REFUSED = ("Failed to load resource", "WebSocket connection to")
 @pytest.fixture
 def room(start):
     return Room(start({"attachments.enabled": True, "attachments.maxBytes": MOST, "attachments.perUserPerHour": 1000}, shards=1))
-
-
-async def refused(page, code):
-    with pytest.raises(Failed) as failed:
-        await page.run(code)
-    return failed.value.args[0]
 
 
 async def conversation_of(room):

@@ -9,12 +9,12 @@ import yaml
 
 from support.accounts import ON, Accounts
 from support.api import API, path
+from support.app import fill, press, shot, shows, title
 from support.openapi import OpenAPI
 from support.patience import eventually, now
 from support.ports import free_port
 from support.room import Room
-
-from test_28_app import fill, press, shot, shows, title
+from support.talks import group
 
 DOCUMENT = OpenAPI("openapi.yaml")
 RULES = Path(__file__).resolve().parents[2] / "config/prometheus/presence.rules.yaml"
@@ -394,6 +394,17 @@ async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
         never_told(page, room.backend)
 
 
+async def test_somebody_whom_nobody_knows_is_told_apart(chromium, room):
+    bob = await room.come("bob", "web")
+    said = "Nobody with this id has been here."
+    async with chromium:
+        page = await console(chromium, room, "/person/nobody-at-all", expected=("Failed to load resource",))
+        await shows(page, said)
+        await page.run(f"location.hash = '/person/{bob.user}'")
+        await shows(page, "Online")
+        assert said not in await page.value("document.body.innerText")
+
+
 async def test_tokens_are_revoked_and_accounts_disabled(chromium, start):
     accounts = Accounts(start(SETTINGS))
     room = Room(accounts.server)
@@ -478,12 +489,15 @@ SCREENS = {"": "Overview", "/people": "People", "/limits": "Limits met", "/docto
 async def test_every_screen_fits_narrow_pages_in_both_schemes_and_its_fields_have_labels(chromium, room):
     bob = await room.come("bob", "web")
     await bob.activity("idle")
+    long = "M" * 100
+    id = (await group(await room.come("ana", "web"), bob, name=long))["id"]
+    places = SCREENS | {f"/person/{bob.user}": bob.user, f"/conversation/{id}": long}
     async with chromium:
         # (The playground is left while its phones connect.)
         page = await console(chromium, room, expected=("closed before the connection is established",))
         for width, dark in ((360, False), (360, True), (1100, True)):
             await page.resize(width=width, height=900, dark=dark)
-            for place, name in (SCREENS | {f"/person/{bob.user}": bob.user}).items():
+            for place, name in places.items():
                 await page.run(f"location.hash = '{place or '/overview'}'")
                 await title(page, name)
                 await page.until("!document.querySelector('main').innerText.includes('Reading…')")
@@ -491,7 +505,7 @@ async def test_every_screen_fits_narrow_pages_in_both_schemes_and_its_fields_hav
                 wide = await page.value("""[...document.querySelectorAll('body *')].filter((each) =>
                     !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.outerHTML.slice(0, 200))""")
                 assert not wide and await page.value("document.documentElement.scrollWidth <= innerWidth"), (name, width, wide[:3])
-                await shot(page, f"console-{name.split('-')[0].replace(' ', '-').lower()}-{width}{'-dark' if dark else ''}")
+                await shot(page, f"console-{name[:20].split('-')[0].replace(' ', '-').lower()}-{width}{'-dark' if dark else ''}")
                 unnamed = await page.value("""[...document.querySelectorAll('input, button, a, [role=list], [role=region]')].filter((each) => !each.hidden
                     && !each.labels?.length && !each.getAttribute('aria-label') && !each.textContent.trim()).map((each) => each.outerHTML)""")
                 assert not unnamed, unnamed

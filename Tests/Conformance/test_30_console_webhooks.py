@@ -2,12 +2,12 @@
 
 import pytest
 
+from support.app import press, shot, shows, title
 from support.patience import PATIENCE, eventually, now
 from support.receiver import Receiver
 from support.room import Room
 from support.talks import say, talk
 
-from test_28_app import press, shot, shows, title
 from test_29_webhooks import listed
 from test_30_console import SETTINGS, ask, console
 

@@ -9,12 +9,11 @@ import os
 import pytest
 
 from support.accounts import PASSWORD, Accounts
+from support.app import EVERYTHING, app, direct, fill, friends, press, shot, shows, title
+from support.browser import NETWORK
 from support.line import Line
 from support.room import Room
 from support.talks import say
-from test_28_app import EVERYTHING, app, fill, press, shot, shows, title
-from test_28_app_messages import direct, friends
-from test_28_browser import NETWORK
 from test_30_console import SCREENS, console
 from test_30_console import SETTINGS as CONSOLE
 

@@ -1,7 +1,7 @@
 // The app: who is signed in decides what can be shown, the address what is.
 import { PresenceMessages } from "/presence-messages.js";
 import { PresenceAccount, PresenceClient } from "/presence.js";
-import { DRAFT, badge, button, h, isID, placed } from "./parts.js";
+import { DRAFT, again, badge, button, h, isID, placed } from "./parts.js";
 import "./signing.js";
 import "./profile.js";
 import "./people.js";
@@ -69,27 +69,20 @@ class App extends HTMLElement {
     this.client?.close();
     this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
     this.messages = user ? new PresenceMessages(this.client, { user }) : null;
-    this.#showUnread(0);
+    this.#badge.count(0);
     this.seen.clear();
     this.contacts = undefined;
     if (!user) return;
     this.#showConnection(this.client);
-    this.#countUnread(this.messages);
+    this.#countUnread(this.client, this.messages);
   }
 
-  async #countUnread(messages) {
-    try {
-      for await (const conversations of messages.conversations()) {
-        const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
-        if (messages === this.messages) this.#showUnread(counted.reduce((sum, { unread }) => sum + unread, 0));
-      }
-    } catch {
-      // A server without conversations: their screen says so.
-    }
-  }
-
-  #showUnread(count) {
-    this.#badge.count(count);
+  /** What goes wrong, the screen of the conversations says. */
+  #countUnread(client, messages) {
+    again(client, () => messages.conversations(), (conversations) => {
+      const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
+      if (messages === this.messages) this.#badge.count(counted.reduce((sum, { unread }) => sum + unread, 0));
+    });
   }
 
   async #showConnection(client) {

@@ -1,5 +1,5 @@
 // The conversations, as they change, and the form that begins a group.
-import { Known, Screen, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, skeletons, textOf } from "./parts.js";
+import { Known, Screen, again, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, skeletons, textOf } from "./parts.js";
 
 class Conversations extends Screen {
   #rows = new Map();
@@ -31,18 +31,16 @@ class Conversations extends Screen {
       this.#archived = !this.#archived;
       show();
     });
-    const follow = async () => {
-      await this.each(app.messages.conversations({ signal: this.signal }), (conversations) => {
-        this.#all = conversations;
-        empty.replaceChildren("None yet. ", h("a", { href: "/app#/people" }, "Choose somebody to talk to."));
-        known.want(conversations.flatMap(({ participants }) => participants));
-        show();
-      });
-    };
-    follow().catch((error) => {
+    again(app.client, () => app.messages.conversations({ signal: this.signal }), (conversations) => {
+      this.#all = conversations;
+      problem.textContent = "";
+      empty.replaceChildren("None yet. ", h("a", { href: "/app#/people" }, "Choose somebody to talk to."));
+      known.want(conversations.flatMap(({ participants }) => participants));
+      show();
+    }, (error) => {
       list.replaceChildren();
       problem.textContent = error.code === "unknown_type" ? "This server has no conversations." : textOf(error);
-    });
+    }, this.signal);
     return [
       h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Conversations"), list, empty, toggle, problem),
       newGroup(this),
@@ -76,22 +74,25 @@ const row = (app, known) => {
   };
 };
 
+const FILES = { image: "Picture", video: "Video", file: "File" };
+
 const summary = ({ lastMessage, kind }, known, own) => {
   if (!lastMessage) return "No messages yet";
   const { from, text, deletedAt, attachments, status } = lastMessage;
-  const said = deletedAt ? "Message deleted" : text || `${attachments?.length ?? 0} attached`;
+  const files = attachments?.length > 1 ? `${attachments.length} attachments` : FILES[attachments?.[0].kind] ?? "";
+  const said = deletedAt ? "Message deleted" : text || files;
   if (status === "failed") return `Not sent: ${said}`;
   return from === own || kind === "group" ? `${known.name(from).split(" ")[0]}: ${said}` : said;
 };
 
 const newGroup = (screen) => {
   const { client, messages } = screen.app;
-  const name = field("Name", { name: "groupName", dir: "auto", maxlength: "100", autocomplete: "off" }, { hint: "Optional with two or more people." });
+  const name = field("Name", { name: "groupName", dir: "auto", maxlength: "100", autocomplete: "off" }, { hint: "Optional. With one person and no name, it is the conversation with them alone." });
   const choices = h("fieldset", {}, h("legend", {}, "Who"));
   const known = new Known(screen, () => {
     for (const label of choices.querySelectorAll("label")) label.lastChild.textContent = known.name(label.dataset.user);
   });
-  const made = form({ name }, "Begin", async (fail) => {
+  const made = form({ name }, "Create", async (fail) => {
     const chosen = [...choices.querySelectorAll("input:checked")].map((input) => input.value);
     if (!chosen.length) return fail("name", "Please choose at least one person.");
     const { id } = await messages.create(chosen, { name: name.value.trim() || undefined });

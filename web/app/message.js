@@ -1,7 +1,11 @@
 // One message in a conversation.
-import { busy, button, clock, h, textOf } from "./parts.js";
+import { busy, button, clock, fileAt, h, textOf } from "./parts.js";
 
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
+
+const amounts = (unit) => new Intl.NumberFormat("en", { style: "unit", unit, maximumFractionDigits: 0 });
+const [kilobytes, megabytes] = [amounts("kilobyte"), amounts("megabyte")];
+const size = (bytes) => (bytes < 1e6 ? kilobytes.format(Math.ceil(bytes / 1e3)) : megabytes.format(bytes / 1e6));
 
 /** What is wrong with one that was refused. */
 const problemOf = (error) => (error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, ""));
@@ -59,14 +63,12 @@ export const messageRow = ({ app, conversation, known }) => {
     if (confirm("Delete this message for everybody?")) await app.messages.delete(conversation, shown.id);
   };
 
-  /** Over TLS, or from this server. */
-  const isOpened = (address) => address.startsWith("https:") || address.startsWith(`${location.origin}/`);
-
-  const attachment = ({ kind, url, thumbnailURL }) => {
-    if (!isOpened(url)) return h("li", {}, kind);
-    const link = h("a", { href: url, target: "_blank", rel: "noopener noreferrer" });
-    const named = () => link.replaceChildren(`Open the ${kind}`);
-    const source = thumbnailURL && isOpened(thumbnailURL) ? thumbnailURL : url;
+  const attachment = ({ kind, url, thumbnailURL, sizeBytes }) => {
+    const place = fileAt(url);
+    if (!place) return h("li", {}, kind);
+    const link = h("a", { href: place, target: "_blank", rel: "noopener noreferrer" });
+    const named = () => link.replaceChildren(`Open the ${kind}`, sizeBytes ? ` (${size(sizeBytes)})` : "");
+    const source = fileAt(thumbnailURL) ?? place;
     // A picture that cannot be had is a link like any other.
     if (kind === "image") link.append(h("img", { src: source, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
     else named();

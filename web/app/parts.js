@@ -60,6 +60,25 @@ export class Screen extends HTMLElement {
   }
 }
 
+/**
+ * Shows what a loop has, until a signal or the end of the client. One that ends with an error is begun anew when the connection
+ * changes: what a server refuses to one, it may give to the next.
+ */
+export const again = async (client, begin, show, fail = () => {}, signal) => {
+  for (;;) {
+    try {
+      for await (const value of begin()) if (!signal?.aborted) show(value);
+      return;
+    } catch (error) {
+      // A mistake of the page itself would come again.
+      if (!error.code) throw error;
+      fail(error);
+    }
+    const { since } = client.connection;
+    for await (const connection of client.connections({ signal })) if (connection.since !== since) break;
+  }
+};
+
 const TEXTS = {
   invalid_credentials: "Invalid email or password.",
   email_taken: "This email is already registered.",
@@ -80,7 +99,11 @@ export const textOf = (error, otherwise) => {
     return `Too many attempts. Please try again in ${Math.ceil((error.retryAfter ?? 1000) / 1000)} seconds.`;
   }
   if (error.code === "validation_failed" && error.message) {
-    return error.message[0].toUpperCase() + error.message.slice(1).replace(/\.?$/, ".");
+    // A field is called as people read it: displayName is "display name".
+    const { field = "" } = error;
+    const words = field && error.message.replaceAll(field, field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+    const message = words || error.message;
+    return message[0].toUpperCase() + message.slice(1).replace(/\.?$/, ".");
   }
   return otherwise ?? `An error occurred: ${error.message}`;
 };
@@ -220,14 +243,15 @@ customElements.define("presence-avatar", Avatar);
 
 export const nameOf = (person) => person.profile?.displayName ?? person.user;
 
-/** Where a picture is: https, or on this server, whatever name it has for itself. Nothing else is loaded. */
-export const pictureOf = ({ profile }, size = "thumbnailURL") => {
-  const address = profile?.[size] ?? profile?.photoURL;
+/** Where a file is: https, or on this server, whatever name it has for itself. Nothing else is loaded, nor linked to. */
+export const fileAt = (address) => {
   if (!address || !URL.canParse(address)) return undefined;
   const { protocol, pathname } = new URL(address);
   if (protocol === "https:") return address;
-  return pathname.startsWith("/v1/photos/") ? pathname : undefined;
+  return protocol === "http:" && /^\/v1\/(photos|attachments)\//.test(pathname) ? pathname : undefined;
 };
+
+export const pictureOf = ({ profile }, size = "thumbnailURL") => fileAt(profile?.[size] ?? profile?.photoURL);
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];

@@ -10,12 +10,17 @@ class People extends Screen {
     const { client } = this.app;
     const list = h("ul", { class: "people", "aria-label": "People" }, ...skeletons());
     // Until it is known, nobody is told that there is nobody.
-    const empty = h("p", { class: "quiet", hidden: true }, "Nobody yet. Ask somebody for their id, and add them.");
+    const empty = h("p", { class: "quiet", hidden: true }, "Nobody yet. Ask somebody for their id and add them, or give them yours.");
     const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
     const add = form({ users: user }, "Add", async (fail) => {
       const id = user.value.trim();
       if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
       if (id === client.own.user) return fail("users", "This is you.");
+      // Ids may look so, but what most people try is somebody's address.
+      if (id.includes("@")) {
+        const [{ presence, profile }] = await client.get([id]);
+        if (!profile && !presence.version) return fail("users", "Nobody has this id. Ask them for theirs: it is under People, not their email address.");
+      }
       await client.request("addContacts", { users: [id] });
       user.input.value = "";
     });
@@ -35,7 +40,8 @@ class People extends Screen {
     this.each(client.me({ signal: this.signal }), ({ user }) => (me.textContent = user));
     return [
       h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "People"), list, empty, add),
-      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"), this.#status(), h("p", { class: "quiet" }, "Your id is ", me, ". Give it to those who may add you. ", copy, copied)),
+      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"),
+        h("p", { class: "own" }, "Your id: ", me, copy, copied), h("p", { class: "quiet" }, "Give it to those who may add you."), this.#status()),
     ];
   }
 

@@ -40,7 +40,17 @@ class Talk extends Screen {
     const content = h("div", {}, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
 
     const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
-    const toEnd = () => (log.scrollTop = log.scrollHeight);
+    // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
+    let isStaying = true;
+    let top = 0;
+    const toEnd = () => {
+      isStaying = true;
+      log.scrollTop = log.scrollHeight;
+      top = log.scrollTop;
+    };
+    const sizes = new ResizeObserver(() => isStaying && toEnd());
+    for (const each of [log, list]) sizes.observe(each);
+    this.signal.addEventListener("abort", () => sizes.disconnect());
     const read = () => {
       if (document.hidden || !isAtEnd() || !this.#conversation?.unread) return;
       const last = this.#page.messages.findLast(({ seq }) => seq)?.seq;
@@ -107,6 +117,9 @@ class Talk extends Screen {
     };
     earlier.addEventListener("click", readEarlier);
     log.addEventListener("scroll", () => {
+      // Only upwards: the browser itself scrolls down, to what gets the focus.
+      isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
+      top = log.scrollTop;
       if (isAtEnd()) fresh.hidden = true;
       if (log.scrollTop < NEAR && log.scrollHeight > log.clientHeight) readEarlier();
       read();
@@ -151,11 +164,14 @@ class Talk extends Screen {
       count.textContent = left < 200 ? `${left} characters left` : "";
       send.disabled = left < 0;
     };
+    const keep = () => {
+      if (input.value) sessionStorage[draft] = input.value;
+      else sessionStorage.removeItem(draft);
+    };
     input.value = sessionStorage[draft] ?? "";
     input.addEventListener("input", () => {
       problem.textContent = "";
-      if (input.value) sessionStorage[draft] = input.value;
-      else sessionStorage.removeItem(draft);
+      keep();
       fit();
       client.setTyping(id, input.value !== "");
     });
@@ -166,37 +182,54 @@ class Talk extends Screen {
     });
     this.signal.addEventListener("abort", () => client.setTyping(id, false));
     const file = h("input", { type: "file", hidden: true, tabindex: "-1", "aria-label": "File" });
-    const attach = button("Attach", { "aria-label": "Attach a file" });
+    const attach = button("Attach", { class: "attach", "aria-label": "Attach a file" });
+    const cancel = button("Cancel", { class: "plain", "aria-label": "Cancel the upload", hidden: true });
+    const retry = button("Try again", { class: "plain", "aria-label": "Try the upload again", hidden: true });
+    let picked;
+    let ending;
     attach.addEventListener("click", () => file.click());
     file.addEventListener("change", () => {
-      const [picked] = file.files;
-      if (picked) busy(attach, "Uploading…", () => upload(picked));
-    });
-    const upload = async (picked) => {
+      if (!file.files.length) return;
+      [picked] = file.files;
       file.value = "";
+      upload();
+    });
+    cancel.addEventListener("click", () => ending.abort());
+    retry.addEventListener("click", () => upload());
+    const upload = () => busy(attach, "Uploading…", async () => {
       problem.textContent = "";
+      retry.hidden = true;
+      cancel.hidden = false;
+      ending = new AbortController();
+      const progress = (share) => (attach.textContent = `Uploading… ${Math.round(share * 100)}%`);
       try {
-        const progress = (share) => (attach.textContent = `Uploading… ${Math.round(share * 100)}%`);
-        await messages.send(id, "", { attachments: [await messages.upload(id, picked, { progress })] });
+        const attachment = await messages.upload(id, picked, { progress, signal: ending.signal });
+        await messages.send(id, "", { attachments: [attachment] });
       } catch (error) {
+        if (error.code === "cancelled") return;
         problem.textContent = REFUSALS[error.status] ?? textOf(error);
+        retry.hidden = error.status in REFUSALS;
+      } finally {
+        cancel.hidden = true;
       }
-    };
-    const composer = h("form", { class: "composer", novalidate: true }, input, attach, send, file, count, problem);
+    });
+    const composer = h("form", { class: "composer", novalidate: true }, input, attach, send, file, count,
+      h("div", { class: "row" }, problem, cancel, retry));
     composer.addEventListener("submit", async (event) => {
       event.preventDefault();
       const text = input.value.trim();
       if (!text || send.disabled) return;
       input.value = "";
-      sessionStorage.removeItem(draft);
       fit();
       input.focus();
       try {
+        // Until it is kept elsewhere it stays the draft: a page that is loaded again meanwhile still has it.
         await messages.send(id, text);
+        keep();
       } catch (error) {
         // It is where it was, unless something else is there by now.
         input.value ||= text;
-        sessionStorage[draft] = input.value;
+        keep();
         problem.textContent = error.code === "too_many" ? "Too many messages wait to be sent." : textOf(error);
         fit();
       }

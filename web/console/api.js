@@ -2,6 +2,15 @@
 
 const KEY = "presence-console-token";
 
+const reach = async (path, options) => {
+  try {
+    return await fetch(path, { ...options, cache: "no-store", credentials: "omit" });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw Object.assign(new Error("the server cannot be reached"), { code: "network", status: 0 });
+  }
+};
+
 /** The token is kept for this tab alone, and never in an address. */
 class API extends EventTarget {
   get token() {
@@ -16,16 +25,7 @@ class API extends EventTarget {
 
   /** The answer's JSON, or undefined if it has none. Throws an object with `status`, `code` and `message`. */
   async ask(method, path, { body, signal, token = this.token } = {}) {
-    let answer;
-    try {
-      answer = await fetch(path, {
-        method, signal, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
-        cache: "no-store", credentials: "omit",
-      });
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      throw Object.assign(new Error("the server cannot be reached"), { code: "network", status: 0 });
-    }
+    const answer = await reach(path, { method, signal, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body) });
     const text = await answer.text();
     let value;
     try {
@@ -97,7 +97,7 @@ class Numbers {
     every(1_000, signal, async () => {
       let error;
       try {
-        const answer = await fetch("/metrics", { cache: "no-store", credentials: "omit", signal });
+        const answer = await reach("/metrics", { signal });
         if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
         this.#ring.push({ at: performance.now(), samples: parse(await answer.text()), made: new Map() });
         if (this.#ring.length > LENGTH) this.#ring.shift();

@@ -75,7 +75,7 @@ class Console extends HTMLElement {
     });
     return h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Sign in"),
       wasIn && h("p", { class: "bad", role: "alert" }, "You are signed out, or the token is over."),
-      h("p", {}, "On a machine with the server's data directory:"), h("pre", { tabindex: "0" }, h("code", {}, "presenced token console --role backend --expires 1h")), made);
+      h("p", {}, "On a machine with the server's data directory:"), h("pre", {}, h("code", {}, "presenced token console --role backend --expires 1h")), made);
   }
 }
 

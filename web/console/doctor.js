@@ -24,7 +24,7 @@ class Doctor extends Screen {
     return [
       h("h1", { tabindex: "-1" }, "Doctor"),
       h("section", { class: "card", "aria-label": "Doctor" },
-        h("p", {}, "Compares what Redis holds with what the servers' leases account for. Nothing is changed: ", h("code", {}, "presenced doctor --repair"), " clears what is safely wrong."),
+        h("p", {}, "Compares what Redis holds with what the servers' leases account for. Nothing is changed: ", h("code", {}, "presenced doctor --repair"), " clears what can be cleared safely."),
         run, this.#state, this.#problem, this.#report),
     ];
   }

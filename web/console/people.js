@@ -91,6 +91,7 @@ class People extends Screen {
       const found = text ? all.filter(({ user, displayName }) => user.toLowerCase().startsWith(text) || displayName?.toLowerCase().startsWith(text)) : all;
       found.sort((a, b) => order.compare(a.displayName ?? a.user, b.displayName ?? b.user));
       list.items = found;
+      list.node.hidden = !found.length;
       count.textContent = text ? `${amount(found.length)} of ${amount(all.length)} people` : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
       const id = search.value.trim();
       exact.hidden = !isID(id) || this.#people.has(id);

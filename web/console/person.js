@@ -21,6 +21,7 @@ class Person extends Screen {
 
   render() {
     const name = h("h1", { tabindex: "-1" }, this.#user);
+    const unknown = h("p", { class: "quiet", hidden: true }, "Nobody with this id has been here.");
     const parts = { presence: h("div"), sessions: h("div"), visibility: h("div"), history: h("div"), account: h("div") };
     const card = (title, part, ...more) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), part, ...more);
     const account = card("Account", parts.account);
@@ -30,14 +31,14 @@ class Person extends Screen {
     const avatar = h("presence-avatar");
     this.#again = every(2_000, this.signal, async () => {
       try {
-        await this.#read(parts, name, avatar, { account, history });
+        await this.#read(parts, name, avatar, { account, history, unknown });
         this.#problem.textContent = "";
       } catch (error) {
         if (!this.signal.aborted) this.#problem.textContent = `This person cannot be read: ${error.message}.`;
       }
     });
     return [
-      h("p", {}, h("a", { href: "#/people" }, "All people")), h("div", { class: "title" }, avatar, name), this.#problem, this.#done,
+      h("p", {}, h("a", { href: "#/people" }, "All people")), h("div", { class: "title" }, avatar, name), unknown, this.#problem, this.#done,
       h("div", { class: "columns" },
         card("What a backend sees", parts.presence, this.#viewer()), card("Sessions", parts.sessions, this.#acts()),
         card("Visibility", parts.visibility, h("p", {}, h("a", { href: `#/trace/user/${encodeURIComponent(this.#user)}` }, "Follow their events"), " · ",
@@ -59,6 +60,7 @@ class Person extends Screen {
     name.textContent = person.profile?.displayName ?? this.#user;
     document.title = `${name.textContent} – Presence console`;
     avatar.show(name.textContent, pictureOf(person), person.presence.status);
+    cards.unknown.hidden = !!(person.presence.version || person.profile || sessions.length);
     this.#put(parts.presence, () => [this.#facts(person)], person);
     this.#put(parts.sessions, () => [sessions.length ? table("Sessions", ["Device", "", "Since", "Shard"], sessions.map((each) =>
       [`${each.kind}${each.device ? ` (${each.device})` : ""}`, each.active ? "active" : "idle", time(each.since), h("code", {}, each.server)]))

@@ -114,7 +114,7 @@ class Phone {
     });
 
     const chosen = field("Status", { name: `status-${this.#user.user}` }, { tag: "select" });
-    chosen.input.append(h("option", { value: "auto" }, "Available"), h("option", { value: "busy" }, "Busy"), h("option", { value: "invisible" }, "Invisible"));
+    chosen.input.append(h("option", { value: "auto" }, "Online"), h("option", { value: "busy" }, "Busy"), h("option", { value: "invisible" }, "Invisible"));
     chosen.input.addEventListener("change", () => this.#client.setStatus(chosen.value).catch((error) => this.#tell(error)));
     this.#each(this.#client.me({ signal }), (me) => {
       if (me.status && chosen.input !== document.activeElement) chosen.input.value = me.status.status;
@@ -129,11 +129,12 @@ class Phone {
     const list = h("ol");
     this.log = h("div", { class: "messages", role: "log", "aria-label": `Messages on ${this.#user.displayName}’s phone`, tabindex: "0" }, list);
     this.typing = h("p", { class: "typing", role: "status" });
-    this.show = ({ messages }) => {
+    this.show = ({ messages, live }) => {
       list.replaceChildren(...messages.map((message) => {
         const isOwn = message.from === this.#user.user;
-        const meta = h("p", { class: "meta" }, clock(message.at), isOwn ? ` · ${SENT[message.status] ?? ""}` : "");
-        return h("li", { class: isOwn ? "mine" : "theirs" }, h("div", { class: "bubble" }, h("p", { class: "text" }, message.deletedAt ? "(deleted)" : message.text), meta));
+        const sent = message.status === "sending" && !live ? "Waits for a connection" : SENT[message.status] ?? "";
+        const meta = h("p", { class: "meta" }, clock(message.at), isOwn ? ` · ${sent}` : "");
+        return h("li", { class: isOwn ? "mine" : "theirs" }, h("div", { class: "bubble" }, h("p", { class: "text", dir: "auto" }, message.deletedAt ? "(deleted)" : message.text), meta));
       }));
       this.log.scrollTop = this.log.scrollHeight;
     };
@@ -141,7 +142,7 @@ class Phone {
   }
 
   #composer() {
-    const text = h("input", { "aria-label": `Message of ${this.#user.displayName}`, name: `text-${this.#user.user}`, placeholder: "Message", autocomplete: "off", maxlength: "5000" });
+    const text = h("input", { "aria-label": `Message of ${this.#user.displayName}`, name: `text-${this.#user.user}`, placeholder: "Message", dir: "auto", autocomplete: "off", maxlength: "5000" });
     const made = h("form", { class: "composer", novalidate: true }, text, h("button", { type: "submit", class: "main" }, "Send"));
     text.addEventListener("input", () => this.#conversation && this.#client.setTyping(this.#conversation, !!text.value));
     made.addEventListener("submit", (event) => {

@@ -31,6 +31,9 @@ SHARED = {
 SHELL = "chromium-headless-shell"
 """It draws pages and nothing around them, for half the processor time."""
 
+NETWORK = ("WebSocket connection to", "Failed to load resource", "ERR_CONNECTION", "ERR_INTERNET")
+"""What Chromium itself writes about a server that is not there."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 """They have windows, in which one page can be behind another: the shell never hides a page."""
 

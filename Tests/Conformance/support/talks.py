@@ -6,6 +6,8 @@ import secrets
 from .patience import PATIENCE, eventually
 
 NUMBERS = itertools.count(1)
+IMAGE = {"id": "a1", "kind": "image", "url": "https://example.org/a.jpg", "thumbnailURL": "https://example.org/t.jpg",
+         "sizeBytes": 12_345_678_901}
 
 
 def fresh():
@@ -18,6 +20,11 @@ async def talk(creator, *others, **members):
     reply = await creator.did("createConversation", participants=[other.user for other in others], **members)
     assert reply["type"] == "conversationCreated", reply
     return reply["conversation"]
+
+
+async def pair(room):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    return ana, bob, (await talk(ana, bob))["id"]
 
 
 async def group(creator, *others, **members):

@@ -1,5 +1,5 @@
 // What an app in TypeScript writes, for the type checker: all of it must pass, and each line after @ts-expect-error must not.
-// test_28_browser.py puts the types beside this file, and the scripts themselves into made/.
+// test_28_browser_files.py puts the types beside this file, and the scripts themselves into made/.
 import * as told from "./presence.js";
 import * as toldMessages from "./presence-messages.js";
 import * as made from "./made/presence.js";
@@ -101,6 +101,9 @@ export async function talk(client: told.PresenceClient): Promise<number> {
   await messages.send(id, "", { attachments: [attachment, await messages.upload(id, new Blob(["a"]), { name: "b.txt" })] });
   // @ts-expect-error: no bytes
   await messages.upload(id, "text");
+  await messages.registerDevice("a1", { platform: "apns" });
+  // @ts-expect-error: no such service
+  await messages.registerDevice("a1", { platform: "web" });
   await messages.edit(id, sent.id, "Hello again");
   await messages.mute(id, 3_600_000);
   // @ts-expect-error: a number, or all

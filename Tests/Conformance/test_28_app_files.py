@@ -1,0 +1,84 @@
+"""The app's files and the library's, as the server gives them: types, tags, compression, policies, size."""
+
+import asyncio
+import gzip
+import http.client
+import os
+import re
+
+from support.api import API
+from support.app import EVERYTHING
+from support.browser import WEB
+
+
+async def test_files_have_types_tags_and_are_compressed(start):
+    server = start(EVERYTHING)
+    api = API(server)
+    for path, type in {"/presence.js": "text/javascript", "/presence.d.ts": "text/plain", "/app": "text/html",
+                       "/presence-messages.js": "text/javascript", "/presence-messages.d.ts": "text/plain",
+                       "/presence-log.js": "text/javascript", "/presence-outbox.js": "text/javascript",
+                       "/verify": "text/html", "/reset": "text/html", "/app/app.css": "text/css", "/app/app.js": "text/javascript",
+                       "/app/icon.svg": "image/svg+xml"}.items():
+        answer = await api.request("GET", path)
+        assert answer.status == 200 and answer.headers["Content-Type"].split(";")[0] == type, (path, answer)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Cache-Control"] == "no-cache"
+        tag = answer.headers["ETag"]
+        again = await api.request("GET", path, headers={"If-None-Match": tag})
+        assert again.status == 304 and not again.body, path
+        head = await api.request("HEAD", path)
+        assert head.status == 200 and not head.body and head.headers["ETag"] == tag
+        assert head.headers["Content-Length"] == answer.headers["Content-Length"]
+    with open(os.path.join(WEB, "presence.js")) as file:
+        assert (await api.request("GET", "/presence.js")).body == file.read()
+    packed = await asyncio.to_thread(raw, server, "/presence.js")
+    assert packed.headers["Content-Encoding"] == "gzip" and len(packed.content) < 16_000
+    assert gzip.decompress(packed.content).startswith(b"// presence.js")
+    assert packed.headers["Access-Control-Allow-Origin"] == "*"
+    # Either form has a tag of its own.
+    plain = await api.request("GET", "/presence.js")
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding" and "Content-Encoding" not in plain.headers
+    assert packed.headers["ETag"] != plain.headers["ETag"] and not packed.headers["ETag"].startswith("W/")
+    for tag, status in {packed.headers["ETag"]: 304, plain.headers["ETag"]: 200}.items():
+        again = await asyncio.to_thread(raw, server, "/presence.js", {"If-None-Match": tag})
+        assert (again.status, again.headers["Vary"]) == (status, "Accept-Encoding")
+    part = await asyncio.to_thread(raw, server, "/presence.js", {"Range": "bytes=0-99"})
+    assert part.status == 206 and part.content == packed.content[:100] and part.headers["Content-Encoding"] == "gzip"
+
+
+def raw(server, path, headers={}):
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    connection.request("GET", path, headers={"Accept-Encoding": "gzip"} | headers)
+    answer = connection.getresponse()
+    answer.content = answer.read()
+    connection.close()
+    return answer
+
+
+async def test_pages_keep_foreign_scripts_out(start):
+    api = API(start(EVERYTHING))
+    for path in ("/app", "/verify", "/reset"):
+        answer = await api.request("GET", path)
+        policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+        assert policy["default-src"] == "'none'" and policy["script-src"] == "'self'" and policy["style-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'" and policy["base-uri"] == "'none'", policy
+        assert not re.search(r"<style|style=|onclick|<script(?! type=\"module\" src=)", answer.body)
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_without_its_switch_there_is_the_library_and_no_app(start):
+    api = API(start({}))
+    assert (await api.request("GET", "/presence.js")).status == 200
+    for path in ("/app", "/app/app.js", "/verify", "/reset"):
+        assert (await api.request("GET", path)).status == 404
+
+
+async def test_all_of_it_is_small(start):
+    """As it goes over the wire."""
+    server = start(EVERYTHING | {"console.enabled": True})
+    files = [os.path.relpath(os.path.join(folder, name), WEB) for folder, _, names in os.walk(WEB) for name in names]
+    places = ["/" + name.removesuffix("/index.html") for name in files]
+    answers = [await asyncio.to_thread(raw, server, place) for place in places]
+    assert len(files) > 30 and {answer.status for answer in answers} == {200}, places
+    total = sum(len(answer.content) for answer in answers)
+    print(f"{total} bytes")
+    assert total <= 200 * 1_024

@@ -1,0 +1,194 @@
+"""Conversations in the app at /app without a connection: what waits, what is shown, and what a sign-out would lose."""
+
+from support.app import BUBBLES, STATUS, accounts, direct, enter, fill, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
+from support.line import Line
+from support.patience import eventually
+from support.talks import say
+
+
+async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refused_the_list(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    id = await direct(client, ana)
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        await press(page, "Conversations")
+        await page.until("document.querySelector('.talks a.who')?.innerText.includes('Bob Ray')")
+        await page.run("""
+            const { PresenceClient } = await import("/presence.js");
+            const plain = PresenceClient.prototype.request;
+            globalThis.isWell = false;
+            PresenceClient.prototype.request = function (type, members) {
+                if (isWell || !members?.conversationList) return plain.call(this, type, members);
+                return Promise.reject(Object.assign(new Error("no list today"), { code: "internal" }));
+            };""")
+        line.cut()
+        await shows(page, "No connection.")
+        line.mend()
+        await shows(page, "An error occurred: no list today")
+        await page.run("globalThis.isWell = true")
+        line.cut()
+        await shows(page, "No connection.")
+        line.mend()
+        await say(client, id, "Are you there?")
+        await page.until("document.querySelector('nav .badge').textContent === '1 unread'")
+        await page.until("document.querySelector('.talks a.who')?.innerText.includes('Are you there?')")
+        assert not await page.value("document.body.innerText.includes('no list today')")
+
+
+async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "one", "two", "three")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS} === ' · Waits for a connection'")
+        await fill(page, "text", "a draft")
+        await shot(page, "talk-offline")
+        await page.go("about:blank")
+        line.mend()
+        await page.go(line.origin + f"/app#/talk/{id}")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && [' · Delivered', ' · Sent'].some((each) => {STATUS}?.startsWith(each))")
+        assert await page.value("document.querySelector('[name=text]').value") == "a draft"
+        assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
+        # What is refused says so, and can be sent again or given up.
+        await client.did("block", users=[ana.user])
+        await write(page, "refused", "given up")
+        await shows(page, "Not sent: you cannot write here")
+        await page.until("document.querySelectorAll('.failed').length === 2")
+        await shot(page, "talk-failed")
+        await client.did("unblock", users=[ana.user])
+        await press(page, "Try again")
+        await page.until("document.querySelectorAll('.failed').length === 1")
+        await press(page, "Discard")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
+        # Who signs out takes drafts along.
+        await fill(page, "text", "private")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert await page.value("Object.keys(sessionStorage)") == []
+
+
+async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        await write(page, "before")
+        await page.until(f"{STATUS} === ' · Sent'")
+        accounts.server.kill()
+        line.cut()
+        await write(page, "meanwhile", "more")
+        accounts.server.start()
+        line.mend()
+        await page.until(f"{BUBBLES}.length === 3 && {STATUS}?.match(/Sent|Delivered/)")
+        assert [each["text"] for each in await stored(accounts, id)] == ["before", "meanwhile", "more"]
+
+
+async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_before_the_list_is_known(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob")
+    id = await direct(clients[0], people[1])
+    for text in ("one", "two"):
+        await clients[0].did("send", conversation=id, message={"id": text, "text": text})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        # What changes a message does not go out.
+        await page.run('''
+            const plain = WebSocket.prototype.send;
+            WebSocket.prototype.send = function (text) { if (!/"type":"(edit|delete)Message"/.test(text)) plain.call(this, text); };
+            globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false);''')
+        await page.run(f"await document.querySelector('presence-app').messages.edit('{id}', 'one', 'changed')")
+        await press(page, "Sign out")
+        await page.until("asked.at(-1) === 'A message or change is not sent yet. Sign out and lose it?'")
+        await page.run(f"await document.querySelector('presence-app').messages.delete('{id}', 'two')")
+        await page.run("location.hash = '/profile'")
+        await title(page, "Profile")
+        await press(page, "Sign out on all devices")
+        await page.until("asked.at(-1) === '2 messages or changes are not sent yet. Sign out and lose them?'")
+        # Loaded again, without a socket: nothing is known of the list.
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source='''
+            globalThis.WebSocket = class { close() {} };
+            globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), asked.length > 1);''')
+        await page.reload()
+        await press(page, "Sign out")
+        await page.until("asked.at(-1) === '2 messages or changes are not sent yet. Sign out and lose them?'")
+        await title(page, "Profile")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+
+
+async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob")
+    id = await direct(clients[0], people[1])
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "Wait for me")
+        await shows(page, "Waits for a connection")
+        await page.run("globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false)")
+        await press(page, "Sign out")
+        await page.until("asked.length === 1")
+        assert await page.value("asked") == ["A message or change is not sent yet. Sign out and lose it?"]
+        await shows(page, "Waits for a connection")
+        line.mend()
+        await page.until(f"{STATUS} !== ' · Waits for a connection'")
+        await page.until(f"['Sent', 'Delivered'].some((each) => {STATUS}.includes(each))")
+        await page.run("globalThis.library = (await import('/presence.js')).internals; globalThis.app = document.querySelector('presence-app')")
+        await page.until("(await library.stored(library.queueOf(app.client.url, app.client.user))).length === 0")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert len(await page.value("asked")) == 1
+
+
+async def test_screens_that_are_opened_without_a_connection_show_people_as_last_known(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob Ray")
+    await clients[0].did("addContacts", users=[people[1].user])
+    id = await direct(clients[0], people[1])
+    await clients[1].did("send", conversation=id, message={"id": "one", "text": "Hello"})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await shows(page, "Bob Ray")
+        await press(page, "Profile")
+        await title(page, "Profile")
+        line.cut()
+        await shows(page, "No connection.")
+        await press(page, "People")
+        await title(page, "People")
+        await shows(page, "Bob Ray")
+        await shows(page, "(as last known)")
+        assert not await page.value("document.querySelector('main').innerText.includes('Nobody yet')")
+        await press(page, "Conversations1 unread")
+        await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
+        await page.run("document.querySelector('.talks a').click()")
+        await title(page, "Bob Ray")
+        # Nobody sees whom another knew.
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert await page.value("document.querySelector('presence-app').seen.size") == 0
+
+
+async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_still_there(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        await fill(page, "text", "not lost")
+        loads = page.loads
+        await page.run("document.querySelector('.composer').requestSubmit(); setTimeout(() => location.reload())")
+        await eventually(lambda: page.loads > loads, "the page is loaded again")
+        await title(page, "Bob Ray")
+        await page.until(f"{BUBBLES}.includes('not lost') || document.querySelector('[name=text]').value === 'not lost'")
+        # What is kept is no draft any more.
+        await write(page, "another")
+        await page.until("!Object.keys(sessionStorage).some((key) => key.startsWith('presence.draft'))")
+        await page.until(f"{BUBBLES}.includes('another')")

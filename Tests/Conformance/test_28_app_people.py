@@ -1,0 +1,104 @@
+"""People in the app at /app: as they come, go and type, over a lost connection, and before they are known."""
+
+from support.app import accounts, app, fill, press, settled, shot, shows, title  # noqa: F401 (a fixture)
+from support.line import Line
+
+
+async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, browser):
+    async with Line(accounts.server) as line, chromium, browser.session() as other:
+        ana = await app(chromium, line, expected=())
+        ana_id = await settled(ana, accounts)
+        bob = await app(other, line, expected=())
+        bob_id = await settled(bob, accounts, "Bob Ray")
+        await fill(ana, "users", "two words")
+        await ana.key("Enter")
+        await shows(ana, "Please enter an id")
+        # What people try first.
+        await fill(ana, "users", "bob@example.org")
+        await ana.key("Enter")
+        await shows(ana, "Nobody has this id.")
+        assert await ana.value("document.querySelectorAll('.people li').length") == 0
+        # A page has a clipboard, or it has none: then the id is chosen, for the keys that copy.
+        await bob.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")
+        await press(bob, "Copy your id")
+        await shows(bob, "Copied")
+        assert await bob.value("copied") == bob_id
+        await bob.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+        await press(bob, "Copy your id")
+        await bob.until(f"getSelection().toString() === {bob_id!r}")
+        await fill(ana, "users", bob_id)
+        await ana.key("Enter")
+        await shows(ana, "Bob Ray")
+        await ana.until("document.querySelector('.people presence-avatar').getAttribute('status') === 'online'")
+        assert await ana.value("document.querySelector('.people presence-avatar').textContent") == "BR"
+        await bob.run("document.querySelector('[name=status]').value = 'busy'")
+        await fill(bob, "text", "In a meeting")
+        await press(bob, "Set status")
+        await shows(ana, "Busy · In a meeting")
+        await shot(ana, "people")
+        # A conversation, in which each sees that the other types.
+        await press(ana, "Talk to Bob Ray")
+        await title(ana, "Bob Ray")
+        await bob.go(await ana.value("location.href"))
+        await title(bob, "Ana Lovelace")
+        await fill(bob, "text", "I think")
+        await shows(ana, "Bob Ray is typing…")
+        await shot(ana, "typing")
+        await fill(bob, "text", "")
+        await ana.until("document.querySelector('.typing').textContent === ''")
+        await fill(ana, "text", "Do you?")
+        await shows(bob, "Ana Lovelace is typing…")
+        # Leaving the page ends it.
+        await press(ana, "People")
+        await bob.until("document.querySelector('.typing').textContent === ''")
+        # Who signs out is seen to go.
+        await press(bob, "Sign out")
+        await title(bob, "Sign in")
+        await shows(ana, "last seen just now")
+        await shot(ana, "people-offline")
+        await press(ana, "Remove Bob Ray")
+        await shows(ana, "Nobody yet.")
+
+
+async def test_a_lost_connection_is_told_and_the_page_goes_on_afterwards(chromium, accounts):
+    person = await accounts.sign_up(displayName="Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        await fill(page, "users", person.user)
+        await page.key("Enter")
+        await shows(page, "Bob Ray")
+        line.cut()
+        await shows(page, "No connection. What is shown may be old.")
+        await shows(page, "(as last known)")
+        await shot(page, "people-lost")
+        line.mend()
+        await page.until("document.querySelector('.banner').textContent === ''")
+        await page.until("!document.body.innerText.includes('(as last known)')")
+
+
+async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        # What the page says to the server waits, as on a slow network.
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source="""
+            globalThis.held = [];
+            const { send } = WebSocket.prototype;
+            WebSocket.prototype.send = function (text) { held ? held.push([this, text]) : send.call(this, text); };
+            globalThis.release = () => {
+                const all = held;
+                held = null;
+                for (const [socket, text] of all) send.call(socket, text);
+            };""")
+        await page.reload()
+        for name in ("People", "Conversations"):
+            await press(page, name)
+            await title(page, name)
+            await page.until("document.querySelectorAll('.skeleton').length === 3", f"{name} have a shape")
+        await page.run("release()")
+        await shows(page, "None yet.")
+        assert not await page.value("document.querySelector('.skeleton')")
+        await press(page, "People")
+        await shows(page, "Nobody yet.")
+        assert not await page.value("document.querySelector('.skeleton')")

@@ -1,0 +1,166 @@
+"""The profile in the app at /app: its name, username and picture."""
+
+import asyncio
+
+from PIL import Image
+
+from support.app import REFUSED, accounts, app, choose, fill, found, press, settled, shot, shows, title  # noqa: F401 (a fixture)
+from support.line import Line
+from support.pictures import png
+from support.room import Room
+
+
+async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=())
+        user = await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('[name=displayName]')?.value === 'Ana Lovelace'")
+        assert await page.value(f"{found('Save')}.disabled")
+        await fill(page, "displayName", "Ana B.")
+        assert not await page.value(f"{found('Save')}.disabled")
+        # Somebody who would leave is asked, and stays.
+        await page.run("globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false)")
+        await press(page, "People")
+        await page.until("asked.length === 1 && location.hash === '#/profile'")
+        assert "unsaved changes" in (await page.value("asked"))[0]
+        await press(page, "Save")
+        await shows(page, "Profile Updated")
+        assert await page.value(f"{found('Save')}.disabled")
+        room = Room(accounts.server)
+        read = await room.api.request("GET", f"/v1/users/{user}", token=room.backend)
+        assert read.json["profile"]["displayName"] == "Ana B."
+        # A change elsewhere is followed, unless something else is typed.
+        await room.api.request("PATCH", f"/v1/users/{user}/profile", {"displayName": "From elsewhere"}, token=room.backend)
+        await page.until("document.querySelector('[name=displayName]').value === 'From elsewhere'")
+        await press(page, "People")
+        await title(page, "People")
+
+
+async def test_what_is_typed_before_the_profile_is_known_stays(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await settled(page, accounts)
+        await page.run("""
+            const shown = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+            location.hash = "/profile";
+            await shown;
+            const input = document.querySelector("[name=username]");
+            input.value = "early.bird";
+            input.dispatchEvent(new Event("input", { bubbles: true }));""")
+        await page.until("document.querySelector('[name=displayName]').value === 'Ana Lovelace'")
+        assert await page.value("document.querySelector('[name=username]').value") == "early.bird"
+        assert not await page.value(f"{found('Save')}.disabled")
+
+
+async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accounts):
+    other = await accounts.sign_up()
+    assert (await other.call("PUT", "/v1/me/username", {"username": "taken.name"})).status == 200
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await settled(page, accounts)
+        await press(page, "Profile")
+        await title(page, "Profile")
+        await fill(page, "username", "Taken.Name")
+        await shows(page, "This username is already taken.")
+        await press(page, "Save")
+        await page.until("document.querySelector('[name=username]').getAttribute('aria-invalid') === 'true'")
+        await fill(page, "username", ".no")
+        await press(page, "Save")
+        await shows(page, "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
+        wanted = f"ana.{other.user[-6:]}"
+        await fill(page, "username", wanted)
+        await shows(page, "Available")
+        await press(page, "Save")
+        await shows(page, "Profile Updated")
+        await shot(page, "username")
+        # Asked for once for each name that stood for half a second, and never for one that cannot be.
+        asked = [url for method, url in page.requests if "/v1/usernames/" in url]
+        assert [url.rsplit("/", 1)[1] for url in asked] == ["Taken.Name", wanted], asked
+        await page.reload()
+        await page.until(f"document.querySelector('[name=username]')?.value === {wanted!r}")
+        await fill(page, "username", "")
+        await press(page, "Save")
+        await shows(page, "Profile Updated")
+        free = await accounts.api.request("GET", f"/v1/usernames/{wanted}")
+        assert free.json["available"], free
+
+
+async def test_a_photo_is_uploaded_shown_to_others_and_removed(chromium, accounts, tmp_path):
+    (tmp_path / "picture.png").write_bytes(png(Image.new("RGB", (600, 400), "#2456c8")))
+    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "notes.txt").write_text("no picture")
+    with open(tmp_path / "huge.jpg", "wb") as huge:
+        huge.truncate(5 * 1024 * 1024 + 1)
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        user = await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await choose(page, tmp_path / "huge.jpg")
+        await shows(page, "Image is too large. Maximum size is 5MB.")
+        await choose(page, tmp_path / "notes.txt")
+        await shows(page, "Please choose a JPEG or PNG picture.")
+        assert not [url for _, url in page.requests if url.endswith("/v1/me/photo")], "nothing was sent"
+        await choose(page, tmp_path / "text.png")
+        await shows(page, "This file cannot be used.")
+        await choose(page, tmp_path / "picture.png")
+        await shows(page, "Photo saved")
+        await page.until("document.querySelector('presence-avatar img')?.naturalWidth === 600")
+        await shot(page, "photo")
+        read = await accounts.api.request("GET", f"/v1/users/{user}", token=Room(accounts.server).backend)
+        assert "/v1/photos/" in read.json["profile"]["photoURL"]
+        await press(page, "Remove photo")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+
+
+async def test_a_picture_that_cannot_be_loaded_is_tried_again_and_initials_stand_in_its_place(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await title(page, "Sign in")
+        # Two seconds are a hundredth of one; the picture that is asked for is not there, until it is another one.
+        await page.run("""
+            await import("/app/parts.js");
+            const plain = setTimeout;
+            globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 2_000 ? 20 : ms, ...rest);
+            globalThis.tries = 0;
+            globalThis.made = document.createElement("presence-avatar");
+            new MutationObserver(() => (tries += made.querySelectorAll("img").length)).observe(made, { childList: true });
+            document.body.append(made);
+            made.show("Ana Lopez", "/v1/photos/none");""")
+        await page.until("tries === 4 && made.textContent === 'AL'")
+        await page.run("made.show('Ana Lopez', '/app/icon.svg')")
+        await page.until("made.querySelector('img')?.naturalWidth")
+        assert await page.value("getComputedStyle(made.querySelector('img')).animationDuration") == "0.25s"
+
+
+async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromium, accounts, tmp_path):
+    (tmp_path / "picture.png").write_bytes(png(Image.new("RGB", (64, 64))))
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        line.freeze()
+        await choose(page, tmp_path / "picture.png")
+        await page.until("document.querySelector('progress').hidden === false")
+        # What was chosen is shown at once, and taken back.
+        await page.until("document.querySelector('presence-avatar img')?.src.startsWith('blob:') && document.querySelector('presence-avatar img').naturalWidth === 64")
+        assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
+        await press(page, "Cancel")
+        await shows(page, "Upload cancelled")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        line.open.set()
+        line.cut()
+        await choose(page, tmp_path / "picture.png")
+        await shows(page, "Network error. Please check your connection.")
+        line.mend()
+        await press(page, "Try again")
+        # The server may not have noticed yet that the first upload is over: then it says when to come again.
+        for _ in range(10):
+            await page.until("/Photo saved|Too many attempts/.test(document.body.innerText)")
+            if await page.value("document.body.innerText.includes('Photo saved')"):
+                break
+            await asyncio.sleep(1.2)
+            await press(page, "Try again")
+        await shows(page, "Photo saved")

@@ -1,0 +1,69 @@
+"""What the files of the library for browsers are: small, and as their types say."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.browser import WEB
+from support.library import esbuild, tab, talking
+from support.line import Line
+
+
+def test_it_is_small():
+    assert len(esbuild("--minify", "--format=esm", os.path.join(WEB, "presence.js"))) <= 20 * 1024
+
+
+def test_they_are_small_and_their_types_can_be_read():
+    files = [name for name in os.listdir(WEB) if name.startswith("presence-") and name.endswith(".js")]
+    assert len(files) == 3
+    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 14 * 1024
+    esbuild(os.path.join(WEB, "presence-messages.d.ts"))
+
+
+def test_its_types_and_the_scripts_of_the_app_can_be_read():
+    esbuild(os.path.join(WEB, "presence.d.ts"))
+    for name in os.listdir(os.path.join(WEB, "app")):
+        if name.endswith(".js"):
+            assert esbuild("--format=esm", os.path.join(WEB, "app", name))
+
+
+def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_path):
+    program = shutil.which("tsc") or pytest.skip("not installed: node-typescript")
+    (tmp_path / "made").mkdir()
+    for name in os.listdir(WEB):
+        if name.endswith((".js", ".d.ts")):
+            shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
+    shutil.copy(os.path.join(os.path.dirname(__file__), "types", "apps.ts"), tmp_path)
+    # What the scripts have is as the compiler finds it: they are not written for it.
+    options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
+               "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["apps.ts"]}))
+    made = subprocess.run([program, "-p", tmp_path], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout
+
+
+async def test_its_types_name_what_it_has(chromium, server):
+    with open(os.path.join(WEB, "presence.d.ts")) as file:
+        types = file.read()
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        members = await page.value("""Object.fromEntries(Object.entries(presence).filter(([, made]) => made.prototype)
+            .map(([name, made]) => [name, Object.getOwnPropertyNames(made.prototype)]))""")
+        assert len(members) == 3, members
+        for name, own in members.items():
+            body = re.search(rf"export class {name} extends \w+[^{{]*{{(.*?)\n}}", types, re.S).group(1)
+            for each in own:
+                assert re.search(rf"\b{each}\b", body), f"{name}.{each}"
+
+
+async def test_their_types_name_what_they_have(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        with open(os.path.join(WEB, "presence-messages.d.ts")) as file:
+            types = file.read()
+        for each in await page.value("Object.getOwnPropertyNames(library.PresenceMessages.prototype)"):
+            assert f"{each}(" in types, each

@@ -1,0 +1,134 @@
+"""presence.js in Chromium: whence it has tokens, when it asks for another one, and when it gives up."""
+
+import json
+
+import pytest
+
+from support.library import opened, tab
+from support.line import Line
+from support.patience import eventually
+
+SETTINGS = {"linger": 3000, "heartbeat_interval": 1000, "heartbeat_timeout": 1000}
+
+
+async def test_a_token_that_is_refused_is_not_tried_again(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("open('nonsense')")
+        state = await page.until("client.connection.state === 'refused' && client.connection")
+        assert state["code"] == 4001 and state["error"]["code"] == "unauthorized", state
+        assert len(page.sockets) == 1
+
+
+async def test_a_provider_is_asked_for_another_token_once(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        old = room.token("ana", expires=-10)
+        await page.run("""
+            globalThis.asked = [];
+            open(async ({ renew }) => { asked.push(!!renew); return renew ? %s : %s; })
+        """ % (json.dumps(room.token("ana")), json.dumps(old)))
+        await page.until("client.connection.state === 'live'")
+        assert (await page.value("asked"))[-2:] == [False, True]
+        # One that never has a good one.
+        await page.run("client.close(); open(async () => %s)" % json.dumps(old))
+        await page.until("client.connection.state === 'refused'")
+        assert len(page.sockets) == 4, page.sockets
+
+
+async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is_not(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            Math.random = () => 0;
+            globalThis.asked = 0;
+            open(async () => { if (++asked < 4) throw new TypeError("Failed to fetch"); return %s; })
+        """ % json.dumps(room.token("ana")))
+        await page.until("client.connection.state === 'live'")
+        await page.run("""client.close(); globalThis.asked = 0; open(async () => {
+            asked++; throw new presence.PresenceError({ code: "unauthorized", message: "nobody is signed in" }); })""")
+        await page.until("client.connection.state === 'refused'")
+        assert await page.value("asked") == 1
+
+
+@pytest.mark.parametrize("share", [True, False])
+async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromium, server, room, share):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            globalThis.isIn = false;
+            open(async () => {
+                if (isIn) return %s;
+                throw new presence.PresenceError({ code: "unauthorized", message: "nobody is signed in" });
+            }, { share: %s });
+            globalThis.early = client.get([]).catch((error) => error.code);""" % (json.dumps(room.token("ana")), json.dumps(share)))
+        await page.until("client.connection.state === 'refused'")
+        # What was asked before and what is asked now is told at once.
+        assert await page.value("await early") == "unauthorized"
+        assert await page.value("await client.get([]).catch((error) => error.code)") == "unauthorized"
+        # Asked for too early, it is refused again.
+        await page.run("states.length = 0; client.reconnect()")
+        await page.until("states[0] === 'connecting' && states.at(-1) === 'refused'")
+        await page.run("isIn = true; client.reconnect()")
+        assert await page.value("await client.get([])") == []
+        assert await page.value("client.connection.state") == "live"
+        # Shared, if that was wanted: another tab has no socket of its own.
+        other = await opened(await tab(chromium, line), room.token("ana"), share=share)
+        assert len(other.sockets) == (0 if share else 1)
+
+
+@pytest.mark.parametrize("what", ["client.reconnect()", "document.dispatchEvent(new Event('visibilitychange'))"])
+async def test_a_provider_without_a_network_is_asked_at_once_when_somebody_looks(chromium, server, room, what):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            Math.random = () => 200;
+            globalThis.asked = 0;
+            open(async () => { if (++asked === 1) throw new TypeError("Failed to fetch"); return %s; });
+        """ % json.dumps(room.token("ana")))
+        await page.until("client.connection.retryAt > Date.now() + 60_000", "it would wait for long")
+        await page.run(what)
+        await page.until("client.connection.state === 'live'")
+
+
+async def test_a_token_is_replaced_before_it_expires_and_after(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        tokens = [room.token("ana", expires=3), room.token("ana")]
+        await page.run(f"""
+            globalThis.asked = [];
+            open(async ({{ renew }}) => {{ asked.push(!!renew); return {json.dumps(tokens)}[renew ? 1 : 0]; }})""")
+        # It expires in less than a minute, so the server says so at once.
+        await eventually(lambda: [each for each in page.received if each["type"] == "refreshed"], "refreshed")
+        assert (await page.value("asked"))[-1] is True and len(page.sockets) == 1
+        # A renewal that never comes: closed with 4002, and then with a new token.
+        await page.run(f"""
+            client.close(); globalThis.times = 0;
+            open(async ({{ renew }}) => {{
+                if (renew && ++times === 1) throw new TypeError("no network");
+                return {json.dumps([room.token("ana", expires=2), tokens[1]])}[renew ? 1 : 0];
+            }})""")
+        await page.until("states.includes('waiting') && client.connection.state === 'live' && times === 2")
+
+
+@pytest.mark.parametrize("share", [True, False])
+async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chromium, server, room, share):
+    """Or somebody who has signed out would be shown as being here."""
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(f"""
+            let give;
+            globalThis.sockets = 0;
+            const Plain = WebSocket;
+            globalThis.WebSocket = class extends Plain {{ constructor(...rest) {{ sockets++; super(...rest); }} }};
+            const asked = new Promise((resolve) => (globalThis.asking = resolve));
+            const told = new Promise((resolve) => (give = resolve));
+            let count = 0;
+            // With others: once to know whom to share with, then to connect.
+            open(() => (++count === {2 if share else 1} ? (asking(), told) : {room.token("ana")!r}), {{ share: {str(share).lower()} }});
+            await asked;
+            client.close();
+            give({room.token("ana")!r});
+            await new Promise((resolve) => setTimeout(resolve, 300));""")
+        assert await page.value("sockets") == 0
+        assert await page.value("client.connection.state") == "closed"
