@@ -14,7 +14,7 @@ extension TalkPerson {
             guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
             hear(message)
         }
-        if !client.isConnected { connect() }
+        if !client.isConnected, !isGone { connect() }
     }
 
     private func hear(_ message: [String: Any]) {
@@ -94,7 +94,7 @@ extension TalkPerson {
         } else if code == "forbidden", let talk, history.mayForbid(name, talk) {
             end(id)
             again = history.world.now + 300
-        } else {
+        } else if !isGone {
             history.fail("\(name) was answered \(message)")
         }
     }
@@ -103,6 +103,7 @@ extension TalkPerson {
 
     private func begin(_ message: [String: Any], _ talk: String) {
         for part in message["conversations"] as? [[String: Any]] ?? [] {
+            history.noteHeard(number(part["messagesVersion"]), of: talk, by: name)
             if part["reset"] != nil {
                 if history.keepFor == 0 { history.fail("\(name) was reset") }
                 let messages = part["messages"] as? [[String: Any]] ?? []
@@ -123,8 +124,10 @@ extension TalkPerson {
     }
 
     private func take(_ event: [String: Any]) {
-        guard let talk = event["conversation"] as? String, let state = held[talk], state.isFollowing else { return }
         let change = number(event["conversationVersion"])
+        guard let talk = event["conversation"] as? String, let state = held[talk] else { return }
+        history.noteHeard(change, of: talk, by: name)
+        guard state.isFollowing else { return }
         if change != state.change + 1 {
             history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
         }
@@ -150,6 +153,9 @@ extension TalkPerson {
     }
 
     private func takeList(_ conversation: [String: Any]) {
+        if conversation["removed"] == nil {
+            history.noteTold(number(conversation["version"]), of: conversation["id"] as? String ?? "", to: name)
+        }
         if let wrong = list.take(conversation) { history.fail("to \(name), \(wrong)") }
     }
 }
