@@ -70,8 +70,8 @@ final class TalkHistory: DrawnHistory {
     private var names = 0
     /// A name was asked for more than once: what was asked for first may have come last.
     var isNameUncertain = false
-    /// Of messages of which it was acknowledged that they are deleted.
-    var deleted: Set<String> = []
+    /// Messages of which it was acknowledged that they are deleted, with their numbers.
+    var deleted: [String: Int64] = [:]
     /// Steps of intents whose answers were lost.
     var lostSteps: Set<String> = []
     /// Where each acknowledged message stands.

@@ -39,7 +39,8 @@ extension TalkPerson {
                 history.fail("\(name) was acknowledged as \(before) and as \(seq)")
             }
             fulfil(id)
-        case "ok", "messageUpdated": fulfil(id)
+        case "ok": fulfil(id)
+        case "messageUpdated": fulfil(id, seq: number((message["message"] as? [String: Any])?["seq"]))
         case "conversationInfo":
             if let talk = asked.removeValue(forKey: id) {
                 compareUnread(talk, message["conversation"] as? [String: Any] ?? [:])
@@ -52,13 +53,14 @@ extension TalkPerson {
 
     func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
 
-    private func fulfil(_ id: Int) {
+    /// - Parameter seq: Of the message that was changed.
+    private func fulfil(_ id: Int, seq: Int64 = 0) {
         guard let wish = end(id) else { return }
         let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
         if wish.delivered > 0 { held[talk]!.delivered = max(held[talk]!.delivered, wish.delivered) }
         if let name = wish.name { history.noteName(name, after: wish.times) }
-        if let id = wish.deletes { history.deleted.insert(id) }
+        if let id = wish.deletes { history.deleted[id] = seq }
         if let blocks = wish.blocks { history.noteBlock(blocks, by: name, after: wish.times) }
         if wish.script == .send { history.noteSent(in: talk, by: name, askedAt: wish.askedAt) }
         if wish.script == .settings { adopt(wish, talk) }
