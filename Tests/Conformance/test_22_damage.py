@@ -105,8 +105,10 @@ async def test_what_a_script_makes_of_damage_reaches_nobody(start):
     assert changed["profile"]["locale"] == "pt" and changed["profile"]["displayName"] in (None, "A", "Ana")
     # What comes after it reaches Bob again; every message on the way was JSON.
     await ana.status("busy", text="well again")
-    await bob.sees(ana, status="busy")
+    await bob.sees(ana, status="busy", text="well again")
     await ana.did("updateProfile", changes={"displayName": "Ana again"})
+    # Answered on her shard, which is not Bob's: he hears of it a moment later.
+    await bob.sees_profile(ana, displayName="Ana again")
     assert (await bob.get(ana))[0]["profile"]["displayName"] == "Ana again"
 
 

@@ -45,4 +45,23 @@ import Testing
         let nonsense = try #require(WriteRefusal(.success(.integer(1)))).message(id: nil)
         #expect(nonsense.code == .internal && nonsense.outcomeUnknown)
     }
+
+    @Test func `however often a client meets a fault, the log says so once a second, and how often it was`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let keys = world.shards[0].logic.partitions.keys(of: UserID("ana")!)
+        _ = world.redis.command(["SET", keys.contacts(UserID("ana")!), "no list"])
+        for number in 0..<200 {
+            ana.sendText(#"{"type":"addContacts","id":\#(100 + number),"users":["bob"]}"#)
+            try world.run(for: 20)
+        }
+        try world.run(for: 2_000)
+        ana.sendText(#"{"type":"addContacts","id":999,"users":["bob"]}"#)
+        try world.run(for: 100)
+        let met = ana.texts.filter { $0.contains(#""code":"internal""#) }.count
+        let lines = world.shards[0].log.of("internal error")
+        #expect((4...6).contains(lines.count) && met > 20, "\(lines.count) lines of \(met)")
+        #expect(lines.compactMap { $0.fields["count"].flatMap { Int($0) } }.reduce(0, +) == met)
+        #expect(lines.allSatisfy { $0.level == .error && $0.fields["reason"]?.contains("WRONGTYPE") == true })
+    }
 }

@@ -36,7 +36,7 @@ extension SimulatedShard: Store {
                 if case .failure(.disconnected) = answer { reply(Self.done) } else { reply(answer) }
             }
         }
-        send(lane, reply) { world in
+        send(lane, about: keys[0], reply) { world in
             let time = String(world.redisNow(at: keys[0]))
             let answer = world.redis.run(script, keys: keys, arguments: [time] + arguments)
             guard world.misbehaviour.contains(.takesRefusalForDone), [.end, .activity].contains(script),
@@ -49,7 +49,7 @@ extension SimulatedShard: Store {
     private static let done: Result<RedisValue, RedisFailure> = .success(.array([.bytes(Array("OK".utf8))]))
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
-        send(lane, reply) { $0.redis.command(words) }
+        send(lane, about: words.count > 1 ? words[1] : "", reply) { $0.redis.command(words) }
     }
 
     /// The end of a turn takes no time here, so nothing waits for this.
@@ -67,7 +67,8 @@ extension SimulatedShard: Store {
 
     /// Commands of a lane arrive in their order, and so do their replies.
     private func send(
-        _ lane: StoreLane, _ reply: @escaping StoreReply, run: @escaping (World) -> Result<RedisValue, RedisFailure>
+        _ lane: StoreLane, about key: String, _ reply: @escaping StoreReply,
+        run: @escaping (World) -> Result<RedisValue, RedisFailure>
     ) {
         guard lanes[lane]?.isUp == true else {
             return world.after(0) { [weak self] in self?.input { _ in reply(.failure(.disconnected(sent: false))) } }
@@ -77,6 +78,7 @@ extension SimulatedShard: Store {
         lanes[lane]!.lastArrival = arrival
         lanes[lane]!.pending.append(command)
         // Held until it arrives: what is on its way does so even when its sender has died.
+        guard !isUnreachable(key) else { return }
         world.after(arrival - world.now) { [self] in arrive(command, on: lane) }
     }
 

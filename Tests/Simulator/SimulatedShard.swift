@@ -24,6 +24,8 @@ final class SimulatedShard {
 
     // The ways to Redis; what they do is in `SimulatedShard+Store`.
     var lanes: [StoreLane: SimulatedLane] = [.commands: .init(), .lease: .init()]
+    /// What is asked about these keys does not arrive: as if they lay on a master of a cluster that does not answer.
+    var isUnreachable: (_ key: String) -> Bool = { _ in false }
     var subscription = SimulatedSubscription()
     let channels: [String: Int]
 

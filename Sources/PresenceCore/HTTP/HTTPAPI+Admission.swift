@@ -249,7 +249,7 @@ extension HTTPAPI {
         switch failure {
         case .work(let refusal): return .overloaded(refusal)
         case .file(let failure):
-            logic.log("upload not kept", ["reason": "\(failure)"], level: .error)
+            logic.logSparsely("upload not kept", ["reason": "\(failure)"], level: .error)
             var response = HTTPResponse.error(
                 503,
                 .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))

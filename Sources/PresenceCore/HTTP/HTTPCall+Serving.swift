@@ -32,7 +32,7 @@ extension HTTPCall {
         let conditions = HTTPConditions(request)
         let wantsBody = request.method != "HEAD"
         func failed(_ failure: FileFailure) {
-            shard.log("file not served", ["reason": "\(failure)"], level: .error)
+            shard.logSparsely("file not served", ["reason": "\(failure)"], level: .error)
         }
         work(.files) {
             Result { () throws(FileFailure) in

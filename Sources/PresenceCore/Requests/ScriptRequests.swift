@@ -84,7 +84,7 @@ extension ShardLogic {
         var fields = ["reason": "an answer that no script gives"]
         if case .failure(let failure) = result { fields["reason"] = "\(failure)" }
         fields["session"] = session?.id
-        log("internal error", fields, level: .error)
+        logSparsely("internal error", fields, level: .error)
     }
 }
 

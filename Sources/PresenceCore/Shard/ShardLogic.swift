@@ -63,9 +63,7 @@ package final class ShardLogic {
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
-    private var nextRefusalLog: Milliseconds = .min
-    /// Sessions refused since the log last said so.
-    private var refused = 0
+    private var sparseLog = SparseLog()
     /// Connections that have still to be sent away.
     var departures = 0
 
@@ -263,14 +261,9 @@ package final class ShardLogic {
         sockets.close(connection.socket, code: code, reason: reason)
     }
 
-    /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused, so the
-    /// log says it once a second.
+    /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused.
     package func refuse(_ connection: Connection, _ message: String) {
-        refused += 1
-        if clock.now >= nextRefusalLog {
-            log("session refused", ["reason": message, "count": "\(refused)"], level: .warning)
-            (nextRefusalLog, refused) = (clock.now + 1_000, 0)
-        }
+        logSparsely("session refused", ["reason": message], level: .warning)
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 
@@ -285,5 +278,11 @@ package final class ShardLogic {
 
     package func log(_ event: String, _ fields: [String: String] = [:], level: Logger.Level = .info) {
         logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })
+    }
+
+    /// The same of what clients can bring about: once a second, with how many there were.
+    package func logSparsely(_ event: String, _ fields: [String: String] = [:], level: Logger.Level) {
+        guard let count = sparseLog.note(event, at: clock.now) else { return }
+        log(event, fields.merging(["count": "\(count)"]) { $1 }, level: level)
     }
 }

@@ -95,6 +95,37 @@ import Testing
         #expect(!client.isStale && client.isConnected)
     }
 
+    /// Within one ms versions are ahead of the clock.
+    @Test func `who leaves hears of it, however much they alone have seen before it`() throws {
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        ana.send(.createConversation(participants: [bob, UserID("cy")!]))
+        try world.run(for: 500)
+        let id = try #require(
+            ana.received.compactMap { if case .conversationCreated(_, let made) = $0 { made.id } else { nil } }.first)
+        let client = try watchList()
+        let keys = world.shards[0].logic.partitions.keys(of: id)
+        let head = [String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation]
+        for muted in ["-1", "0", "-1", "0"] {
+            let set = world.redis.run(
+                .settings, keys: [keys.shards, keys.floor, keys.conversation(id)],
+                arguments: head + [id.string, "bob", muted, ""])
+            #expect(try set.get().array?.first?.string == "OK")
+        }
+        let left = world.redis.run(
+            .members,
+            keys: [keys.shards, keys.unfinished, keys.floor, keys.conversation(id), keys.typing(id)]
+                + keys.messages(id), arguments: head + ["joining \(id)", id.string, "bob", "10", "-bob"])
+        #expect(try left.get().array?.first?.string == "OK")
+        try world.run(for: 15_000)
+        var list = TalkList()
+        for text in client.texts {
+            let message = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+            for told in message?["conversationList"] as? [[String: Any]] ?? [] { #expect(list.take(told) == nil) }
+            if let told = message?["conversation"] as? [String: Any] { #expect(list.take(told) == nil) }
+        }
+        #expect(list.entries[id.string]?.isRemoved == true)
+    }
+
     @Test func `who comes back hears of each conversation that is no longer theirs, dropped or not`() throws {
         try enroll("c1", "out", world.redisNow)
         _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(world.redisNow)])

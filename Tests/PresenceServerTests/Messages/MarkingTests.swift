@@ -169,6 +169,42 @@ import Testing
         #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
     }
 
+    private func key(of user: String) -> String {
+        let user = UserID(user)!
+        return world.shards[0].logic.partitions.keys(of: user).user(user)
+    }
+
+    @Test func `marks do not wait for that of a member whose partition does not answer`() throws {
+        let deaf = key(of: "bob")
+        world.shards[0].isUnreachable = { $0 == deaf }
+        for client in people.dropFirst() { mark(client, 9, #""read":1"#) }
+        for client in people.dropFirst(2) { #expect(try answered(client, 9) < 250, "\(client.user)") }
+        for user in ["cy", "dee", "eve"] { #expect(try member(user)[1] == "1", "\(user)") }
+        // While that is so, each further mark waits a moment longer, and no more.
+        mark(people[2], 10, #""read":1"#)
+        #expect(try answered(people[2], 10) < 250)
+        #expect(try member("bob")[1] == "0")
+        try world.run(until: "bob is told that it could not be done", within: 10_000) {
+            people[1].texts.contains { $0.contains(#""code":"unavailable""#) && $0.contains(#""id":9"#) }
+        }
+    }
+
+    @Test func `a token is asked about again, where the server stood still while its mark waited for others`() throws {
+        let deaf = key(of: "dee")
+        world.shards[0].isUnreachable = { $0 == deaf }
+        for client in [people[1], people[3]] { mark(client, 9, #""read":1"#) }
+        // Both are asked about, and bob's is good.
+        try world.run(for: 120)
+        #expect(try member("bob")[1] == "0")
+        world.shards[0].stop()
+        _ = world.redis.command(["HSET", key(of: "bob"), "revokedAt", String(world.redisNow + 1_000)])
+        try world.run(for: world.configuration.commandTimeout + 500)
+        world.shards[0].wakeUp()
+        try world.run(for: 500)
+        #expect(try member("bob")[1] == "0")
+        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
+    }
+
     @Test func `a stranger's mark is refused, and marks of members in the same write are stored`() throws {
         let stranger = try SimulatedClient("zoe", in: world).connect(to: world.shards[0])
         mark(stranger, 9, #""read":1"#)

@@ -206,9 +206,6 @@ final class NotificationDevice {
 
     func compare(with fresh: NotificationDevice) {
         if items != fresh.items { history.fail("a device of \(name) has \(items), and a new one \(fresh.items)") }
-        // (A newer version of the same numbers may be told to those only who ask anew.)
-        var told = fresh.counts
-        if counts.version < told.version { told.version = counts.version }
-        if counts != told { history.fail("a device of \(name) has \(counts), and a new one \(fresh.counts)") }
+        if counts != fresh.counts { history.fail("a device of \(name) has \(counts), and a new one \(fresh.counts)") }
     }
 }

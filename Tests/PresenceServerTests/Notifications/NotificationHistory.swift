@@ -197,7 +197,7 @@ final class NotificationHistory: DrawnHistory {
         for device in devices where !device.isDone { fail("\(device.name) is never done") }
         try world.run(for: 3_000)
         try look()
-        // Who asks now is told what the others have come to.
+        // Who asks now is told what the others have come to, and changes nothing by it: they hear nothing more.
         let fresh = ["ana", "bob"].map { NotificationDevice($0, at: 2, in: self) }
         for device in fresh { device.connect() }
         for _ in 0..<40 where !fresh.allSatisfy(\.isDone) {

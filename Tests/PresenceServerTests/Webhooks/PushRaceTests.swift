@@ -105,6 +105,35 @@ import Testing
         #expect(try talk.world.redis.command(["ZCARD", bobs.push]).get().int == 0)
     }
 
+    @Test(arguments: [true, false]) func `who leaves, or whose account is deleted, while a push is decided is not told`(
+        isDeleted: Bool
+    ) throws {
+        let talk = try PushTalk()
+        let (id, bob) = (talk.id, UserID("bob")!)
+        beforeTelling(talk) { [self] keys, bobs in
+            let names = [keys.conversation(id), keys.typing(id)] + keys.messages(id)
+            if isDeleted {
+                _ = talk.world.redis.ask(["HSET", bobs.user(bob), "deletedAt", "1"])
+                run(
+                    talk, .depart, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
+                    ["departing bob", id.string, "bob"])
+            } else {
+                run(
+                    talk, .participants, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
+                    ["joining \(id)", id.string, "ana"])
+                run(
+                    talk, .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
+                    bobs.events, ["joining \(id)", id.string, "out", "9000000000000", "2000"])
+            }
+        }
+        talk.say()
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.isEmpty)
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        #expect(try talk.world.redis.command(["EXISTS", keys.pushed(bob)]).get().int == 0)
+        #expect(try talk.world.redis.command(["ZCARD", keys.push]).get().int == 0)
+    }
+
     @Test func `two servers that decide the same tell it once`() throws {
         let talk = try PushTalk()
         // The other one told it, and has another to decide on.

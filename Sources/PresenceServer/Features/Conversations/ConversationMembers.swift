@@ -6,7 +6,6 @@ import PresenceProtocol
 final class ConversationMembers {
     private(set) var users: Set<UserID> = []
     private var events = 0
-    private var isOvertaken = false
 
     /// An event has told them.
     func told(_ users: Set<UserID>) {
@@ -14,25 +13,30 @@ final class ConversationMembers {
         self.users = users
     }
 
-    /// Redis is asked for them: an event that comes meanwhile is newer than the answer, or another one follows.
-    func asking(_ reply: @escaping StoreReply) -> StoreReply {
+    /// An event has told them, which may be older than what was read: it only takes out. Who is in it again is read.
+    func toldAtMost(_ users: Set<UserID>) {
+        events += 1
+        self.users.formIntersection(users)
+    }
+
+    /// Asks Redis for them, and for what only they hear of. An answer is asked for again if an event has come meanwhile: either
+    /// may be the newer one, and what the answer holds may be from after the event.
+    func asking(_ ask: @escaping (@escaping StoreReply) -> Void, reply: @escaping StoreReply) {
         let asked = events
-        return { [self] result in
-            isOvertaken = events != asked
-            reply(result)
+        ask { [self] result in
+            guard events != asked, case .success = result else { return reply(result) }
+            asking(ask, reply: reply)
         }
     }
 
     /// What was asked for with `asking`.
-    func answered(_ users: Set<UserID>) {
-        if !isOvertaken { self.users = users }
-    }
+    func answered(_ users: Set<UserID>) { self.users = users }
 
     /// Lets only members hear of a topic of the conversation.
     ///
-    /// - Returns: Those whose watch rests from now on, and whether there are some whose watch goes on.
+    /// - Returns: Those whose watch rests from now on.
     @discardableResult
-    func apply(to topic: Topic, in watchers: Watchers) -> (left: [Connection], cameBack: Bool) {
+    func apply(to topic: Topic, in watchers: Watchers) -> [Connection] {
         let left = topic.watchers.compactMap { watchers.connections[Int($0.connection)] }.filter { !isIn($0) }
         let back = watchers.paused(on: topic).filter(isIn)
         // A topic may go with its last watcher.
@@ -40,7 +44,7 @@ final class ConversationMembers {
         for connection in left { watchers.pause(connection, on: topic) }
         for connection in back { watchers.resume(connection, on: topic) }
         watchers.release(topic)
-        return (left, !back.isEmpty)
+        return left
     }
 
     private func isIn(_ connection: Connection) -> Bool {

@@ -8,6 +8,9 @@ import Redis
 /// for a message to ten would be nine changes and ninety events. So those of one conversation are collected for
 /// `conversations.markDelay` and written by one script. Each is acknowledged when it is stored. A connection's requests are
 /// answered in their order, so a further request, or the end of the connection, ends the waiting.
+///
+/// Before that each member's partition says whether their token is good still. In a cluster one of these may not answer for
+/// `commandTimeout`: the others' marks wait for it no longer than the same time once more.
 final class Marking {
     static let delay = FeatureSetting.duration(
         "conversations.markDelay", 100, in: 0...1_000,
@@ -22,6 +25,8 @@ final class Marking {
         let delivered: Int64
         let read: Int64
         let done: StoreReply
+        /// When it was answered that its token is good, by this shard's clock.
+        var goodAt: Milliseconds = 0
 
         init(_ request: ConversationRequest.Marks, _ context: RequestContext, done: @escaping StoreReply) {
             (writer, user) = (context.writer, context.user)
@@ -30,10 +35,20 @@ final class Marking {
         }
     }
 
+    /// Marks of a conversation that come next.
+    private struct Asked {
+        /// Of so many it is not known yet whether their tokens are good.
+        var unanswered = 0
+        var good: [Wish] = []
+    }
+
     private unowned let shard: ShardLogic
     /// Each belongs to a request that waits for its answer, so `limits.pendingRequests` of each connection bounds them.
     private var waiting: [ConversationID: [Wish]] = [:]
     private var due: DeadlineKind!
+    /// Those whose tokens are asked about.
+    private var asked: [ConversationID: Asked] = [:]
+    private var late: DeadlineKind!
     private var told: MetricCounter!
     private var written: MetricCounter!
     /// Users in one script.
@@ -43,11 +58,13 @@ final class Marking {
 
     func register(in registry: inout Registry) {
         due = registry.deadline { [unowned self] key in if case .id(let id) = key { write(id) } }
+        late = registry.deadline { [unowned self] key in if case .id(let id) = key { writeGood(id) } }
         told = registry.counter("marks_total", help: "marks of conversations that clients told")
         written = registry.counter(
             "mark_writes_total", help: "scripts that wrote marks, each those of one conversation that were collected")
         registry.gauge("marks_waiting", help: "marks that are collected before they are written") { [unowned self] in
             waiting.values.reduce(0) { $0 + $1.count }
+                + asked.values.reduce(0) { $0 + $1.unanswered + $1.good.count }
         }
         registry.request(
             "mark", decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
@@ -75,20 +92,43 @@ final class Marking {
     /// Writes what is waiting, of those whose tokens are good still.
     private func write(_ id: ConversationID) {
         guard let wishes = waiting.removeValue(forKey: id) else { return }
-        var (unasked, good) = (wishes.count, [Wish]())
-        func asked() {
-            unasked -= 1
-            if unasked == 0 { write(good, of: id) }
-        }
+        ask(about: wishes, of: id)
+    }
+
+    private func ask(about wishes: [Wish], of id: ConversationID) {
+        asked[id, default: Asked()].unanswered += wishes.count
         for wish in wishes {
-            shard.unlessRevoked(wish.writer) { result in
+            shard.unlessRevoked(wish.writer) { [self] result in
                 wish.done(result)
-                asked()
-            } _: {
-                good.append(wish)
-                asked()
+                answered(nil, of: id)
+            } _: { [self] in
+                answered(wish, of: id)
             }
         }
+    }
+
+    /// - Parameter good: Whose token is; `nil`: it is not, or could not be asked about.
+    private func answered(_ good: Wish?, of id: ConversationID) {
+        asked[id]!.unanswered -= 1
+        if let good {
+            good.goodAt = shard.clock.now
+            asked[id]!.good.append(good)
+        }
+        let now = asked[id]!
+        if now.unanswered == 0 || now.good.count >= Self.most { return writeGood(id) }
+        guard good != nil, now.good.count == 1 else { return }
+        shard.deadlines.set(late, .id(id), at: shard.clock.now + shard.configuration[Self.delay])
+    }
+
+    private func writeGood(_ id: ConversationID) {
+        guard let wishes = asked[id]?.good else { return }
+        asked[id]!.good = []
+        if asked[id]!.unanswered == 0 { asked[id] = nil }
+        // Where this server stood still meanwhile, what was good may be so no longer.
+        let oldest = shard.clock.now - shard.configuration.commandTimeout
+        let stale = wishes.filter { $0.goodAt < oldest }
+        if !stale.isEmpty { ask(about: stale, of: id) }
+        write(wishes.filter { $0.goodAt >= oldest }, of: id)
     }
 
     private func write(_ wishes: [Wish], of id: ConversationID) {

@@ -31,21 +31,27 @@ final class MessageLogs: TopicKind {
         guard let message = StoredMessage(Array(event.rest)) else {
             return shard.noteDamage("message", of: topic.subject)
         }
+        // After a break somebody may have been taken out, and this shard has not heard of it: who may hear of this is read with it.
+        guard shard.link.isLive else { return shard.logReader.complete(topic) }
         let frame = Self.frame(topic, event.version, message, at: event.at)
         if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) {
             shard.logReader.complete(topic)
         }
     }
 
-    /// Who is in it has changed: former members must not see any more, and who is in it again gets what has come meanwhile.
+    /// Who is in it has changed: former members must not see any more, and who is in it again gets what has come meanwhile. That
+    /// is read: what this shard has read of the log may be from after they left again.
     func handle(members event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else {
             return
         }
-        members.told(Set(event.words.compactMap { UserID($0) }))
-        guard members.apply(to: topic, in: shard.watchers).cameBack else { return }
-        // A conversation that had ended has lost its messages, of which no event has told.
-        shard.logReader.complete(topic)
+        let users = Set(event.words.compactMap { UserID($0) })
+        members.toldAtMost(users)
+        members.apply(to: topic, in: shard.watchers)
+        let areBack = shard.watchers.paused(on: topic).contains { connection in
+            connection.session.map { users.contains($0.user.id) } ?? false
+        }
+        if areBack { shard.logReader.complete(topic) }
     }
 
     private func members(of topic: Topic) -> ConversationMembers? { topic.state as? ConversationMembers }
@@ -72,7 +78,8 @@ final class MessageLogs: TopicKind {
 
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         let key = shard.partitions.keys(of: topic.subject).conversation(topic.subject)
-        shard.store.command(["HGETALL", key], lane: .commands, reply: members(of: topic)?.asking(reply) ?? reply)
+        members(of: topic)?.asking(
+            { [unowned shard] in shard.store.command(["HGETALL", key], lane: .commands, reply: $0) }, reply: reply)
     }
 
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
@@ -157,10 +164,14 @@ final class MessageLogs: TopicKind {
                         entries: Array(entries))
                 })
         }
-        shard.store.run(
-            .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
-            arguments: [
-                String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
-            ], lane: .commands, reply: members(of: topic)?.asking(read) ?? read)
+        let arguments = [
+            String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
+        ]
+        members(of: topic)?.asking(
+            { [unowned shard] in
+                shard.store.run(
+                    .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)], arguments: arguments,
+                    lane: .commands, reply: $0)
+            }, reply: read)
     }
 }

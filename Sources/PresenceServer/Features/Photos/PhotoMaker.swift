@@ -68,10 +68,10 @@ enum PhotoMaker {
                 refuse(call)
             case .killed(let signal):
                 counts.killed.value += 1
-                call.shard.log("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
+                call.shard.logSparsely("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
                 refuse(call)
             case .failed(let reason):
-                call.shard.log("picture not made", ["reason": reason], level: .error)
+                call.shard.logSparsely("picture not made", ["reason": reason], level: .error)
                 refuseForNow(call)
             }
         }

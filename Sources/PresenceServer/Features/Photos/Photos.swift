@@ -69,7 +69,7 @@ final class Photos: Feature {
 
     func note(_ failure: FileStoreFailure, _ what: String) {
         failures.value += 1
-        shard.log(what, ["reason": failure.description], level: .error)
+        shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
 
     /// What clients are told of a picture.

@@ -172,7 +172,10 @@ extension DuePushes {
         let (entry, keys, user) = (situation.entry, situation.keys, situation.entry.user)
         run(
             .pushTell, keys,
-            [keys.shards, keys.push, keys.pushed(user), keys.devices(user), keys.grants(user), keys.user(user)],
+            [
+                keys.shards, keys.push, keys.pushed(user), keys.devices(user), keys.grants(user), keys.user(user),
+                keys.inbox(user),
+            ],
             [
                 user.string, entry.conversation.string, String(situation.noted.newest),
                 String(shard.configuration[.idle]), String(push?.seq ?? 0),

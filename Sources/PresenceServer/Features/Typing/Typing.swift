@@ -116,9 +116,12 @@ final class Typing: Feature, TopicKind {
 
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         let keys = shard.partitions.keys(of: topic.subject)
-        shard.store.run(
-            .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
-            lane: .commands, reply: (topic.state as? ConversationTopic)?.members.asking(reply) ?? reply)
+        (topic.state as? ConversationTopic)?.members.asking(
+            { [unowned shard] in
+                shard.store.run(
+                    .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
+                    lane: .commands, reply: $0)
+            }, reply: reply)
     }
 
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
@@ -139,7 +142,7 @@ final class Typing: Feature, TopicKind {
     private func setParticipants(of topic: Topic) {
         guard let members = (topic.state as? ConversationTopic)?.members else { return }
         topic.conversation?.participants = members.users
-        for connection in members.apply(to: topic, in: shard.watchers).left {
+        for connection in members.apply(to: topic, in: shard.watchers) {
             var payload: [UInt8] = []
             ServerMessageWriter.typing(
                 .init(conversation: topic.subject, version: 0, users: [], at: shard.clock.redisNow), to: &payload)

@@ -11,7 +11,9 @@ extension TalkHistory {
     /// in it. Bob stays.
     func changeMembers(_ person: TalkPerson) {
         guard person.isIn(group) else { return }
-        if let user = out.sorted().first(where: { $0 != person.name }) { return person.change(group, "add", user) }
+        if let user = out.subtracting(["dee"]).sorted().first(where: { $0 != person.name }) {
+            return person.change(group, "add", user)
+        }
         let user = person.name == "ana" && draw(0...2) == 0 ? "ana" : "cy"
         guard user == person.name || owner == person.name else { return }
         everOut.insert(user)
@@ -24,20 +26,23 @@ extension TalkHistory {
         guard let shard, !group.isEmpty else { return }
         calls.append(
             SimulatedCall(
-                "PUT", "/v1/conversations/\(group)/participants", ["participants": ["ana", "bob", "cy"]],
+                "PUT", "/v1/conversations/\(group)/participants", ["participants": ["ana", "dee", "bob", "cy"]],
                 token: "!backend", to: shard))
     }
 
     /// Who has gone and come back.
     func note(_ changes: [String]) {
-        memberChanges += 1
         for change in changes {
             let user = String(change.dropFirst())
             if change.hasPrefix("-") {
+                guard members.contains(user) else { continue }
+                memberChanges += 1
                 out.insert(user)
                 members.removeAll { $0 == user }
+                noteLeaving(user)
                 if owner == user, let next = members.first { (owner, successions) = (next, successions + 1) }
             } else if out.remove(user) != nil {
+                memberChanges += 1
                 members.append(user)
                 returns += 1
                 let id = ConversationID(group)!

@@ -6,34 +6,39 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of three people, one of them with two devices, who write, edit, delete, mark and rename in a group, which they
-/// leave and come back to, and in a direct conversation, on three servers with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
-/// late, or stand still; in some histories the first answer to each request, and to each step of an intent, is lost, and in some Redis refuses for a moment, is
-/// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
-/// were.
+/// A drawn history of four people, one of them with two devices, who write, edit, delete, mark and rename in a group, which some
+/// of them leave and come back to, and in a direct conversation, on three servers with the real scripts and a real Redis. The
+/// account of one is closed at some time. Between any script and its answer the server may die, lose its connections, be late, or
+/// stand still; in some histories the first answer to each request, and to each step of an intent, is lost, and in some Redis
+/// refuses for a moment, is silent or goes. People do what good clients do: they repeat what was not answered, in its order, and
+/// follow from where they were.
 ///
-/// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`).
+/// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`). In a part, who is away is pushed for, and
+/// a webhook is told of each message (`TalkHistory+Leaving.swift`).
 ///
-/// All the time: events are in order, without a gap and none twice, marks never go back, and a version of a conversation is
-/// told as one thing only. Three times, when all is quiet: everyone holds what the store has, in messages and in their list,
-/// everything that was acknowledged is there once, and unread is what a shadow model says. So are the owner and the name.
+/// All the time: events are in order, without a gap and none twice, marks never go back, a version of a conversation is told as
+/// one thing only, and who has left hears of nothing that came after it, is pushed for nothing, and writes nothing. Three times,
+/// when all is quiet: everyone holds what the store has, in messages and in their list, everything that was acknowledged is there
+/// once, unread is what a shadow model says, and nothing is left of who has gone. So are the owner, the name and the members.
 final class TalkHistory: DrawnHistory {
     let world: World
+    /// Where somebody is told of messages, and of who is to be pushed to.
+    let webhooks: WebhookWorld?
     let redis: SimulatedRedis
     private var random: SplitMix64
-    private let trouble: Int
+    let trouble: Int
     /// In half of the histories.
-    private var redisTrouble: RedisTrouble?
+    private(set) var redisTrouble: RedisTrouble?
     /// The first answer to each request is lost.
-    private let dropsAnswers: Bool
-    private var lostAnswers: [String: Int] = [:]
-    private var isQuiet = false
+    let dropsAnswers: Bool
+    var lostAnswers: [String: Int] = [:]
+    private(set) var isQuiet = false
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
     /// By conversation and number: when each message was sent that the store was seen to have.
     var times: [String: [Int64: Timestamp]] = [:]
-    /// The last is a second device of the first.
+    /// The fourth is a second device of the first; the account of the last may be closed.
     private(set) var people: [TalkPerson] = []
     /// The group and the direct conversation, once somebody was told of them.
     private(set) var talks: [String] = []
@@ -43,14 +48,19 @@ final class TalkHistory: DrawnHistory {
     var out: Set<String> = []
     var joinedAt: [String: Int64] = [:]
     /// Who has blocked the other one of the direct conversation, since it was acknowledged and until they ask for the end of it.
-    private var blockedSince: [String: Milliseconds] = [:]
-    private var wasBlocked = false
+    var blockedSince: [String: Milliseconds] = [:]
+    var wasBlocked = false
     /// A block, or the end of one, was asked for more than once: what was asked for first may have come last.
-    private var isBlockUncertain = false
-    private var blocks = 0
+    var isBlockUncertain = false
+    var blocks = 0
     var returns = 0
     /// Who is in the group, in the order of their joining, and whose it is: as the store has it.
-    var members = ["ana", "bob", "cy"]
+    var members = ["ana", "dee", "bob", "cy"]
+    /// What the group was when somebody was last taken out of it.
+    var leavings: [String: Leaving] = [:]
+    /// When it was last asked for that dee's account is closed.
+    var closing: Milliseconds?
+    var told = ToldMessages()
     var owner = "ana"
     var successions = 0
     /// Changes of members that were made.
@@ -60,22 +70,23 @@ final class TalkHistory: DrawnHistory {
     private var names = 0
     /// A name was asked for more than once: what was asked for first may have come last.
     var isNameUncertain = false
-    /// Of messages of which it was acknowledged that they are deleted.
-    var deleted: Set<String> = []
+    /// Messages of which it was acknowledged that they are deleted, with their numbers.
+    var deleted: [String: Int64] = [:]
     /// Steps of intents whose answers were lost.
-    private var lostSteps: Set<String> = []
+    var lostSteps: Set<String> = []
     /// Where each acknowledged message stands.
     var acknowledged: [String: Int64] = [:]
     /// The conversation that each of them is in.
     var talkOf: [String: String] = [:]
-    private var deaths = 0
+    var deaths = 0
     /// Until when something may arrive at Redis whose sender has given it up.
-    private var lateUntil: Milliseconds = 0
-    private var sent = 0
+    var lateUntil: Milliseconds = 0
+    var sent = 0
     var tally: [String: Int] {
         let counts = [
             "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
             "returns": returns, "blocks": blocks, "successions": successions, "deletions": deleted.count,
+            "closed accounts": people.count(where: \.isGone), "pushes": webhooks?.calls("push.due").count ?? 0,
         ]
         return counts.merging(lostAnswers) { $1 }
     }
@@ -85,10 +96,6 @@ final class TalkHistory: DrawnHistory {
     var uploads: [Upload] = []
     var choices: SplitMix64
 
-    private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
-    /// What nobody asks for: the steps of intents.
-    private static let steps: Set<Script> = [.joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember]
-
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 11)
         choices = SplitMix64(seed &* 0x9E37_79B9 &+ 12)
@@ -97,17 +104,23 @@ final class TalkHistory: DrawnHistory {
         self.redis = redis
         let keepFor: Milliseconds = seed % 4 == 1 ? 60_000 : 0
         self.keepFor = keepFor
-        world = try World(shards: 3, seed: seed, redis: redis) {
+        let adjust: (inout ServerConfiguration) -> Void = {
             $0[Messages.keepFor] = keepFor
             $0.redis.interests = seed.isMultiple(of: 2)
         }
+        webhooks =
+            seed % 5 < 2 ? try WebhookWorld(shards: 3, pushes: true, seed: seed, redis: redis, adjust) : nil
+        world = try webhooks?.world ?? World(shards: 3, seed: seed, redis: redis, adjust)
         if seed / 3 % 2 == 0 { redisTrouble = RedisTrouble(world) }
         redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
         world.shards.forEach(hasten)
-        people = [("ana", 0), ("bob", 1), ("cy", 2), ("ana", 1)].map { TalkPerson($0.0, at: $0.1, in: self) }
+        people = [("ana", 0), ("bob", 1), ("cy", 2), ("ana", 1), ("dee", 2)].map {
+            TalkPerson($0.0, at: $0.1, in: self)
+        }
+        try openAccount()
     }
 
-    private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = 1_000 }
+    func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = 1_000 }
 
     func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
@@ -117,7 +130,7 @@ final class TalkHistory: DrawnHistory {
 
     func play() throws {
         for person in people { person.connect() }
-        people[0].create(#""participants":["bob","cy"],"name":"All","key":"k""#)
+        people[0].create(#""participants":["dee","bob","cy"],"name":"All","key":"k""#)
         people[0].create(#""participants":["bob"]"#)
         people[1].create(#""participants":["ana"]"#)
         for part in 1...3 {
@@ -137,9 +150,9 @@ final class TalkHistory: DrawnHistory {
 
     private func step() {
         for person in people { person.keepGoing() }
-        let person = people[draw(0...3)]
+        let person = people[draw(0...4)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...18) {
+        switch draw(0...19) {
         case 0...4:
             var recent: Upload?
             for _ in 0..<draw(1...4) {
@@ -163,38 +176,8 @@ final class TalkHistory: DrawnHistory {
         // An owner deletes what others wrote.
         case 16: if talk == group, person.name == owner { person.delete(talk, draw(0...50), ofOthers: true) }
         case 17: if draw(0...2) == 0 { putAllIn() }
+        case 18: if draw(0...1) == 0 { closeAccount() }
         default: person.rest(draw(0...1) == 0)
-        }
-    }
-
-    /// Whether somebody may be told that they are not to do something in a conversation.
-    func mayForbid(_ name: String, _ talk: String) -> Bool {
-        // Nobody is put in by somebody with whom there is a block.
-        talk == group ? everOut.contains(name) || wasBlocked && everOut.contains("ana") : wasBlocked
-    }
-
-    private func block(_ person: TalkPerson) {
-        // Nobody is put into a new conversation by somebody with whom there is a block.
-        guard talks.count == 2, !people.contains(where: \.isCreating), person !== people[2], person !== people[3]
-        else { return }
-        wasBlocked = true
-        let isBlocked = draw(0...1) == 0
-        if !isBlocked { blockedSince[person.name] = nil }
-        person.block(person.name == "ana" ? "bob" : "ana", isBlocked)
-    }
-
-    func noteBlock(_ isBlocked: Bool, by name: String, after times: Int) {
-        if times > 1 { isBlockUncertain = true }
-        guard isBlocked, !people.contains(where: { $0.name == name && $0.unblocks }) else { return }
-        blocks += 1
-        if blockedSince[name] == nil { blockedSince[name] = world.now }
-    }
-
-    /// What was asked for after a block was acknowledged is forbidden.
-    func noteSent(in talk: String, by name: String, askedAt: Milliseconds) {
-        guard talk != group, !isBlockUncertain else { return }
-        for (user, since) in blockedSince where askedAt > since {
-            fail("\(name) has sent something at \(askedAt), and \(user) had blocked at \(since)")
         }
     }
 
@@ -204,59 +187,7 @@ final class TalkHistory: DrawnHistory {
         talks.append(id)
         if isGroup { group = id }
         // Both are known by all who are in them.
-        for person in people where isGroup || person.name != "cy" { person.enter(id) }
-    }
-
-    // MARK: Trouble
-
-    private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if case .success(let value) = answer, value.array?.first?.string == "OK" {
-            if script == .members { note(Array(arguments[7...])) }
-            if script == .participants { note(arguments[5...].map { "+" + $0 }) }
-        }
-        guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
-            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
-        else { return }
-        if script == .send { sent += 1 }
-        if dropsAnswers, case .success = answer,
-            losesStep(script, arguments) || people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
-        {
-            lostAnswers["answers of \(script.name) lost", default: 0] += 1
-            world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
-        }
-        guard draw(0...99) < trouble else { return }
-        deaths += 1
-        world.after(0) { [unowned self] in harm(place) }
-    }
-
-    /// Whether this step of an intent has just been done for the first time since members have changed.
-    private func losesStep(_ script: Script, _ arguments: [String]) -> Bool {
-        guard Self.steps.contains(script) else { return false }
-        let step = [script.name, String(memberChanges)] + arguments.dropFirst(3)
-        return lostSteps.insert(step.joined(separator: " ")).inserted
-    }
-
-    private func harm(_ place: Int) {
-        let shard = world.shards[place]
-        guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...(redisTrouble == nil ? 7 : 9)) {
-        case 0, 1:
-            shard.die()
-            world.replaceShard(at: place)
-            hasten(world.shards[place])
-        case 2: shard.cut(.commands)
-        case 3: shard.cutAll()
-        case 4: shard.cutSubscription()
-        case 5:
-            let duration = Milliseconds(draw(100...4_500))
-            lateUntil = max(lateUntil, world.now + duration)
-            shard.hold(.commands, for: duration)
-        case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
-        case 7:
-            shard.stop()
-            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
-        default: redisTrouble?.begin(draw)
-        }
+        for person in people where isGroup || ["ana", "bob"].contains(person.name) { person.enter(id) }
     }
 
     // MARK: Looking
@@ -283,13 +214,18 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.rest(false) }
         for _ in 0..<120 {
             for person in people { person.keepGoing() }
+            keepClosing()
             try world.run(for: 700)
             try look()
-            if people.allSatisfy(\.isDone), unfinished().isEmpty, try listFault() == nil { break }
+            guard people.allSatisfy(\.isDone), unfinished().isEmpty else { continue }
+            if try listFault() == nil, try leftFault() == nil { break }
         }
-        for person in people where !person.isDone { fail("\(person.name) is never done: \(person.state)") }
+        for person in people where !person.isDone {
+            fail("\(person.name) is never done: \(person.state); \(try listFault() ?? "lists are right")")
+        }
         let left = unfinished()
         if !left.isEmpty { fail("unfinished: \(left)") }
+        if let fault = try leftFault() { fail(fault) }
         guard isLast, keepFor > 0 else { return try compareAll() }
         try age()
         try compareAll()

@@ -17,11 +17,12 @@ import Testing
         #expect(sum["deaths"] > 240 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
         for script: Script in [
             .create, .direct, .send, .editMessage, .deleteMessage, .mark, .settings, .receipts, .members, .rename,
-            .joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember,
+            .joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember, .departing, .depart,
         ] {
             #expect(sum["answers of \(script.name) lost"] > 0)
         }
         #expect(sum["returns"] > 20 && sum["blocks"] > 20 && sum["successions"] > 10 && sum["deletions"] > 50)
+        #expect(sum["closed accounts"] > 20 && sum["pushes"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
@@ -65,6 +66,19 @@ import Testing
         ScriptMistake(
             name: "the owner leaves, and the group has none",
             old: "put(c, 'owner', membersOf(c)[1])", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
+        ScriptMistake(
+            name: "who has left goes on watching", old: "int(now), table.concat(membersOf(c), ' ') }, ' '))",
+            new: "int(now), table.concat(membersOf(c), ' ') .. ' ana cy dee' }, ' '))",
+            faults: ["of the group, which they had left at"]),
+        ScriptMistake(
+            name: "that a closed account has conversations to leave is forgotten at once",
+            old: "for i = 6, #ARGV do redis.call('HDEL', KEYS[3], ARGV[i]) end",
+            new: "redis.call('SREM', KEYS[2], ARGV[4]) for i = 6, #ARGV do redis.call('HDEL', KEYS[3], ARGV[i]) end",
+            faults: ["the account of dee is closed, and has"]),
+        ScriptMistake(
+            name: "what somebody was pushed for stays when they leave",
+            old: "        redis.call('HDEL', KEYS[5], ARGV[5])\n", new: "",
+            faults: ["is to be pushed for the group"]),
         ScriptMistake(
             name: "a mark of what came goes back",
             old: "math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)",

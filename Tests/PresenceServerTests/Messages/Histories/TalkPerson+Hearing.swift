@@ -14,7 +14,7 @@ extension TalkPerson {
             guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
             hear(message)
         }
-        if !client.isConnected { connect() }
+        if !client.isConnected, !isGone { connect() }
     }
 
     private func hear(_ message: [String: Any]) {
@@ -39,7 +39,8 @@ extension TalkPerson {
                 history.fail("\(name) was acknowledged as \(before) and as \(seq)")
             }
             fulfil(id)
-        case "ok", "messageUpdated": fulfil(id)
+        case "ok": fulfil(id)
+        case "messageUpdated": fulfil(id, seq: number((message["message"] as? [String: Any])?["seq"]))
         case "conversationInfo":
             if let talk = asked.removeValue(forKey: id) {
                 compareUnread(talk, message["conversation"] as? [String: Any] ?? [:])
@@ -52,13 +53,14 @@ extension TalkPerson {
 
     func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
 
-    private func fulfil(_ id: Int) {
+    /// - Parameter seq: Of the message that was changed.
+    private func fulfil(_ id: Int, seq: Int64 = 0) {
         guard let wish = end(id) else { return }
         let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
         if wish.delivered > 0 { held[talk]!.delivered = max(held[talk]!.delivered, wish.delivered) }
         if let name = wish.name { history.noteName(name, after: wish.times) }
-        if let id = wish.deletes { history.deleted.insert(id) }
+        if let id = wish.deletes { history.deleted[id] = seq }
         if let blocks = wish.blocks { history.noteBlock(blocks, by: name, after: wish.times) }
         if wish.script == .send { history.noteSent(in: talk, by: name, askedAt: wish.askedAt) }
         if wish.script == .settings { adopt(wish, talk) }
@@ -94,7 +96,7 @@ extension TalkPerson {
         } else if code == "forbidden", let talk, history.mayForbid(name, talk) {
             end(id)
             again = history.world.now + 300
-        } else {
+        } else if !isGone {
             history.fail("\(name) was answered \(message)")
         }
     }
@@ -103,6 +105,7 @@ extension TalkPerson {
 
     private func begin(_ message: [String: Any], _ talk: String) {
         for part in message["conversations"] as? [[String: Any]] ?? [] {
+            history.noteHeard(number(part["messagesVersion"]), of: talk, by: name)
             if part["reset"] != nil {
                 if history.keepFor == 0 { history.fail("\(name) was reset") }
                 let messages = part["messages"] as? [[String: Any]] ?? []
@@ -123,8 +126,10 @@ extension TalkPerson {
     }
 
     private func take(_ event: [String: Any]) {
-        guard let talk = event["conversation"] as? String, let state = held[talk], state.isFollowing else { return }
         let change = number(event["conversationVersion"])
+        guard let talk = event["conversation"] as? String, let state = held[talk] else { return }
+        history.noteHeard(change, of: talk, by: name)
+        guard state.isFollowing else { return }
         if change != state.change + 1 {
             history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
         }
@@ -150,6 +155,9 @@ extension TalkPerson {
     }
 
     private func takeList(_ conversation: [String: Any]) {
+        if conversation["removed"] == nil {
+            history.noteTold(number(conversation["version"]), of: conversation["id"] as? String ?? "", to: name)
+        }
         if let wrong = list.take(conversation) { history.fail("to \(name), \(wrong)") }
     }
 }

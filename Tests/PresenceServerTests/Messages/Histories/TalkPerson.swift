@@ -85,6 +85,8 @@ final class TalkPerson {
     private var requests = 0
     var seen = 0
     var isIn = false
+    /// Their account is closed.
+    var isGone = false
     var again: Milliseconds = 0
 
     init(_ name: String, at place: Int, in history: TalkHistory) {
@@ -95,10 +97,14 @@ final class TalkPerson {
     }
 
     /// As far as it was told.
-    func isIn(_ talk: String) -> Bool { held[talk] != nil && list.entries[talk]?.isRemoved != true }
+    func isIn(_ talk: String) -> Bool {
+        guard !isGone, held[talk] != nil else { return false }
+        // Who was taken out before they had a list was told of nothing.
+        return list.entries[talk].map { !$0.isRemoved } ?? !isListed
+    }
     func enter(_ talk: String) { if held[talk] == nil { held[talk] = Held() } }
     var isDone: Bool {
-        isIn && isListed && wishes.isEmpty && held.allSatisfy { $0.value.isFollowing || !isIn($0.key) }
+        isGone || isIn && isListed && wishes.isEmpty && held.allSatisfy { $0.value.isFollowing || !isIn($0.key) }
     }
     var isCreating: Bool { wishes.contains { $0.talk.hasPrefix("new ") } }
     /// It has asked for the end of a block, or is about to.

@@ -93,22 +93,6 @@ local function membersOf(c)
     return names
 end
 
--- They are in it from now on, and have nothing to catch up with.
-local function join(c, user)
-    local joins = tonumber(c.raw.joins or '0') + 1
-    put(c, 'joins', int(joins))
-    c.members[user] = { joined = joins, read = c.last, shown = c.last, delivered = c.last, own = 0, version = 0, muted = 0,
-        archived = 0, receipts = 'e', setting = 0 }
-    putMember(c, user)
-    c.left[user], c.joining[user] = nil, true
-end
-
-local function leave(c, user)
-    c.members[user] = nil
-    put(c, 'm:' .. user, nil)
-    c.left[user], c.joining[user] = true, nil
-end
-
 -- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
 local function ownVersion(m)
     local value, version, muted = rawget(m, 'value')
@@ -122,9 +106,27 @@ local function ownVersion(m)
     return version
 end
 
+-- They are in it from now on, and have nothing to catch up with.
+local function join(c, user)
+    local joins = tonumber(c.raw.joins or '0') + 1
+    put(c, 'joins', int(joins))
+    c.members[user] = { joined = joins, read = c.last, shown = c.last, delivered = c.last, own = 0, version = 0, muted = 0,
+        archived = 0, receipts = 'e', setting = 0 }
+    putMember(c, user)
+    c.left[user], c.joining[user] = nil, true
+end
+
+-- What they alone have seen may be ahead of the rest: that they left is newer.
+local function leave(c, user)
+    c.seen = math.max(c.seen or 0, ownVersion(c.members[user]))
+    c.members[user] = nil
+    put(c, 'm:' .. user, nil)
+    c.left[user], c.joining[user] = true, nil
+end
+
 -- A version past all that any member has seen.
 local function bump(c, floorKey)
-    local last = c.version
+    local last = math.max(c.version, c.seen or 0)
     for _, m in pairs(c.members) do last = math.max(last, ownVersion(m)) end
     c.version = nextVersion(last, floorKey)
     c.news = c.version

@@ -6,7 +6,8 @@
 --       were read, seqs of those, seqs of what is archived
 -- Replies {OK, version, unseen, unread, seen, first} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local b = notificationsAt(KEYS[3], KEYS[4], KEYS[2], tonumber(ARGV[5]), tonumber(ARGV[6]))
+local keep, keepFor = tonumber(ARGV[5]), tonumber(ARGV[6])
+local b = notificationsAt(KEYS[3], KEYS[4], KEYS[2], keep, keepFor)
 local news = { session = ARGV[7], read = {}, archived = {} }
 local seen = math.min(tonumber(ARGV[8]), b.last)
 if seen > b.seen then b.seen, b.changed = seen, true end
@@ -23,6 +24,8 @@ for i = 10, #ARGV do
         news.archived[#news.archived + 1] = int(seq)
     end
 end
+-- Here, and not with the next reading: that would be a change with a version of its own, told to all devices.
+trim(b, keep, keepFor)
 if b.changed then save(b, ARGV[2], ARGV[4], news) end
 local unseen, unread, first = countsOf(b)
 return { 'OK', int(b.version), int(unseen), int(unread), int(b.seen), int(first) }

@@ -2,13 +2,13 @@
 -- uses: account-lib, push-lib
 -- A push that was due is told, with the newest 20 devices that may be pushed to; or it is not needed any more, unless a newer
 -- message was noted since: then that is decided at once, or at the time of its own.
--- KEYS: shards, push, pushed, devices, grants, user
+-- KEYS: shards, push, pushed, devices, grants, user, inbox
 -- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms after which a
 --       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
 --       members ('' '': not needed), what they were pushed for when it was looked at ('': nothing), ms until a newer message
 --       is due, platforms that this installation sends to, each with a space on both sides, until when it was taken (push-take)
--- Replies {OK}, {AGAIN, ms} if there is a newer one, or what it was decided on has changed, or was read too long ago, {GONE} if
--- another was quicker, or {FENCED}.
+-- Replies {OK}, {AGAIN, ms} if there is a newer one, what it was decided on has changed or was read too long ago, or they have
+-- left, {GONE} if another was quicker, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
 if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
@@ -20,6 +20,13 @@ local hasTime = first > tonumber(ARGV[6])
 if (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or ARGV[9] == '' and isNewer then
     if not hasTime then redis.call('ZADD', KEYS[2], int(now), entry) end
     return { 'AGAIN', '0' }
+end
+-- Who has left the conversation since it was read is told nothing of it, and nobody whose account is deleted. Where the inbox
+-- has only to hear that they are back, it is decided again as well.
+local left = string.sub(redis.call('HGET', KEYS[7], ARGV[5]) or '', 1, 4) == 'out '
+if ARGV[9] ~= '' and (left or redis.call('HEXISTS', KEYS[6], 'deletedAt') == 1) then
+    redis.call('ZADD', KEYS[2], int(now + tonumber(ARGV[12])), entry)
+    return { 'AGAIN', ARGV[12] }
 end
 if ARGV[9] ~= '' and isNewer then
     -- What is told now may have been read before the newer one came. That is seen when its own time is over.

@@ -13,7 +13,7 @@ public struct WebhookConsole {
     private static let step = 500
     /// Of more waiting entries, the oldest is not looked for.
     private static let mostListed = 1_000
-    /// ms: what is tried again sooner may be under way.
+    /// ms: what is tried again within them, and within half a ms more, may be under way.
     private static let lease: Timestamp = 30_000
 
     /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
@@ -75,7 +75,7 @@ public struct WebhookConsole {
         var count = 0
         while true {
             let ids = try redis.ask(
-                "ZRANGEBYSCORE", keys[1], String(now + Self.lease), "+inf", "LIMIT", "0", String(Self.step))
+                "ZRANGEBYSCORE", keys[1], String(now + Self.lease + 1), "+inf", "LIMIT", "0", String(Self.step))
             let texts = (ids.array ?? []).compactMap(\.string)
             guard !texts.isEmpty else { return count }
             for answer in try redis.askAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) {

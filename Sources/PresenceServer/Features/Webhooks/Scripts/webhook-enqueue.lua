@@ -2,7 +2,7 @@
 -- newest is remembered, so this may come twice, late, or from two servers.
 --   state    url; p:PARTITION: the newest entry; bytes that wait; off: since when the receiver wants nothing any more;
 --            sent, failed, givenUp, dropped: how many; failure: "AT REASON" of the last one
---   due      sorted set: id of an event by when it is tried
+--   due      sorted set: id of an event by when it is tried; half a ms later of one that a sender has
 --   bodies   hash: id -> "TRIES SUBJECT BODY"
 -- KEYS: shards, state, due, bodies
 -- ARGV: now, channel, incarnation, url, partition, newest entry, most that wait, lost before, 1 if somebody has to know what was
@@ -35,20 +35,25 @@ for i = 10, #ARGV, 5 do
         end
     end
 end
--- Of too many, those go whose next try is furthest away: they have failed most often.
-local most = tonumber(ARGV[7])
+-- Of too many, those go whose next try is furthest away: they have failed most often. What a sender has stays: it may be with
+-- the receiver already.
+local most, taken = tonumber(ARGV[7]), 0
 local count = redis.call('ZCARD', KEYS[3])
-while count > most or count > 0 and bytes > most * 1024 do
-    local id = redis.call('ZREVRANGE', KEYS[3], 0, 0)[1]
-    local value = redis.call('HGET', KEYS[4], id) or ''
-    bytes = bytes - #value
-    if ARGV[9] == '1' and #reply < 202 then
-        reply[#reply + 1] = id
-        reply[#reply + 1] = value
+while count > taken and (count > most or bytes > most * 1024) do
+    local id, time = unpack(redis.call('ZREVRANGE', KEYS[3], taken, taken, 'WITHSCORES'))
+    if tonumber(time) % 1 ~= 0 then
+        taken = taken + 1
+    else
+        local value = redis.call('HGET', KEYS[4], id) or ''
+        bytes = bytes - #value
+        if ARGV[9] == '1' and #reply < 202 then
+            reply[#reply + 1] = id
+            reply[#reply + 1] = value
+        end
+        redis.call('ZREM', KEYS[3], id)
+        redis.call('HDEL', KEYS[4], id)
+        count, dropped = count - 1, dropped + 1
     end
-    redis.call('ZREM', KEYS[3], id)
-    redis.call('HDEL', KEYS[4], id)
-    count, dropped = count - 1, dropped + 1
 end
 redis.call('HSET', KEYS[2], 'url', ARGV[4], field, ARGV[6], 'bytes', int(bytes))
 if dropped > 0 then redis.call('HINCRBY', KEYS[2], 'dropped', dropped) end

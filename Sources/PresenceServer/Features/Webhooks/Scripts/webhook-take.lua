@@ -14,11 +14,12 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', int(now), 'LIMI
     else
         bytes = bytes + #value
         if bytes > tonumber(ARGV[5]) and #reply > 3 then break end
-        redis.call('ZADD', KEYS[3], int(now + tonumber(ARGV[6])), id)
+        -- The half says that a sender has it (webhook-enqueue).
+        redis.call('ZADD', KEYS[3], int(now + tonumber(ARGV[6])) .. '.5', id)
         reply[#reply + 1] = id
         reply[#reply + 1] = value
     end
 end
 local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-if first[2] then reply[3] = int(math.max(0, tonumber(first[2]) - now)) end
+if first[2] then reply[3] = int(math.max(0, math.ceil(tonumber(first[2])) - now)) end
 return reply

@@ -1,0 +1,151 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Who has left the group of a `TalkHistory`, for a time or for ever, and what of it is nothing to them any more.
+extension TalkHistory {
+    /// The numbers of the group at that time.
+    struct Leaving {
+        /// Of the last change of its messages.
+        let change: Int64
+        let version: Int64
+    }
+
+    private var dee: TalkPerson { people[4] }
+    private var deesID: UserID { UserID("dee")! }
+    private var address: EmailAddress { EmailAddress("dee@example.org")! }
+
+    // MARK: An account that is closed
+
+    func openAccount() throws {
+        let keys = partitions.keys(of: deesID)
+        _ = try redis.ask(["HSET", keys.account(deesID), "email", address.text]).get()
+        _ = try redis.ask(["HSET", keys.emails(with: address), address.text, "dee 0"]).get()
+    }
+
+    /// Once both conversations are there. It is asked for until it is done.
+    func closeAccount() {
+        guard closing == nil, talks.count == 2, !people.contains(where: \.isCreating) else { return }
+        everOut.insert("dee")
+        closing = 0
+        keepClosing()
+    }
+
+    /// As a server does it (`Accounts.remove`): with the first script it is done, whatever comes of that server.
+    func keepClosing() {
+        guard let closing, !dee.isGone, world.now >= closing + 3_000,
+            let shard = world.shards.first(where: { $0.isRunning && $0.logic.link.isLive })
+        else { return }
+        self.closing = world.now
+        let (keys, user) = (partitions.keys(of: deesID), deesID)
+        shard.input { [address] logic in
+            logic.store.run(
+                .deleteAccount, keys: keys.ofDeletion(user, address),
+                arguments: keys.argumentsOfDeletion(user, by: logic.link.incarnation, held: nil), lane: .commands
+            ) { [weak logic] result in
+                guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
+                logic?.feature(Conversations.self)?.departing.begin(user)
+            }
+        }
+    }
+
+    // MARK: What scripts have done
+
+    /// It was answered `OK`.
+    func note(_ script: Script, _ arguments: [String]) {
+        switch script {
+        case .members: note(Array(arguments[7...]))
+        case .participants: note(arguments[5...].map { "+" + $0 })
+        case .depart: note(["-" + arguments[5]])
+        case .settle where arguments[4] == group:
+            let users = stride(from: 5, to: arguments.count - 2, by: 3).filter { arguments[$0 + 2] == "-" }
+            note(users.map { "-" + arguments[$0] })
+        case .deleteAccount: dee.isGone = true
+        case .send, .editMessage, .deleteMessage, .rename:
+            let (talk, user) = (arguments[3], arguments[4])
+            if talk == group, out.contains(user) { fail("\(script.name) of \(user), who had left") }
+        case .pushTell where arguments[4] == group && arguments[8] != "":
+            let user = UserID(arguments[3])!
+            let state = try? redis.ask(["HGET", partitions.keys(of: user).inbox(user), group]).get().string
+            if state?.hasPrefix("out ") == true || user == deesID && dee.isGone {
+                fail("\(user) is pushed for the group, which they had left")
+            }
+        default: break
+        }
+    }
+
+    func noteLeaving(_ user: String) {
+        let id = ConversationID(group)!
+        let key = partitions.keys(of: id).conversation(id)
+        let fields = (try? redis.ask(["HMGET", key, "changes", "version"]).get())?.array ?? []
+        let numbers = fields.map { $0.string.flatMap { Int64($0) } ?? 0 }
+        leavings[user] = Leaving(change: numbers.first ?? 0, version: numbers.last ?? 0)
+    }
+
+    // MARK: What they hear
+
+    /// Somebody was told of a change of a conversation's messages.
+    func noteHeard(_ change: Int64, of talk: String, by name: String) {
+        guard talk == group, out.contains(name), let leaving = leavings[name], change > leaving.change else { return }
+        fail("\(name) heard change \(change) of the group, which they had left at \(leaving.change)")
+    }
+
+    /// Somebody was told of a conversation as one of theirs.
+    func noteTold(_ version: Int64, of talk: String, to name: String) {
+        guard talk == group, out.contains(name), let leaving = leavings[name], version > leaving.version else { return }
+        fail("\(name) is told version \(version) of the group, which they had left at \(leaving.version)")
+    }
+
+    // MARK: What is left of them
+
+    /// What is still there of who has left, or has not been told to the webhook; `nil`: nothing.
+    func leftFault() throws -> String? {
+        for user in Set(people.map(\.name)).subtracting(members).sorted().compactMap({ UserID($0) }) {
+            let keys = partitions.keys(of: user)
+            let noted = try redis.ask(["HMGET", keys.pushed(user), group, " " + group]).get().array ?? []
+            let due = try redis.ask(["ZSCORE", keys.push, "\(user) \(group)"]).get().string
+            if noted.contains(where: { $0.string != nil }) || due != nil {
+                return "\(user) is to be pushed for the group, which they had left, at \(due ?? "-"): \(noted)"
+            }
+        }
+        if let closing, !dee.isGone { return "an account was to be closed at \(closing), and is not" }
+        if dee.isGone {
+            if dee.client.isConnected { return "the account of dee is closed, and she is connected" }
+            let keys = partitions.keys(of: deesID)
+            for key in [keys.inbox(deesID), keys.devices(deesID), keys.pushed(deesID), keys.sessions(deesID)]
+            where try redis.ask(["EXISTS", key]).get().int != 0 {
+                return "the account of dee is closed, and has \(key)"
+            }
+        }
+        guard let webhooks else { return nil }
+        told.take(webhooks.log.calls)
+        let untold = acknowledged.keys.filter { !told.ids.contains($0) }
+        return untold.isEmpty ? nil : "the webhook was not told of \(untold.sorted().prefix(3))"
+    }
+}
+
+/// Ids of the messages that a webhook was told of.
+struct ToldMessages {
+    private(set) var ids: Set<String> = []
+    private var count = 0
+
+    private struct Created: Decodable {
+        struct Content: Decodable {
+            struct Message: Decodable { let id: String }
+            let message: Message
+        }
+        let data: Content
+    }
+
+    mutating func take(_ calls: [QueuedWebhook]) {
+        for call in calls[count...] {
+            guard let created = try? JSONDecoder().decode(Created.self, from: Data(call.body)) else { continue }
+            ids.insert(created.data.message.id)
+        }
+        count = calls.count
+    }
+}

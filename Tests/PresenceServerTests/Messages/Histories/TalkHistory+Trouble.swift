@@ -1,0 +1,63 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What goes wrong in a `TalkHistory` between a script and its answer.
+extension TalkHistory {
+    private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
+    /// What nobody asks for: the steps of intents.
+    private static let steps: Set<Script> = [
+        .joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember, .departing, .depart,
+    ]
+
+    func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        if case .success(let value) = answer, value.array?.first?.string == "OK" { note(script, arguments) }
+        guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
+            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
+        else { return }
+        if script == .send { sent += 1 }
+        if dropsAnswers, case .success = answer,
+            losesStep(script, arguments) || people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
+        {
+            lostAnswers["answers of \(script.name) lost", default: 0] += 1
+            world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
+        }
+        guard draw(0...99) < trouble else { return }
+        deaths += 1
+        world.after(0) { [unowned self] in harm(place) }
+    }
+
+    /// Whether this step of an intent has just been done for the first time since members have changed.
+    private func losesStep(_ script: Script, _ arguments: [String]) -> Bool {
+        guard Self.steps.contains(script) else { return false }
+        let step = [script.name, String(memberChanges)] + arguments.dropFirst(3)
+        return lostSteps.insert(step.joined(separator: " ")).inserted
+    }
+
+    private func harm(_ place: Int) {
+        let shard = world.shards[place]
+        guard !shard.isDead, !isQuiet else { return }
+        switch draw(0...(redisTrouble == nil ? 7 : 9)) {
+        case 0, 1:
+            shard.die()
+            world.replaceShard(at: place)
+            hasten(world.shards[place])
+            webhooks?.record(world.shards[place])
+        case 2: shard.cut(.commands)
+        case 3: shard.cutAll()
+        case 4: shard.cutSubscription()
+        case 5:
+            let duration = Milliseconds(draw(100...4_500))
+            lateUntil = max(lateUntil, world.now + duration)
+            shard.hold(.commands, for: duration)
+        case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
+        case 7:
+            shard.stop()
+            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
+        }
+    }
+}
