@@ -24,6 +24,88 @@ struct ScriptTests {
         #expect(try admin.command("SCRIPT", "EXISTS", .string(script.sha1)) == .array([.integer(1)]))
     }
 
+    @Test func `scripts run in the order in which they were given, also when Redis has forgotten them`() async throws {
+        let admin = try server.admin()
+        try await Client.with(server.unix, scripts: [script]) { client in
+            await client.ready()
+            try admin.command("SCRIPT", "FLUSH")
+            let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
+                var answers: [Answer] = []
+                func append(_ word: RedisArgument) {
+                    connection.run(script, keys: ["list"], arguments: [word]) {
+                        answers.append($0)
+                        if answers.count == 3 { done(answers) }
+                    }
+                }
+                // The third is given when the first has been refused and the second has not: Redis waits between them.
+                append("first")
+                connection.send(["PING"]) { _ in append("third") }
+                connection.send(["BLPOP", "nothing", "0.2"]) { _ in }
+                append("second")
+            }
+            #expect(answers == [1, 2, 3].map { .success(.integer($0)) })
+        }
+        let list = try admin.command("LRANGE", "list", 0, -1).array
+        #expect(list?.map(\.string) == ["first", "second", "third"])
+    }
+
+    @Test func `a script that Redis has forgotten is sent whole once, whatever is under way`() async throws {
+        let admin = try server.admin()
+        let other = RedisScript(name: "other", source: "return redis.call('RPUSH', KEYS[1], 'other')")
+        try await Client.with(server.unix, scripts: [script, other]) { client in
+            await client.ready()
+            try admin.command("SCRIPT", "FLUSH")
+            let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
+                var answers: [Answer] = []
+                for number in 0..<100 {
+                    connection.run(number % 2 == 0 ? script : other, keys: ["list"], arguments: ["own"]) {
+                        answers.append($0)
+                        if answers.count == 100 { done(answers) }
+                    }
+                }
+            }
+            #expect(answers == (1...100).map { .success(.integer($0)) })
+        }
+        let list = try admin.command("LRANGE", "list", 0, -1).array?.map(\.string)
+        #expect(list == (0..<50).flatMap { _ in ["own", "other"] })
+        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_eval:calls=2,") == true)
+    }
+
+    @Test func `what waits behind a forgotten script counts, is bounded, and fails with the connection`() async throws {
+        let admin = try server.admin()
+        try await Client.with(server.unix, .with { $0.maximumPending = 4 }, scripts: [script]) { client in
+            await client.ready()
+            try admin.command("SCRIPT", "FLUSH")
+            let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
+                var answers: [Answer] = []
+                func append() {
+                    connection.run(script, keys: ["list"], arguments: ["x"]) {
+                        answers.append($0)
+                        if answers.count == 4 { done(answers) }
+                    }
+                }
+                append()
+                connection.send(["PING"]) { _ in
+                    // Under way are the next command and the question whether all is answered.
+                    let bytes = connection.pendingBytes
+                    append()
+                    append()
+                    #expect(connection.pending == 4)
+                    #expect(connection.pendingBytes > bytes)
+                    append()
+                    connection.reconnect(reason: "told to")
+                }
+                // Never answered.
+                connection.send(["BLPOP", "nothing", 0]) { _ in }
+            }
+            let unsent = Answer.failure(.disconnected(sent: false))
+            #expect(answers.filter { $0 == unsent }.count == 3)
+            #expect(answers.filter { $0 == .failure(.overloaded) }.count == 1)
+            await client.ready()
+            #expect(await client.run(script, keys: ["list"], "y") == .success(.integer(1)))
+        }
+    }
+
     @Test func `scripts are known before the connection is ready`() async throws {
         let other = RedisScript(name: "other", source: "return 'other'")
         try await Client.with(server.unix, scripts: [script, other]) { client in

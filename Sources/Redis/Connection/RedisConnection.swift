@@ -39,10 +39,10 @@ public final class RedisConnection {
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
 
     /// How many commands wait for their answers.
-    public var pending: Int { commands.count }
+    public var pending: Int { commands.count + (forgotten?.later.count ?? 0) }
 
     /// How many bytes these commands have.
-    public var pendingBytes: Int { commands.bytes }
+    public var pendingBytes: Int { commands.bytes + (forgotten?.bytes ?? 0) }
 
     /// Which process it is connected to (Redis' `run_id`), if that was asked for and told.
     private(set) var process: String?
@@ -54,7 +54,7 @@ public final class RedisConnection {
     private var stoodStillUntil = Int64.min / 2
     private let loop: EventLoop
     private let name: String
-    private let options: RedisOptions
+    let options: RedisOptions
     private let dialler: Dialler
     /// A replica will not do: it is asked for its role before it is used.
     private var wantsMaster = false
@@ -63,6 +63,8 @@ public final class RedisConnection {
     private let scripts: [RedisScript]
     private var link: Link?
     private var commands = PendingCommands()
+    /// Since Redis was found to have forgotten a script, until it is sent again.
+    var forgotten: ForgottenScripts?
     /// When this turn began to send: µs.
     private var sendingSince: Int64 = 0
 

@@ -1,13 +1,34 @@
-"""Another version of the server, made of the one under test."""
+"""Another version of the server, made of the one under test: its scripts for Redis do something else.
 
+The scripts lie in the program as they are (docs/architecture.md). What the other version's do beside their work takes the
+place of a comment above it, so everything else stays where it is.
+"""
+
+import mmap
 import os
 import shutil
 import subprocess
 
 from .server import BINARY
 
-WORD, OTHER_WORD = b"\n-- KEYS: ", b"\n-- Keys: "
-"""The comment that each script for Redis has at its top (docs/architecture.md): a script's name is the hash of its text."""
+MEMBER = "edition"
+"""What the other version's scripts put into each presence and profile that they write, as a later version may add a member."""
+
+FIELD = "sentByOther"
+"""In a conversation's record: how many messages the other version's scripts have stored."""
+
+EDITS = (
+    # The comment that becomes shorter, what is there, what takes its place.
+    ("-- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:",
+     """user.since .. body .. '}')""",
+     f"""user.since .. body .. ',"{MEMBER}":2}}')"""),
+    ("-- The address that was told of it: how it begins is not kept.",
+     """'"updatedAt":' .. int(now)\n""",
+     f"""'"updatedAt":' .. int(now) .. ',"{MEMBER}":2'\n"""),
+    ("-- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.",
+     "sender.own = c.last\n",
+     f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1))\n"),
+)
 
 
 def version_of(binary):
@@ -16,20 +37,37 @@ def version_of(binary):
     return said.split()[1]
 
 
+def edit(program, comment, there, instead):
+    """Puts another text into one of the program's scripts, and no byte more: the comment, which is above, ends earlier."""
+    comment, there, instead = (text.encode() for text in (comment, there, instead))
+    first = program.find(comment)
+    assert first >= 0 and program.find(comment, first + 1) < 0, f"not in one script: {comment}"
+    last = program.find(there, first) + len(there)
+    more = len(instead) - len(there)
+    assert 0 <= more <= len(comment) - len("--"), "the comment is too short"
+    text = comment[:len(comment) - more] + program[first + len(comment):last - len(there)] + instead
+    assert b"\0" not in text, f"not in the script of {comment}: {there}"
+    program[first:last] = text
+
+
+def replace(program, there, instead):
+    place = program.find(there)
+    while place >= 0:
+        program[place:place + len(there)] = instead
+        place = program.find(there, place)
+
+
 def other_version(directory):
-    """The path of a copy of the program, in a directory, whose scripts for Redis all have other names, and the version
-    that it says it is."""
-    with open(BINARY if os.path.sep in BINARY else shutil.which(BINARY), "rb") as file:
-        program = file.read()
-    assert program.count(WORD) > 50, "the scripts are not in the program as they are"
-    program = program.replace(WORD, OTHER_WORD)
+    """The path of a copy of the program, in a directory, that says another version and whose scripts do something else. All of
+    them have other names too: the first of the edits is in what they all begin with."""
+    path = os.path.join(directory, "presenced-of-another-version")
+    shutil.copy(BINARY if os.path.sep in BINARY else shutil.which(BINARY), path)
     own = version_of(BINARY)
     major, minor, rest = own.split(".", 2)
-    # Short strings lie in a program in pieces of eight bytes.
     others = f"{major}.{(int(minor) + 1) % 10}.{rest}"
-    program = program.replace(own[:8].encode(), others[:8].encode())
-    path = os.path.join(directory, "presenced-of-another-version")
-    with open(path, "wb") as file:
-        file.write(program)
-    os.chmod(path, 0o755)
-    return path, version_of(path)
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as program:
+        for words in EDITS:
+            edit(program, *words)
+        # Short strings lie in a program in pieces of eight bytes.
+        replace(program, own[:8].encode(), others[:8].encode())
+    return path
