@@ -31,7 +31,9 @@ package final class TopicLoader {
             if waiting == 0 { done(outcome) }
         }
         func isDoubtful(_ topic: Topic) -> Bool {
-            guard topic.kind != .person, let participant, shard.link.isLive, let kind = shard.watchers.kind(of: topic) else { return false }
+            guard topic.kind != .person, let participant, shard.link.isLive,
+                let kind = shard.watchers.kind(of: topic)
+            else { return false }
             return kind.isDoubtful(topic, for: participant)
         }
         let policies = shard.policies!
