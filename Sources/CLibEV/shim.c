@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 static _Thread_local struct ev_loop *current;
@@ -14,4 +15,24 @@ void clibev_name_thread(const char *name) { pthread_setname_np(pthread_self(), n
 bool clibev_join_thread(pthread_t thread, int64_t until) {
     struct timespec end = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
     return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+}
+
+void clibev_reserve_memory(void)
+{
+    // Shorter than what glibc asks the kernel for by itself. What is freed at the end of the heap is given back, but stays
+    // writable.
+    enum { pieces = 600, size = 100 << 10 };
+    void **first = NULL;
+    for (int count = 0; count < pieces; count++) {
+        void **piece = malloc(size);
+        if (!piece)
+            break;
+        *piece = first;
+        first = piece;
+    }
+    while (first) {
+        void **next = *first;
+        free(first);
+        first = next;
+    }
 }

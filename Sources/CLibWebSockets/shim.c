@@ -12,6 +12,14 @@ int clws_accept(int listener, struct sockaddr_storage *peer)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
+int clws_waiting(int listener)
+{
+    // Of a socket that listens, this is how many wait.
+    struct tcp_info info = {.tcpi_unacked = 0};
+    socklen_t length = offsetof(struct tcp_info, tcpi_unacked) + sizeof(info.tcpi_unacked);
+    return getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? (int)info.tcpi_unacked : 0;
+}
+
 void clws_kill(struct lws *wsi, bool may_have_unsent)
 {
     int descriptor = lws_get_socket_fd(wsi);
@@ -85,6 +93,12 @@ int clws_has_ended(int descriptor)
     memset(&info, 0, sizeof(info));
     // 1 is TCP_ESTABLISHED: open both ways.
     return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != 1;
+}
+
+void clws_hold_back(struct lws *wsi, bool holds)
+{
+    int value = holds;
+    setsockopt(lws_get_socket_fd(wsi), IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
 void clws_return_memory(void)

@@ -32,6 +32,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Grows with each turn.
     public private(set) var turnNumber: UInt64 = 0
 
+    /// How far apart turns begin at least, in microseconds, if only sockets call for them: what comes meanwhile is taken in
+    /// together. What comes after a longer quiet is taken in at once. 0: no distance.
+    public var pace: Int64 = 0 {
+        didSet {
+            assertOnLoop()
+            if pace != oldValue { ev_set_io_collect_interval(raw, Double(pace) / 1_000_000) }
+        }
+    }
+
     /// How long this turn has taken so far, in microseconds.
     public var turnTook: Int64 { MonotonicClock.microseconds - turnBegan }
 
@@ -143,6 +152,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         let token = EndOfTurnHook(hook)
         hooks.add(token)
         return token
+    }
+
+    /// Before much is allocated here, and kept: see `clibev_reserve_memory`.
+    public func reserveMemory() {
+        assertOnLoop()
+        clibev_reserve_memory()
     }
 
     /// What `LoopLag` says since the last call; starts counting anew.

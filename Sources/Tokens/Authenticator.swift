@@ -125,16 +125,28 @@ public struct Authenticator: Sendable {
 
     private func unverified(_ token: ArraySlice<UInt8>) throws(AuthenticationFailure) -> Unverified {
         guard token.count <= Self.longestToken else { throw .malformed }
-        let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let payload = Base64URL.decode(parts[1]), let signature = Base64URL.decode(parts[2])
+        guard let parts = Self.parts(of: token), let payload = Base64URL.decode(parts.payload),
+            let signature = Base64URL.decode(parts.signature)
         else { throw .malformed }
 
-        let header = try header(parts[0])
+        let header = try header(parts.header)
         guard !header.hasCritical else { throw .unsupportedExtension }
         guard header.keyID != "", let key = keys[header.keyID ?? ""] else { throw .unknownKey }
         guard header.algorithm.utf8.elementsEqual(key.algorithm.name.utf8) else { throw .wrongAlgorithm }
         return Unverified(
-            key: key, signed: token[parts[0].startIndex..<parts[1].endIndex], signature: signature, payload: payload)
+            key: key, signed: token[parts.header.startIndex..<parts.payload.endIndex], signature: signature,
+            payload: payload)
+    }
+
+    private typealias Parts = (header: ArraySlice<UInt8>, payload: ArraySlice<UInt8>, signature: ArraySlice<UInt8>)
+
+    /// What stands between a token's two dots, before and behind; `nil` if it has fewer or more.
+    private static func parts(of token: ArraySlice<UInt8>) -> Parts? {
+        let dot = UInt8(ascii: ".")
+        guard let first = token.firstIndex(of: dot), let second = token[(first + 1)...].firstIndex(of: dot),
+            !token[(second + 1)...].contains(dot)
+        else { return nil }
+        return (token[..<first], token[(first + 1)..<second], token[(second + 1)...])
     }
 
     private func header(_ text: ArraySlice<UInt8>) throws(AuthenticationFailure) -> TokenHeader {

@@ -8,22 +8,45 @@ package enum Base64URL {
         var isValid = true
         // Unsafe: the memory is the new array's own, and has room for as many bytes as whole ones come out.
         let decoded = Array<UInt8>(unsafeUninitializedCapacity: text.count * 3 / 4) { buffer, length in
-            var bits: UInt32 = 0
-            var count = 0
-            for character in text {
-                let value = values[Int(character)]
-                guard value != invalid else { return isValid = false }
-                bits = bits << 6 | UInt32(value)
-                count += 6
-                if count >= 8 {
-                    count -= 8
-                    buffer[length] = UInt8(truncatingIfNeeded: bits >> UInt32(count))
-                    length += 1
-                }
+            isValid = text.withUnsafeBufferPointer { text in
+                values.withUnsafeBufferPointer { decode(text, by: $0, into: buffer, &length) }
             }
-            isValid = bits & (1 << UInt32(count) - 1) == 0
         }
         return isValid ? decoded : nil
+    }
+
+    /// Four characters at a time are three bytes; the last two or three are one or two.
+    private static func decode(
+        _ text: UnsafeBufferPointer<UInt8>, by values: UnsafeBufferPointer<UInt8>,
+        into buffer: UnsafeMutableBufferPointer<UInt8>, _ length: inout Int
+    ) -> Bool {
+        // The upper two bits of all values: of a foreign character they are set.
+        var foreign: UInt8 = 0
+        var bits: UInt32 = 0
+        func take(_ character: UInt8) {
+            let value = values[Int(character)]
+            foreign |= value
+            bits = bits << 6 | UInt32(value & 63)
+        }
+        func put(_ shift: UInt32) {
+            buffer[length] = UInt8(truncatingIfNeeded: bits >> shift)
+            length += 1
+        }
+        var index = 0
+        while text.count - index >= 4 {
+            for place in index..<index + 4 { take(text[place]) }
+            put(16)
+            put(8)
+            put(0)
+            index += 4
+        }
+        let rest = text.count - index
+        bits = 0
+        for place in index..<text.count { take(text[place]) }
+        if rest == 3 { put(10) }
+        if rest >= 2 { put(rest == 3 ? 2 : 4) }
+        let unused: UInt32 = rest == 3 ? 0b11 : rest == 2 ? 0b1111 : 0
+        return foreign < 64 && bits & unused == 0
     }
 
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {

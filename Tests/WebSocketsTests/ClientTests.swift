@@ -1,6 +1,8 @@
 import EventLoops
+import Glibc
 import Testing
-import WebSockets
+
+@testable import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct ClientTests {
@@ -39,6 +41,23 @@ struct ClientTests {
                 await client.log.first { if case .received = $0 { true } else { false } }
                 #expect(client.messages == [text])
                 #expect(await client.on { $0.queuedBytes } == 0)
+            }
+        }
+    }
+
+    @Test func `messages that are sent together go in one packet`() async throws {
+        try await withServer { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                _ = await client.opened()
+                let socket = await server.opened()
+                let before = await server.on { server, _ in server.packetsReceived(socket) }
+                await client.on { client in
+                    for number in 0..<20 { Array("message \(number)".utf8).withUnsafeBytes { client.send(text: $0) } }
+                }
+                await client.log.count(20) { if case .received = $0 { true } else { false } }
+                #expect(client.messages == (0..<20).map { "message \($0)" })
+                #expect(await server.on { server, _ in server.packetsReceived(socket) } == before + 1)
             }
         }
     }
@@ -242,6 +261,20 @@ struct ClientTests {
             await server.log.count(200) { if case .closed(_, .lost) = $0 { true } else { false } }
             loop.stop()
             loop.join()
+        }
+    }
+}
+
+extension WebSocketServer {
+    /// How many packets with data have come on a connection without TLS.
+    fileprivate func packetsReceived(_ socket: SocketID) -> Int {
+        let descriptor = table[table.index(socket)!].descriptor
+        // The kernel's `tcp_info` is longer than glibc's; `tcpi_data_segs_in` stands at 152.
+        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
+            var length = socklen_t(info.count)
+            let status = getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length)
+            precondition(status == 0 && length >= 156)
+            return Int(info.load(fromByteOffset: 152, as: UInt32.self))
         }
     }
 }

@@ -45,7 +45,18 @@ static inline void clibev_io_init(
     watcher->data = data;
 }
 
-/// As above, but called before all others that watch the same descriptor.
+/// As `clibev_io_init`, for a descriptor that has been watched since it was opened: libev asks epoll only for what changes.
+/// (With `clibev_io_init` it tells epoll once more, since the number might be another file's by now.)
+static inline void clibev_io_init_watched(
+    ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
+{
+    ev_io_init(watcher, callback, fd, events);
+    // Without what ev_io_set has added: that the descriptor may be a new one (EV__IOFDSET).
+    watcher->events = events;
+    watcher->data = data;
+}
+
+/// As `clibev_io_init`, but called before all others that watch the same descriptor.
 static inline void clibev_io_init_first(
     ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
 {
@@ -64,6 +75,10 @@ static inline void clibev_timer_set(ev_timer *watcher, double after, double repe
 /// after every `await`: it may keep a `pthread_self()` (declared const) across one, on another thread.
 struct ev_loop *clibev_current(void);
 void clibev_set_current(struct ev_loop *loop);
+
+/// Lets the calling thread's allocations grow by 60 MB without a system call each. glibc lets the heap of a thread other than the
+/// first one grow by a page at a time, with a call of mprotect for each. None of the memory is used up by this.
+void clibev_reserve_memory(void);
 
 /// Names the calling thread, in at most 15 bytes (pthread_setname_np is not imported).
 void clibev_name_thread(const char *name);

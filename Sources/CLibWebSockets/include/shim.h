@@ -11,6 +11,9 @@ enum { clws_pre = LWS_PRE };
 /// Accepts with SOCK_NONBLOCK and SOCK_CLOEXEC (accept4 is not imported). Returns the descriptor, or -errno.
 int clws_accept(int listener, struct sockaddr_storage *peer);
 
+/// How many connections a listening socket has for `clws_accept`; 0 where the kernel does not say.
+int clws_waiting(int listener);
+
 /// Ends a connection at once, whatever it was doing: its CLOSED and WSI_DESTROY callbacks come inside this call.
 ///
 /// lws_set_timeout(…, LWS_TO_KILL_SYNC) alone waits up to 5 s for bytes that were not sent yet. So the socket is shut
@@ -40,6 +43,9 @@ void clws_wake_at(int descriptor, int bytes);
 
 /// Whether the peer of a TCP connection has shut its side, or the connection has broken.
 int clws_has_ended(int descriptor);
+
+/// Keeps the kernel from sending packets that are not full, until it is called with `false`.
+void clws_hold_back(struct lws *wsi, bool holds);
 
 /// Gives free memory of all threads back to the system. May be called on any thread, and takes milliseconds.
 void clws_return_memory(void);

@@ -1,3 +1,4 @@
+import Glibc
 import PresenceProtocol
 
 /// Finds the number of a topic by the bytes of its subject's id, as they come from Redis.
@@ -80,6 +81,10 @@ extension Identifier {
     }
 
     package func has(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        withBytes { $0.count == bytes.count && $0.elementsEqual(bytes) }
+        withBytes { own in
+            guard own.count == bytes.count else { return false }
+            guard let first = own.baseAddress, let second = bytes.baseAddress else { return true }
+            return memcmp(first, second, own.count) == 0
+        }
     }
 }

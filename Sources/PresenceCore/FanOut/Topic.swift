@@ -7,9 +7,12 @@ package final class Topic {
     package let index: UInt32
 
     /// A person's presence, or what else the topic's kind shows.
-    package var first = Register()
+    package var first = Register() { didSet { snapshot = [] } }
     /// A person's profile.
-    package var second = Register()
+    package var second = Register() { didSet { snapshot = [] } }
+    /// What is said of both registers to somebody who begins to watch, encoded; empty until it is asked for. Kept while many
+    /// watch.
+    package var snapshot: [UInt8] = []
     /// Registers that have changed in this turn and stand to be laid out.
     var changed: Marks = []
     package var watchers: [Watch] = []

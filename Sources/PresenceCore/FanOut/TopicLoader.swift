@@ -21,6 +21,8 @@ package final class TopicLoader {
         _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil,
         done: @escaping (Topic.RedisOutcome) -> Void
     ) {
+        // Held once: it is unowned, and each look at it counts references.
+        let shard = shard
         var waiting = 1
         var outcome = Topic.RedisOutcome.loaded
         func finish(_ each: Topic.RedisOutcome) {
@@ -29,12 +31,15 @@ package final class TopicLoader {
             if waiting == 0 { done(outcome) }
         }
         func isDoubtful(_ topic: Topic) -> Bool {
-            guard let participant, shard.link.isLive, let kind = shard.watchers.kind(of: topic) else { return false }
+            guard topic.kind != .person, let participant, shard.link.isLive,
+                let kind = shard.watchers.kind(of: topic)
+            else { return false }
             return kind.isDoubtful(topic, for: participant)
         }
-        for topic in topics where shard.policies.isFrozen(topic) {
+        let policies = shard.policies!
+        for topic in topics where policies.isFrozen(topic) {
             waiting += 1
-            shard.policies.complete(topic.subject, done: finish)
+            policies.complete(topic.subject, done: finish)
         }
         for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1

@@ -82,14 +82,10 @@ extension ShardLogic {
         let chosen = session.user.chosen
         connection.toldStatus = chosen
         var payload: [UInt8] = []
+        payload.reserveCapacity(settingsOfConnected.count + 256)
         ServerMessageWriter.connected(
-            id: id,
-            .init(
-                user: session.user.id, session: session.id, serverTime: clock.redisNow,
-                status: chosen.map { OwnStatus($0) },
-                heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
-                linger: configuration.linger, limits: connectionLimits),
-            to: &payload)
+            id: id, user: session.user.id, session: session.id, serverTime: clock.redisNow,
+            status: chosen.map { OwnStatus($0) }, settings: settingsOfConnected, to: &payload)
         replies.send(payload, to: connection)
         connection.isGreeted = true
         noteSession(of: connection)

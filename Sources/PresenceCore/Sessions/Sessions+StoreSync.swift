@@ -37,6 +37,8 @@ extension Sessions {
 
     /// Tells Redis of a session: a new one, or one that it may have forgotten.
     func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
+        // Held once: it is unowned, and each look at it counts references.
+        let shard = shard
         let user = session.user
         let chosen = chosenStatus(toTell: session)
         // A session that Redis has forgotten was within the limit when it began.

@@ -149,6 +149,7 @@ package actor Shard {
     package func start(family: [Shard]) async throws {
         self.family = family
         let loop = loop
+        loop.reserveMemory()
         let clock = clock
         let logic = logic
         sockets.api = HTTPAPI(logic: logic, transfers: transfers) { [server] exchange, response in

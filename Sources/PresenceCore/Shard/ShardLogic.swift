@@ -60,6 +60,10 @@ package final class ShardLogic {
     package let place: (number: Milliseconds, of: Milliseconds)
     /// What a feature has bodies of profiles hold in the place of addresses.
     package var bodyMark: BodyMark?
+    /// What each `connected` says of the server, encoded once.
+    lazy var settingsOfConnected = ServerMessageWriter.settings(
+        heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
+        linger: configuration.linger, limits: connectionLimits)
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min

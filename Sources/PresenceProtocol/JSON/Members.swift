@@ -107,6 +107,31 @@ extension Identifier {
     init(checked string: String) {
         self.string = string
     }
+
+    /// Eight bytes at a time: good enough to tell ids of one message apart.
+    fileprivate var hash: UInt64 {
+        var string = string
+        return string.withUTF8 { utf8 in
+            let bytes = UnsafeRawBufferPointer(utf8)
+            var hash = UInt64(bytes.count)
+            var place = 0
+            while place + 8 <= bytes.count {
+                hash = Self.mixed(hash ^ bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+                place += 8
+            }
+            var rest: UInt64 = 0
+            while place < bytes.count {
+                rest = rest << 8 | UInt64(bytes[place])
+                place += 1
+            }
+            return Self.mixed(hash ^ rest)
+        }
+    }
+
+    private static func mixed(_ value: UInt64) -> UInt64 {
+        let product = value &* 0x9e37_79b9_7f4a_7c15
+        return product ^ product >> 29
+    }
 }
 
 extension Array where Element == Identifier {
@@ -118,21 +143,25 @@ extension Array where Element == Identifier {
         return filter { seen.insert($0).inserted }
     }
 
-    /// Whether two of at most 100 are the same. They have a table of 256 places, so that few meet on the way.
+    /// Whether two of at most 100 are the same. They have a table of 256 places, so that few meet on the way, and only those
+    /// whose hashes are alike are compared as strings.
     private var hasRepetitions: Bool {
         // Unsafe: the memory is this call's own.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { places in
-            // 0, or the number of the id that has the place.
-            places.initialize(repeating: 0)
+        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 356) { memory in
+            memory.initialize(repeating: 0)
+            let places = UnsafeMutableBufferPointer(rebasing: memory[..<256])
+            let hashes = UnsafeMutableBufferPointer(rebasing: memory[256...])
             for index in indices {
-                var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-                for byte in self[index].string.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+                let hash = self[index].hash
+                hashes[index] = hash
                 var place = UInt8(truncatingIfNeeded: hash >> 32)
+                // 0, or the number of the id that has the place.
                 while places[Int(place)] != 0 {
-                    if self[Int(places[Int(place)]) - 1] == self[index] { return true }
+                    let other = Int(places[Int(place)]) - 1
+                    if hashes[other] == hash, self[other] == self[index] { return true }
                     place &+= 1
                 }
-                places[Int(place)] = UInt8(index + 1)
+                places[Int(place)] = UInt64(index + 1)
             }
             return false
         }

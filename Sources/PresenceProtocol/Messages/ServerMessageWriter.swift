@@ -12,25 +12,48 @@ public enum ServerMessageWriter {
     // MARK: Answers
 
     public static func connected(id: Int64?, _ connected: ServerMessage.Connected, to output: inout [UInt8]) {
+        self.connected(
+            id: id, user: connected.user, session: connected.session, serverTime: connected.serverTime,
+            status: connected.status,
+            settings: settings(
+                heartbeatInterval: connected.heartbeatInterval, heartbeatTimeout: connected.heartbeatTimeout,
+                linger: connected.linger, limits: connected.limits), to: &output)
+    }
+
+    /// - Parameter settings: As `settings` encodes them.
+    package static func connected(
+        id: Int64?, user: UserID, session: String, serverTime: Timestamp, status: OwnStatus?, settings: [UInt8],
+        to output: inout [UInt8]
+    ) {
         begin("connected", id: id, to: &output)
-        JSONWriter.member("user", connected.user.string, to: &output)
-        JSONWriter.member("session", connected.session, to: &output)
-        JSONWriter.member("serverTime", connected.serverTime, to: &output)
-        if let status = connected.status {
+        JSONWriter.member("user", user.string, to: &output)
+        JSONWriter.member("session", session, to: &output)
+        JSONWriter.member("serverTime", serverTime, to: &output)
+        if let status {
             JSONWriter.key("status", to: &output)
             status.encode(into: &output)
         }
-        JSONWriter.raw(",\"heartbeat\":{\"interval\":", to: &output)
-        JSONWriter.integer(connected.heartbeatInterval, to: &output)
-        JSONWriter.member("timeout", connected.heartbeatTimeout, to: &output)
+        output.append(contentsOf: settings)
         JSONWriter.raw("}", to: &output)
-        JSONWriter.member("linger", connected.linger, to: &output)
+    }
+
+    /// What `connected` says to every client alike: its last members, each with the comma before it.
+    package static func settings(
+        heartbeatInterval: Milliseconds, heartbeatTimeout: Milliseconds, linger: Milliseconds, limits: ConnectionLimits
+    ) -> [UInt8] {
+        var output: [UInt8] = []
+        JSONWriter.raw(",\"heartbeat\":{\"interval\":", to: &output)
+        JSONWriter.integer(heartbeatInterval, to: &output)
+        JSONWriter.member("timeout", heartbeatTimeout, to: &output)
+        JSONWriter.raw("}", to: &output)
+        JSONWriter.member("linger", linger, to: &output)
         JSONWriter.raw(",\"limits\":{\"maxMessageBytes\":", to: &output)
-        JSONWriter.integer(Int64(connected.limits.maxMessageBytes), to: &output)
-        JSONWriter.member("maxServerMessageBytes", Int64(connected.limits.maxServerMessageBytes), to: &output)
-        JSONWriter.member("subscriptions", Int64(connected.limits.subscriptions), to: &output)
-        JSONWriter.member("subscribeBatch", Int64(connected.limits.subscribeBatch), to: &output)
-        JSONWriter.raw("}}", to: &output)
+        JSONWriter.integer(Int64(limits.maxMessageBytes), to: &output)
+        JSONWriter.member("maxServerMessageBytes", Int64(limits.maxServerMessageBytes), to: &output)
+        JSONWriter.member("subscriptions", Int64(limits.subscriptions), to: &output)
+        JSONWriter.member("subscribeBatch", Int64(limits.subscribeBatch), to: &output)
+        JSONWriter.raw("}", to: &output)
+        return output
     }
 
     public static func refreshed(id: Int64?, to output: inout [UInt8]) {

@@ -55,6 +55,9 @@ public struct SnapshotReply {
         addEntry(to: .users)
     }
 
+    /// Adds a person that `UserSnapshot.encode` has encoded.
+    package mutating func add(user object: [UInt8]) { add(object, to: .users) }
+
     public mutating func add(user: UserID, presence: [UInt8]?, profile: [UInt8]?) {
         entry.removeAll(keepingCapacity: true)
         JSONWriter.raw("{\"user\":", to: &entry)
@@ -127,7 +130,9 @@ public struct SnapshotReply {
         return parts
     }
 
-    private mutating func addEntry(to wanted: List) {
+    private mutating func addEntry(to wanted: List) { add(entry, to: wanted) }
+
+    private mutating func add(_ entry: [UInt8], to wanted: List) {
         precondition(wanted.rawValue >= list.rawValue, "a reply's lists are filled one after the other")
         // `],"users":[],"conversationList":[` or `],"users":[],"notifications":{…,"items":[` is the most that can come
         // before an entry.

@@ -242,6 +242,10 @@ public final class WebSocketClient {
 
     /// The socket takes bytes: writes until a part of one message has to wait. False if the connection broke.
     func flush(_ wsi: OpaquePointer) -> Bool {
+        // Several messages go in as few packets as they fit in.
+        let holdsBack = outbox.count - sent > 1
+        if holdsBack { clws_hold_back(wsi, true) }
+        defer { if holdsBack { clws_hold_back(wsi, false) } }
         while sent < outbox.count, lws_partial_buffered(wsi) == 0 {
             let length = outbox[sent].bytes.count - Int(clws_pre)
             let kind = outbox[sent].kind

@@ -10,6 +10,8 @@ struct FrameSource {
     private var watcher = ev_io()
     private var events: Int32 = 0
     private let descriptor: Int32
+    /// The loop has watched the descriptor since it was opened.
+    private var isWatched: Bool
     /// Unretained: a server outlives its connections.
     private let server: Unmanaged<WebSocketServer>
     private let socket: SocketID
@@ -31,15 +33,19 @@ struct FrameSource {
     /// How much of it has been sent since.
     private var sent = 0
 
-    private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32) {
+    private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32, isWatched: Bool) {
+        self.isWatched = isWatched
         self.server = .passUnretained(server)
         self.socket = socket
         self.descriptor = descriptor
     }
 
-    static func make(_ server: WebSocketServer, _ socket: SocketID, descriptor: Int32) -> UnsafeMutablePointer<Self> {
+    /// - Parameter isWatched: The loop has watched the descriptor since it was opened.
+    static func make(
+        _ server: WebSocketServer, _ socket: SocketID, descriptor: Int32, isWatched: Bool
+    ) -> UnsafeMutablePointer<Self> {
         let place = UnsafeMutablePointer<Self>.allocate(capacity: 1)
-        place.initialize(to: Self(server, socket, descriptor))
+        place.initialize(to: Self(server, socket, descriptor, isWatched: isWatched))
         place.pointee.watcher.data = UnsafeMutableRawPointer(place)
         return place
     }
@@ -59,7 +65,9 @@ struct FrameSource {
         events = wanted
         guard wanted != 0 else { return }
         let place = watcher.data
-        clibev_io_init(
+        let initialize = isWatched ? clibev_io_init_watched : clibev_io_init
+        isWatched = true
+        initialize(
             &watcher,
             { _, watcher, events in
                 let source = watcher!.pointee.data.assumingMemoryBound(to: FrameSource.self)

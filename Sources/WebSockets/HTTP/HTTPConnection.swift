@@ -89,6 +89,8 @@ final class HTTPConnection {
     /// What the next room in the kernel's buffer is waited for.
     private var whenWritable: (() -> Void)?
     private(set) var awaitsInput = false
+    /// The loop has watched the descriptor.
+    private(set) var wasWatched = false
 
     init(_ descriptor: Int32, isSecure: Bool, _ reader: RequestHeadReader) {
         self.descriptor = descriptor
@@ -128,6 +130,7 @@ final class HTTPConnection {
     func awaitInput(_ loop: EventLoop, isFirst: Bool, _ arrived: @escaping () -> Void) {
         guard !awaitsInput else { return }
         awaitsInput = true
+        wasWatched = true
         if let readable { return readable.resume() }
         readable = ReadableWatcher(loop, descriptor: descriptor, isFirst: isFirst, arrived)
     }

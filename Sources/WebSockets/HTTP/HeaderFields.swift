@@ -25,7 +25,8 @@ public struct HeaderFields: Sendable {
     /// - Parameter name: in small letters.
     public subscript(name: String) -> String? {
         var found: String?
-        for field in fields where isNamed(field, name) {
+        let key = Self.key(name)
+        for field in fields where isNamed(field, name, key) {
             let value = String(decoding: bytes[Int(field.valueStart)..<Int(field.valueEnd)], as: UTF8.self)
             found = found.map { "\($0), \(value)" } ?? value
         }
@@ -34,7 +35,8 @@ public struct HeaderFields: Sendable {
 
     /// How many fields have this name, which is in small letters.
     func count(of name: String) -> Int {
-        fields.reduce(0) { isNamed($1, name) ? $0 + 1 : $0 }
+        let key = Self.key(name)
+        return fields.reduce(0) { isNamed($1, name, key) ? $0 + 1 : $0 }
     }
 
     /// The elements of a list whose parts are separated by commas (RFC 9110, 5.6.1).
@@ -52,9 +54,25 @@ public struct HeaderFields: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    private func isNamed(_ field: Field, _ name: String) -> Bool {
-        let length = Int(field.nameEnd - field.nameStart)
-        guard length == name.utf8.count else { return false }
+    /// What of a name is compared before all of it: its length, its first and its last byte.
+    private static func key(_ name: String) -> UInt32 {
+        let utf8 = name.utf8
+        guard let first = utf8.first, let last = utf8.last else { return 0 }
+        return key(utf8.count, first, last)
+    }
+
+    private func key(_ field: Field) -> UInt32 {
+        Self.key(
+            Int(field.nameEnd - field.nameStart), bytes[Int(field.nameStart)], bytes[Int(field.nameEnd) - 1])
+    }
+
+    /// The same for small letters and capitals. Other bytes may be alike, too, which the comparison tells apart.
+    private static func key(_ length: Int, _ first: UInt8, _ last: UInt8) -> UInt32 {
+        UInt32(truncatingIfNeeded: length) << 16 | UInt32(first | 0x20) << 8 | UInt32(last | 0x20)
+    }
+
+    private func isNamed(_ field: Field, _ name: String, _ key: UInt32) -> Bool {
+        guard self.key(field) == key else { return false }
         var index = Int(field.nameStart)
         for byte in name.utf8 {
             let own = bytes[index]

@@ -16,6 +16,9 @@ struct RequestHeadReader {
         case head(RequestHead, length: Int)
     }
 
+    /// More than most heads have.
+    private static let usualFields = 16
+
     private let maxBytes: Int
     private let maxFields: Int
     /// Where the line begins that is not whole yet.
@@ -83,6 +86,7 @@ struct RequestHeadReader {
         for index in start..<end where !isValueByte(bytes[index]) {
             throw .malformed("a header has a control character in its value")
         }
+        if fields.isEmpty { fields.reserveCapacity(Self.usualFields) }
         fields.append(
             .init(
                 nameStart: UInt16(line.lowerBound), nameEnd: UInt16(colon), valueStart: UInt16(start),
@@ -217,5 +221,11 @@ private func isValueByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F |
 
 /// What a host and its port are written with (RFC 3986, 3.2.2): no blank, and nothing that would end it.
 private func isHostByte(_ byte: UInt8) -> Bool {
-    0x21...0x7E ~= byte && !"/?#@\\\"<>,^`{|}".utf8.contains(byte)
+    switch byte {
+    case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), UInt8(ascii: "\\"),
+        UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: ","), UInt8(ascii: "^"),
+        UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+        false
+    default: 0x21...0x7E ~= byte
+    }
 }

@@ -1,3 +1,4 @@
+import CLibWebSockets
 import Glibc
 
 /// Why a server cannot listen.
@@ -112,6 +113,9 @@ public final class ListeningSocket: Sendable {
     public static func single(host: String, port: Int) throws -> ListeningSocket {
         try ListeningPort(host: host, port: port, share: true).socket()
     }
+
+    /// How many clients wait to be accepted; 0 where the kernel does not say.
+    var waiting: Int { Int(clws_waiting(descriptor)) }
 
     /// Whether a client waits to be accepted, as far as the kernel knows.
     var hasClient: Bool {

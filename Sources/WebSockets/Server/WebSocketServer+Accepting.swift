@@ -24,7 +24,10 @@ extension WebSocketServer {
     }
 
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
-        while takesTurn() {
+        // To find none costs as much as to accept one, so it is asked first how many there are.
+        var waiting = max(1, socket.waiting)
+        while waiting > 0, takesTurn() {
+            waiting -= 1
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()
@@ -62,6 +65,7 @@ extension WebSocketServer {
 
     private func welcome(_ descriptor: Int32, from peer: PeerAddress, as kind: ListenerKind) {
         counters.accepted += 1
+        crowd.arrive(now: loop.now)
         let socket = table.add(from: peer, over: kind, now: loop.now)
         guard delegate.accepted(socket, from: peer) else {
             Glibc.close(descriptor)

@@ -52,7 +52,8 @@ extension WebSocketServer {
         // Frames that were sent too early.
         let early = http.input
         table[index].descriptor = http.descriptor
-        table[index].source = FrameSource.make(self, upgrade.socket, descriptor: http.descriptor)
+        table[index].source = FrameSource.make(
+            self, upgrade.socket, descriptor: http.descriptor, isWatched: http.wasWatched)
         guard answer(upgrade).withUnsafeBytes({ sendDirectly($0, index) }) else { return }
         depth += 1
         defer { depth -= 1 }

@@ -73,14 +73,32 @@ extension Watching.ReadPerson {
 }
 
 extension Topic {
+    /// From so many watchers on what is said of a person is kept, which takes as much memory again as their registers.
+    private static let many = 8
+
     /// Adds some of a person's registers, whose bytes are copied once.
     func add(to answer: inout SnapshotReply, presence: Bool, profile: Bool) {
         guard presence || profile else { return }
+        if presence, profile, watchers.count >= Self.many {
+            if snapshot.isEmpty { snapshot = encoded() }
+            return answer.add(user: snapshot)
+        }
         first.withObject(otherwise: ServerMessageWriter.unknownPresence) { first in
             second.withObject(otherwise: ServerMessageWriter.noProfile) { second in
                 answer.add(user: subject, presence: presence ? first : nil, profile: profile ? second : nil)
             }
         }
+    }
+
+    private func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(first.object.count + second.object.count + subject.string.utf8.count + 96)
+        first.withObject(otherwise: ServerMessageWriter.unknownPresence) { first in
+            second.withObject(otherwise: ServerMessageWriter.noProfile) { second in
+                UserSnapshot.encode(user: subject, presence: first, profile: second, into: &bytes)
+            }
+        }
+        return bytes
     }
 
     var presenceObject: [UInt8] {

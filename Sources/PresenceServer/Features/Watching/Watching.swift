@@ -44,6 +44,8 @@ final class Watching: Feature {
     }
 
     private func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
+        // Held once: it is unowned, and each look at it counts references.
+        let shard = shard
         // Before anything is read: what is refused costs Redis nothing. A request to leave that has still to be answered
         // may make room; with one it is decided when this one's turn has come.
         if connection.leaving == 0, isBeyondSubscriptions(connection, request) {
@@ -133,8 +135,9 @@ final class Watching: Feature {
     /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
     /// with a policy not known yet can have one): the snapshot replaces what it held.
     private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
-        people.map { person in
-            let part = shard.policies.topic(person, for: session.user.id)
+        let (shard, policies, user) = (shard, shard.policies!, session.user.id)
+        return people.map { person in
+            let part = policies.topic(person, for: user)
             guard person.limited != nil || person.hidden != nil,
                 let position = shard.watchers.place(of: person, in: connection)
             else { return part }
