@@ -32,15 +32,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Grows with each turn.
     public private(set) var turnNumber: UInt64 = 0
 
-    /// How far apart turns begin at least, in microseconds, if only sockets call for them: what comes meanwhile is taken in
-    /// together. What comes after a longer quiet is taken in at once. 0: no distance.
-    public var pace: Int64 = 0 {
-        didSet {
-            assertOnLoop()
-            if pace != oldValue { ev_set_io_collect_interval(raw, Double(pace) / 1_000_000) }
-        }
-    }
-
     /// How long this turn has taken so far, in microseconds.
     public var turnTook: Int64 { MonotonicClock.microseconds - turnBegan }
 

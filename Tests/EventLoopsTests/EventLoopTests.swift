@@ -25,11 +25,6 @@ private actor Resident {
     }
 }
 
-/// @unchecked: used on the loop only.
-private final class Watching: @unchecked Sendable {
-    var watcher: ReadableWatcher?
-}
-
 @Suite(.timeLimit(.minutes(1)))
 struct EventLoopTests {
     @Test func `posted work runs in its order on the loop's thread`() async throws {
@@ -129,38 +124,6 @@ struct EventLoopTests {
             gone = loop
         }
         #expect(gone == nil)
-    }
-
-    @Test func `turns that a socket calls for are as far apart as the pace says`() async throws {
-        try await running { loop in
-            var ends: [Int32] = [0, 0]
-            try #require(pipe(&ends) == 0)
-            let (reading, writing) = (ends[0], ends[1])
-            let turns = Locked<[Int64]>([])
-            let watching = Watching()
-            await on(loop) {
-                loop.pace = 20_000
-                watching.watcher = ReadableWatcher(loop, descriptor: reading) {
-                    var bytes: [UInt8] = Array(repeating: 0, count: 1_000)
-                    _ = read(reading, &bytes, bytes.count)
-                    turns.withLock { $0.append(loop.preciseNow) }
-                }
-            }
-            for _ in 0..<100 {
-                var byte: UInt8 = 0
-                _ = write(writing, &byte, 1)
-                usleep(1_000)
-            }
-            await on(loop) {
-                watching.watcher = nil
-                loop.pace = 0
-            }
-            close(reading)
-            close(writing)
-            let times = turns.withLock { $0 }
-            #expect(times.count > 1)
-            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 > 18_000 }, "\(times)")
-        }
     }
 
     @Test func `signals are not delivered to the loop's thread`() async throws {

@@ -1,37 +1,12 @@
 import Dispatch
 import Testing
+import WebSockets
 
 @testable import TestSupport
-@testable import WebSockets
 
 /// A crowd of calls does not keep clients waiting who are connected already.
 @Suite(.timeLimit(.minutes(1)))
 struct CrowdTests {
-    @Test func `sixteen in a hundredth of a second are a crowd, as long as as many follow`() {
-        var crowd = Crowd()
-        for _ in 0..<15 { crowd.arrive(now: 1_000) }
-        #expect(!crowd.isThere)
-        crowd.arrive(now: 1_009)
-        #expect(crowd.isThere)
-        for _ in 0..<16 { crowd.arrive(now: 1_012) }
-        crowd.look(now: 1_022)
-        #expect(crowd.isThere)
-        for _ in 0..<15 { crowd.arrive(now: 1_023) }
-        crowd.look(now: 1_032)
-        #expect(!crowd.isThere)
-    }
-
-    @Test func `a crowd is over when nobody has come for a while`() {
-        var crowd = Crowd()
-        for _ in 0..<100 { crowd.arrive(now: 1_000) }
-        crowd.look(now: 1_009)
-        #expect(crowd.isThere)
-        crowd.look(now: 5_000)
-        #expect(!crowd.isThere)
-        for time in 0..<100 { crowd.arrive(now: 6_000 + Int64(time) * 100) }
-        #expect(!crowd.isThere)
-    }
-
     @Test(arguments: [false, true])
     func `a message waits for some calls of a crowd, not for all of them`(connecting: Bool) async throws {
         let crowd = 400

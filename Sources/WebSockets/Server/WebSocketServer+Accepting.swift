@@ -65,7 +65,6 @@ extension WebSocketServer {
 
     private func welcome(_ descriptor: Int32, from peer: PeerAddress, as kind: ListenerKind) {
         counters.accepted += 1
-        crowd.arrive(now: loop.now)
         let socket = table.add(from: peer, over: kind, now: loop.now)
         guard delegate.accepted(socket, from: peer) else {
             Glibc.close(descriptor)

@@ -91,7 +91,6 @@ public final class WebSocketServer {
     /// What new clients and calls may take of a turn, and those that have to wait for the next one.
     var share = TurnShare()
     var postponed: [SocketID] = []
-    var crowd = Crowd()
     /// Connections over TLS from which nothing is taken (`WebSocketServer+Pausing`), and whether libwebsockets is kept from
     /// reading them already.
     var paused: [SocketID: Bool] = [:]
@@ -132,7 +131,6 @@ public final class WebSocketServer {
             deliverBacklogs()
             holdBackPaused()
             reap()
-            paceTurns()
         }
     }
 
