@@ -45,7 +45,7 @@ public enum DisplayNameRule {
         guard !properties.isWhitespace, !properties.isDefaultIgnorableCodePoint else { return false }
         switch properties.generalCategory {
         case .control, .format, .surrogate, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark,
-            .enclosingMark, .spacingMark:
+            .enclosingMark, .spacingMark, .privateUse, .unassigned:
             return false
         default: return true
         }

@@ -21,19 +21,46 @@ struct ConfigurationFile {
     /// Reads and checks it.
     init(_ path: String) throws(InvalidConfiguration) {
         self.path = path
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw InvalidConfiguration(key: path, reason: "the configuration file cannot be read")
-        }
         let root: Node?
         do {
-            root = try compose(yaml: String(decoding: data, as: UTF8.self))
+            root = try compose(yaml: String(decoding: try Self.contents(path), as: UTF8.self))
+        } catch let error as InvalidConfiguration {
+            throw error
         } catch {
             throw InvalidConfiguration(key: path, reason: "the configuration file is not YAML: \(error)")
         }
+        // Empty, or everything in it is a comment: the defaults.
+        guard let root, !Self.isNothing(root) else { return }
         guard case .mapping(let mapping) = root else {
             throw InvalidConfiguration(key: path, reason: "the configuration file must be a YAML mapping")
         }
         try walk(mapping, below: "")
+    }
+
+    private static func contents(_ path: String) throws(InvalidConfiguration) -> Data {
+        guard let file = fopen(path, "re") else {
+            throw InvalidConfiguration(
+                key: path, reason: "the configuration file cannot be read: \(String(cString: strerror(errno)))")
+        }
+        defer { fclose(file) }
+        var data = Data()
+        var part = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = fread(&part, 1, part.count, file)
+            data.append(contentsOf: part[..<count])
+            guard count == 0 else { continue }
+            guard ferror(file) == 0 else {
+                throw InvalidConfiguration(
+                    key: path, reason: "the configuration file cannot be read: \(String(cString: strerror(errno)))")
+            }
+            return data
+        }
+    }
+
+    /// `key:` with nothing behind it, or `~`.
+    private static func isNothing(_ node: Node) -> Bool {
+        guard case .scalar(let scalar) = node else { return false }
+        return node.tag == Tag(.null) || scalar.style == .plain && scalar.string.isEmpty
     }
 
     private mutating func walk(_ mapping: Node.Mapping, below prefix: String) throws(InvalidConfiguration) {
@@ -41,9 +68,9 @@ struct ConfigurationFile {
         for (nameNode, value) in mapping {
             let name = nameNode.scalar?.string ?? "?"
             let key = prefix + name
-            func invalid(_ reason: String) -> InvalidConfiguration {
+            func invalid(_ reason: String, lines: String = "") -> InvalidConfiguration {
                 let line = nameNode.mark.map { ", line \($0.line)" } ?? ""
-                return InvalidConfiguration(key: key, reason: "\(reason) (\(path)\(line))")
+                return InvalidConfiguration(key: key, reason: "\(reason) (\(path)\(line))\(lines)")
             }
             guard keys.insert(key).inserted else { throw invalid("is there twice") }
             let isGroup = Setting.all.contains { $0.key.hasPrefix(key + ".") }
@@ -52,6 +79,11 @@ struct ConfigurationFile {
             switch (setting, value) {
             case (nil, .mapping(let group)) where isGroup && !name.contains("."):
                 try walk(group, below: key + ".")
+            // All that is below it is a comment.
+            case (nil, _) where isGroup && !name.contains(".") && Self.isNothing(value): break
+            case (nil, _) where name.contains(".") && (isGroup || Setting.all.contains { $0.key == key }):
+                throw invalid(
+                    "unknown key: a dot stands for a group", lines: ". Write:" + Self.nested(name, below: prefix))
             case (nil, _) where isGroup: throw invalid("must be a group of keys")
             case (nil, _): throw invalid("unknown key" + Self.suggestion(for: key))
             case (let setting?, .sequence(let list)) where !setting.columns.isEmpty:
@@ -66,10 +98,8 @@ struct ConfigurationFile {
                 values[key] = list.compactMap { $0.scalar?.string }
             case (let setting?, _) where setting.isList: throw invalid("must be a list of texts, as in []")
             case (_?, .scalar(let scalar)):
-                // `key:` with nothing behind it, or `~`: for the default the key is left out.
-                guard value.tag != Tag(.null), !(scalar.style == .plain && scalar.string.isEmpty) else {
-                    throw invalid("has no value")
-                }
+                // For the default the key is left out.
+                guard !Self.isNothing(value) else { throw invalid("has no value") }
                 values[key] = [scalar.string]
             default: throw invalid("must be a single value")
             }
@@ -105,6 +135,15 @@ struct ConfigurationFile {
             throw Mistake(text: "has an entry without \(name)")
         }
         return columns.flatMap { found[$0] ?? [] }.joined(separator: " ")
+    }
+
+    /// A dotted name as it is written, a line for each of its groups. Values are not repeated: one may be a password.
+    private static func nested(_ name: String, below prefix: String) -> String {
+        let depth = prefix.split(separator: ".").count
+        let words = name.split(separator: ".")
+        return words.enumerated().map { index, word in
+            "\n" + String(repeating: "  ", count: depth + index) + word + (index < words.count - 1 ? ":" : ": …")
+        }.joined()
     }
 
     /// The known key that was probably meant: one that differs in case only, or has the same last name.

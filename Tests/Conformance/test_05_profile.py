@@ -72,7 +72,7 @@ GOOD = [
     ("displayName", "e\u0301" * 50), ("displayName", FAMILY * 50), ("displayName", "名前"), ("displayName", "O'Neil, Jr."),
     # Joiners within words of Persian and Hindi, letters with marks, an emoji alone and one that is joined of several.
     ("displayName", "می\u200cخواهم"), ("displayName", "क्\u200dष"), ("displayName", "ก็"), ("displayName", "👩\u200d🚀"),
-    ("displayName", "❤\ufe0f"), ("displayName", "1\ufe0f\u20e3"), ("displayName", "."), ("displayName", "\U0001f3f4\U000e0067\U000e007f"),
+    ("displayName", "❤\ufe0f"), ("displayName", "1\ufe0f\u20e3"), ("displayName", "."), ("displayName", "a\ue000"), ("displayName", "\U0001f3f4\U000e0067\U000e007f"),
     ("photoURL", "https://example.org"), ("photoURL", "https://example.org:8443/a?b=c#d"),
     ("photoURL", "https://e.org/" + "x" * (2_048 - 14)), ("photoURL", "http://localhost/a.png"),
     ("photoURL", "http://localhost:8080/a"), ("photoURL", "http://127.0.0.1:80/a"), ("photoURL", "http://[::1]/a"),
@@ -89,6 +89,8 @@ BAD = [
         "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u3164", "\u115f\u1160", "\uffa0", "\u00ad", "\u034f", "\u2800",
         "\u180e", "\ufe0f", "\U000e0041", "\U000e0100", "\u0301", "\u0301" * 50, "\u20dd", "\u0903", "\U0001d159",
         "\u200b \u2800\u200d")],
+    # No characters: private use, and what is not assigned.
+    *[("displayName", name) for name in ("\ue000", "\U000f0000", "\U0010fffd", "\u0378", "\ue000\u0378 \u0301")],
     # Deprecated format characters and noncharacters, also within a name.
     *[("displayName", f"a{character}b") for character in "\u206a\u206f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff"],
     ("photoURL", ""), ("photoURL", "http://example.org/a.png"), ("photoURL", "/a.png"), ("photoURL", "example.org/a.png"),

@@ -7,12 +7,14 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
 
 from support import settings
 from support.api import API
+from support.deployments import wait_until
 from support.processes import find, gone, sweep
 from support.room import Room
 from support.server import BINARY, run
@@ -152,6 +154,51 @@ def test_a_redis_that_is_not_there_is_a_clear_error_or_waited_for(directory):
     finally:
         process.kill()
     assert gone(directory, within=5) == []
+
+
+def test_what_is_waited_for_at_the_start_is_said_again(directory):
+    process = subprocess.Popen([BINARY, "serve", "--port", "0", "--shards", "1", "--data-dir", directory, "--redis",
+                                "redis://127.0.0.1:1"], stderr=subprocess.PIPE, text=True)
+    killer = threading.Timer(60, process.kill)
+    killer.start()
+    try:
+        said = {}
+        for line in process.stderr:
+            if "waiting for Redis" in line:
+                reason = line.partition("reason=")[2]
+                said[reason] = said.get(reason, 0) + 1
+                if max(said.values()) == 2:
+                    break
+        assert max(said.values(), default=0) == 2, said
+    finally:
+        killer.cancel()
+        process.kill()
+        process.communicate()
+
+
+def test_settings_that_cannot_be_used_are_said_at_the_start(start):
+    server = start({"app.enabled": True})
+    assert "app.enabled is on and accounts.enabled is not" in server.whole_log()
+    missing = server.directory + "/missing/files"
+    other = start({"accounts.enabled": True, "attachments.enabled": True, "app.enabled": True, "photos.folder": missing,
+                   "attachments.folder": "/dev/null"})
+    for line in (f"pictures cannot be kept reason=the folder {os.path.dirname(missing)} cannot be used: No such file or directory",
+                 "attachments cannot be kept reason=the folder /dev/null cannot be used: Not a directory"):
+        wait_until(lambda: line in other.whole_log().replace('"', ""), line)
+    assert "app.enabled" not in other.whole_log()
+    usual = start({"accounts.enabled": True, "attachments.enabled": True})
+    usual.stop()
+    assert "cannot be kept" not in usual.whole_log()
+
+
+def test_lifetimes_and_places_that_cannot_be_are_errors(directory):
+    for lifetime in ("0s", "999999999d", "99999999999999999999d", "soon"):
+        failed = run("token", "ana", "--data-dir", directory, "--expires", lifetime)
+        assert failed.returncode == 64 and "from 1ms to 36500d" in failed.stderr, failed
+    assert run("token", "ana", "--data-dir", directory, "--expires", "36500d").returncode == 0
+    assert run("mail", "--data-dir", directory).returncode == 0
+    failed = run("mail", "--data-dir", directory + "/nowhere")
+    assert (failed.returncode, failed.stdout) == (1, "") and "nowhere" in failed.stderr and "No such file" in failed.stderr
 
 
 def test_a_kept_secret_makes_tokens_hold_over_a_restart(start):

@@ -10,6 +10,7 @@ from support.patience import SLACK
 from support.room import Room
 
 SETTINGS = {"linger": 10_000, "lease": 10_000, "redis.wait": 1}
+FEW = "too few replicas have changes redis.wait=1 replicas=0"
 PATIENCE_OF_SERVERS = 2.5
 """Half of commandTimeout: within this a change is confirmed or of unknown outcome."""
 
@@ -128,10 +129,17 @@ async def test_without_a_replica_changes_are_refused_in_time(start):
         room = Room(start(SETTINGS, redis=redis, shards=1))
         bob = await room.come("bob")
         await bob.status("busy")
+        assert "too few replicas" not in room.server.whole_log()
         redis.replica.kill()
         began = time.monotonic()
         refusal = await bob.refused("unavailable", "status", status="auto")
         assert "unknown" in refusal["message"] and time.monotonic() - began < PATIENCE_OF_SERVERS + SLACK
         await bob.get("nobody")
+        await room.server.wait_for_log(FEW)
+        for _ in range(3):
+            await bob.refused("unavailable", "status", status="auto")
+        assert room.server.whole_log().count("too few replicas") == 1, "the log is not flooded"
+        # One that starts now says so before anybody changes anything.
+        await start(SETTINGS, redis=redis, shards=1).wait_for_log(FEW)
     finally:
         redis.close()

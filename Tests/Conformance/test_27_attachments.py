@@ -171,6 +171,21 @@ async def test_ranges_conditions_and_heads_are_answered(room):
         assert part_headers["Content-Security-Policy"] == POLICY
     assert (await fetch(url, headers={"Range": "bytes=1000000-"}))[0] == 416
     assert (await fetch(url, headers={"If-None-Match": headers["ETag"]}))[0] == 304
+    tag, modified = headers["ETag"], headers["Last-Modified"]
+    for wanted, status in {
+            "If-Match": {tag: 200, f'"x", {tag}': 200, "*": 200, '"x"': 412, f"W/{tag}": 412, tag.strip('"'): 412, "": 412},
+            "If-Unmodified-Since": {modified: 200, "Fri, 01 Jan 2100 00:00:00 GMT": 200, "Sun, 06 Nov 1994 08:49:37 GMT": 412,
+                                    "never": 200, "Sun, 06 Nov 1994 25:49:37 GMT": 200}}.items():
+        for value, expected in status.items():
+            for method in ("GET", "HEAD"):
+                answer, answered, body = await fetch(url, method, {wanted: value})
+                assert answer == expected and answered["ETag"] == tag, (wanted, value, method)
+                assert body == (data if (answer, method) == (200, "GET") else b"")
+    # In the order of RFC 9110: the former counts before the latter, a tag before a time, both before a range.
+    assert (await fetch(url, headers={"If-Match": '"x"', "If-None-Match": tag, "Range": "bytes=0-0"}))[0] == 412
+    assert (await fetch(url, headers={"If-Match": tag, "If-None-Match": tag}))[0] == 304
+    assert (await fetch(url, headers={"If-Match": tag, "If-Unmodified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"}))[0] == 200
+    assert (await fetch(url, headers={"If-Match": tag, "Range": "bytes=0-0"}))[0] == 206
     status, head, body = await fetch(url, "HEAD")
     assert status == 200 and not body and int(head["Content-Length"]) == len(data)
 

@@ -23,6 +23,8 @@ async def test_files_have_types_tags_and_are_compressed(start):
         assert answer.status == 200 and answer.headers["Content-Type"].split(";")[0] == type, (path, answer)
         assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Cache-Control"] == "no-cache"
         tag = answer.headers["ETag"]
+        assert (await api.request("GET", path, headers={"If-Match": tag})).status == 200
+        assert (await api.request("GET", path, headers={"If-Match": '"x"'})).status == 412
         again = await api.request("GET", path, headers={"If-None-Match": tag})
         assert again.status == 304 and not again.body, path
         head = await api.request("HEAD", path)

@@ -250,6 +250,11 @@ async def test_an_endpoint_that_is_not_there_costs_nobody_anything_and_its_queue
     assert await API(room.server).metric("presence_webhooks_dropped_total") == 50
     assert console(room.server, "drop", gone.url).returncode == 64, "it must be said twice"
     assert console(room.server, "drop", gone.url, "--yes").stdout == "100 events\n"
+    # A url that is misspelled is none of no events.
+    for arguments in (["retry", gone.url + "x"], ["drop", gone.url + "x", "--yes"]):
+        failed = console(room.server, *arguments)
+        assert (failed.returncode, failed.stdout) == (1, "") and f"there is no endpoint {gone.url}x" in failed.stderr, failed
+        assert gone.url in failed.stderr.partition(": webhooks has ")[2]
     assert listed(room.server)[0]["queued"] == 0
 
 

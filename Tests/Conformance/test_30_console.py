@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from support.accounts import ON, Accounts
+from support import pictures
 from support.api import API, path
 from support.app import fill, press, shot, shows, title
 from support.openapi import OpenAPI
@@ -78,9 +79,21 @@ async def test_its_files_have_types_tags_and_a_policy(room):
     page = await room.api.request("GET", "/console")
     policy = dict(part.split(" ", 1) for part in page.headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == "'none'" and policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["img-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'" and policy["base-uri"] == "'none'"
     assert page.headers["Referrer-Policy"] == "no-referrer" and "Set-Cookie" not in page.headers
     assert not re.search(r"<style|style=|onclick|<script(?! type=\"module\" src=)", page.body)
+
+
+async def test_pictures_may_come_from_the_bucket_to_which_the_server_sends_browsers(start, tmp_path):
+    secret = tmp_path / "key"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    bucket = {"bucket": "pictures", "endpoint": "http://127.0.0.1:1", "accessKey": "key", "secretKeyFile": str(secret)}
+    for public, sources in {"": "'self'", "https://cdn.example:8443/pictures/": "'self' https://cdn.example:8443"}.items():
+        room = Room(start(SETTINGS | {f"photos.s3.{name}": value for name, value in (bucket | {"publicURL": public}).items()}))
+        page = await room.api.request("GET", "/console")
+        assert f"; img-src {sources};" in page.headers["Content-Security-Policy"]
 
 
 async def test_with_a_port_for_operators_it_is_there_alone(start):
@@ -403,6 +416,26 @@ async def test_somebody_whom_nobody_knows_is_told_apart(chromium, room):
         await page.run(f"location.hash = '/person/{bob.user}'")
         await shows(page, "Online")
         assert said not in await page.value("document.body.innerText")
+
+
+async def test_a_picture_elsewhere_is_not_loaded_and_one_of_the_server_is(chromium, start):
+    """A user chooses the address of their picture, and its host would be told when an operator looks."""
+    room = Room(start(SETTINGS))
+    bob, accounts = await room.come("bob"), Accounts(room.server)
+    address = "https://beacon.example/v1/photos/" + "0" * 32 + ".jpg"
+    await bob.update(displayName="Bob Ray", photoURL=address)
+    ana = await accounts.sign_up()
+    answer = await accounts.api.request("PUT", "/v1/me/photo", pictures.jpeg(pictures.scene(300, 300)), token=ana.access)
+    assert answer.status == 200, answer
+    async with chromium:
+        page = await console(chromium, room, f"/person/{bob.user}")
+        await title(page, "Bob Ray")
+        await shows(page, address)
+        assert await page.value("document.querySelector('presence-avatar').textContent") == "BR"
+        await page.run(f"location.hash = {f'/person/{ana.user}'!r}")
+        await page.until("document.querySelector('presence-avatar img')?.naturalWidth > 0", "the picture is shown")
+        assert "Picture elsewhere" not in await page.value("document.body.innerText")
+        assert not [url for _, url in page.requests if not url.startswith((origin(room.server), "data:", "blob:"))]
 
 
 async def test_tokens_are_revoked_and_accounts_disabled(chromium, start):

@@ -105,6 +105,13 @@ struct DoctorTests {
         let redis = try RedisServer()
         let unused = try await examine(["--redis", redis.url])
         #expect(unused.status == 1 && unused.output.contains { $0.contains("noFormat") })
+        let replica = try RedisServer(["--replicaof", "127.0.0.1 1"])
+        for command in ["doctor", "user", "webhooks"] {
+            let told = try await Presenced.run(
+                [command] + (command == "user" ? ["list"] : []) + ["--redis", replica.url], settings: Self.quick)
+            #expect(told.status == (command == "doctor" ? 2 : 1) && told.output.isEmpty, "\(told)")
+            #expect(told.complaints.contains { $0.contains("this is a replica of 127.0.0.1:1") }, "\(told)")
+        }
         redis.kill()
         let gone = try await examine(["--redis", redis.url])
         #expect(gone.status == 2 && gone.output.isEmpty && gone.complaints.count == 1)

@@ -71,6 +71,11 @@ import Yams
         ("lingre: 1s", "lingre: unknown key"), ("Linger: 1s", "is linger meant?"),
         ("heartbeat:\n  intervall: 1s", "heartbeat.intervall: unknown key"),
         ("interval: 1s", "is heartbeat.interval meant?"), ("heartbeat.interval: 1s", "heartbeat.interval: unknown key"),
+        ("accounts.enabled: true", "\naccounts:\n  enabled: …"),
+        ("photos.s3.bucket: a", "\nphotos:\n  s3:\n    bucket: …"),
+        ("photos:\n  s3.bucket: a", "line 2). Write:\n  s3:\n    bucket: …"),
+        ("photos.s3: {bucket: a}", "\nphotos:\n  s3: …"),
+        ("a.b: 1", "a.b: unknown key ("),
         ("limits:\n  nested:\n    deep: 1", "limits.nested: unknown key"),
         ("heartbeat: 7s", "heartbeat: must be a group"), ("heartbeat: []", "heartbeat: must be a group"),
         ("linger:\n  a: 1s", "linger: must be a single value"), ("linger: [1s]", "linger: must be a single value"),
@@ -79,7 +84,7 @@ import Yams
         ("auth:\n  keys: a:ES256:f", "auth.keys: must be a list"),
         ("auth:\n  keys: [[a]]", "auth.keys: must be a list"),
         ("linger: 1s\nlinger: 2s", "linger"), ("[]", "must be a YAML mapping"), ("hello", "must be a YAML mapping"),
-        ("", "must be a YAML mapping"), ("a: b: c", "is not YAML"), ("\t", "presenced-"), ("{", "is not YAML"),
+        ("''", "must be a YAML mapping"), ("a: b: c", "is not YAML"), ("\t", "presenced-"), ("{", "is not YAML"),
         ("linger: 20", "linger: is \"20\", but must be a whole number with a unit"), ("linger: soon", "linger"),
         ("linger: -1s", "linger"), ("linger: 1.5s", "linger"), ("linger: 1 s", "linger"),
         ("linger: 0s", "linger: is 0 ms"),
@@ -101,6 +106,27 @@ import Yams
             } throws: {
                 #expect("\($0)".contains(named))
                 return $0 is InvalidConfiguration
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "# limits:\n#   subscriptions: 5", "---", "~", "limits:", "limits:\n  # subscriptions: 5\nphotos: ~",
+        "photos:\n  s3:\n  # bucket: a",
+    ])
+    func `what is only comments means the defaults`(text: String) async throws {
+        try await withFile(text) { path in
+            let read = try await ConfigurationSources(file: path).read()
+            #expect(read == ServerConfiguration())
+        }
+    }
+
+    @Test func `a file that cannot be read is an error with the reason`() {
+        for (path, reason) in [("/nowhere.yaml", "No such file or directory"), ("/", "Is a directory")] {
+            #expect {
+                try ConfigurationFile.check(path)
+            } throws: {
+                "\($0)" == "\(path): the configuration file cannot be read: \(reason)"
             }
         }
     }

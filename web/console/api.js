@@ -11,6 +11,12 @@ const reach = async (path, options) => {
   }
 };
 
+/**
+ * The path of a picture that this server has made; such a one has a thumbnail. Any other is where its user says: loading it
+ * would tell that host when an operator looks.
+ */
+export const pictureHere = ({ profile }) => profile?.thumbnailURL && `/v1/photos/${profile.thumbnailURL.split("/").at(-1)}`;
+
 /** The token is kept for this tab alone, and never in an address. */
 class API extends EventTarget {
   get token() {

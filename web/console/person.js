@@ -1,6 +1,6 @@
 // One person: what others see of them, where they are, since when, and what can be done about it.
-import { STATUSES, Screen, busy, button, field, form, h, isID, pictureOf, placed } from "/console/parts.js";
-import { api, duration, every, time } from "./api.js";
+import { STATUSES, Screen, busy, button, field, form, h, isID, placed } from "/console/parts.js";
+import { api, duration, every, pictureHere, time } from "./api.js";
 
 const DAY = 86_400_000;
 
@@ -59,7 +59,7 @@ class Person extends Screen {
     if (this.signal.aborted) return;
     name.textContent = person.profile?.displayName ?? this.#user;
     document.title = `${name.textContent} – Presence console`;
-    avatar.show(name.textContent, pictureOf(person), person.presence.status);
+    avatar.show(name.textContent, pictureHere(person), person.presence.status);
     cards.unknown.hidden = !!(person.presence.version || person.profile || sessions.length);
     this.#put(parts.presence, () => [this.#facts(person)], person);
     this.#put(parts.sessions, () => [sessions.length ? table("Sessions", ["Device", "", "Since", "Shard"], sessions.map((each) =>
@@ -89,6 +89,7 @@ class Person extends Screen {
       ["Id", h("code", {}, this.#user)], ["Status", STATUSES[presence.status] ?? presence.status], ["Text", presence.text],
       ["Since", presence.since && time(presence.since)], ["Last seen", presence.lastSeen && time(presence.lastSeen)],
       ["Devices", presence.devices?.join(", ")], ["Username", profile?.username], ["Time zone", profile?.timezone], ["Locale", profile?.locale],
+      ["Picture elsewhere", profile?.thumbnailURL ? undefined : profile?.photoURL],
       ["Presence version", String(presence.version)], ["Profile version", profile && String(profile.version)],
     ]);
   }

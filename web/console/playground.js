@@ -1,8 +1,8 @@
 // Playground: two phones side by side, each on the library for browsers, with a switch that cuts it off the network.
 import { PresenceMessages } from "/console/presence-messages.js";
-import { Screen, clock, describe, field, h, nameOf, pictureOf } from "/console/parts.js";
+import { Screen, clock, describe, field, h, nameOf } from "/console/parts.js";
 import { PresenceClient } from "/console/presence.js";
-import { api } from "./api.js";
+import { api, pictureHere } from "./api.js";
 
 const STATES = { connecting: "Connecting…", live: "Live", stale: "As last known", waiting: "No connection", refused: "Refused", closed: "Closed" };
 const SENT = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
@@ -109,7 +109,7 @@ class Phone {
     const status = h("p", { class: "quiet" });
     this.#each(this.#client.person(this.#other.user, { signal }), (person) => {
       name.textContent = person.profile?.displayName ? nameOf(person) : this.#other.displayName;
-      avatar.show(name.textContent, pictureOf(person), person.live ? person.presence?.status : undefined);
+      avatar.show(name.textContent, pictureHere(person), person.live ? person.presence?.status : undefined);
       status.textContent = describe(person, this.#client.now());
     });
 

@@ -33,6 +33,7 @@ package struct HTTPContent: Sendable {
         if let disposition { headers.append(("Content-Disposition", disposition)) }
         switch selection {
         case .notModified: return HTTPResponse(status: 304, headers: headers)
+        case .conditionFailed: return HTTPResponse(status: 412, headers: headers)
         case .unsatisfiable:
             return HTTPResponse(status: 416, headers: headers + [("Content-Range", "bytes */\(length)")])
         case .part(let range):
@@ -50,6 +51,8 @@ enum HTTPSelection: Sendable, Equatable {
     case part(Range<Int>)
     /// 304.
     case notModified
+    /// 412.
+    case conditionFailed
     /// 416.
     case unsatisfiable
 
@@ -58,13 +61,15 @@ enum HTTPSelection: Sendable, Equatable {
         switch self {
         case .whole: 0..<length
         case .part(let range): range
-        case .notModified, .unsatisfiable: 0..<0
+        case .notModified, .conditionFailed, .unsatisfiable: 0..<0
         }
     }
 }
 
 /// What a reading request says of the content that it wants (RFC 9110, 13 and 14).
 struct HTTPConditions: Sendable {
+    private let ifMatch: String?
+    private let ifUnmodifiedSince: String?
     private let ifNoneMatch: String?
     private let ifModifiedSince: String?
     private let range: String?
@@ -72,6 +77,8 @@ struct HTTPConditions: Sendable {
 
     init(_ request: HTTPRequest) {
         let headers = request.headers
+        ifMatch = headers["if-match"]
+        ifUnmodifiedSince = headers["if-unmodified-since"]
         ifNoneMatch = headers["if-none-match"]
         ifModifiedSince = headers["if-modified-since"]
         // Defined for GET alone (14.2).
@@ -79,14 +86,23 @@ struct HTTPConditions: Sendable {
         ifRange = headers["if-range"]
     }
 
+    /// In the order of RFC 9110, 13.2.2.
+    ///
     /// - Parameters:
     ///   - length: of the whole content, in bytes.
     ///   - tag: without quotes.
     ///   - modified: in seconds since 1970.
     func selection(length: Int, tag: String?, modified: Int64?) -> HTTPSelection {
         let date = modified.map(HTTPDate.text)
+        if let ifMatch {
+            guard Self.list(ifMatch, has: tag, weakly: false) else { return .conditionFailed }
+        } else if let ifUnmodifiedSince, let modified, let since = HTTPDate.seconds(ifUnmodifiedSince),
+            modified > since
+        {
+            return .conditionFailed
+        }
         if let ifNoneMatch {
-            if Self.list(ifNoneMatch, has: tag) { return .notModified }
+            if Self.list(ifNoneMatch, has: tag, weakly: true) { return .notModified }
         } else if let ifModifiedSince, ifModifiedSince == date {
             // As nginx has it: the time that was given out, and no other.
             return .notModified
@@ -96,14 +112,14 @@ struct HTTPConditions: Sendable {
         return Self.selection(range, of: length)
     }
 
-    /// Tags are compared weakly: what is compressed on its way is the same.
-    private static func list(_ list: String, has tag: String?) -> Bool {
+    /// - Parameter weakly: what is compressed on its way (`W/`) is the same.
+    private static func list(_ list: String, has tag: String?, weakly: Bool) -> Bool {
         list.split(separator: ",").contains { element in
             var element = element.drop { $0 == " " || $0 == "\t" }
             while element.last == " " || element.last == "\t" { element.removeLast() }
             if element == "*" { return true }
             guard let tag else { return false }
-            return (element.hasPrefix("W/") ? element.dropFirst(2) : element) == "\"\(tag)\""
+            return (weakly && element.hasPrefix("W/") ? element.dropFirst(2) : element) == "\"\(tag)\""
         }
     }
 

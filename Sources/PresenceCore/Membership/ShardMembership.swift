@@ -46,6 +46,11 @@ package final class ShardMembership {
     var catchingUpSince: Milliseconds?
     /// Why there was nothing to serve yet: several servers may be out of reach in turn.
     private var absences: Set<String> = []
+    /// When a reason that was logged may be logged again.
+    private var nextAbsence: Milliseconds = 0
+    private var nextFewReplicas: Milliseconds = 0
+    /// ms between two lines of the log of the same matter.
+    private static let quiet: Milliseconds = 10_000
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     let canary: String
@@ -167,10 +172,23 @@ package final class ShardMembership {
 
     // MARK: Staleness
 
-    /// While nothing has been served yet there is nobody to tell but the log: once for each reason.
+    /// While nothing has been served yet there is nobody to tell but the log: each reason once by each shard, and by the first
+    /// one again and again.
     private func noteAbsence(_ reason: String) {
-        guard state == .starting, absences.count < 100, absences.insert(reason).inserted else { return }
+        guard state == .starting else { return }
+        let isNew = absences.count < 100 && absences.insert(reason).inserted
+        guard isNew || shard.place.number == 0 && shard.clock.now >= nextAbsence else { return }
+        nextAbsence = shard.clock.now + Self.quiet
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
+    }
+
+    /// Every change is answered `unavailable` while it is so.
+    func noteFewReplicas(_ count: Int) {
+        guard shard.clock.now >= nextFewReplicas else { return }
+        nextFewReplicas = shard.clock.now + Self.quiet
+        shard.log(
+            "too few replicas have changes",
+            ["replicas": "\(count)", "redis.wait": "\(shard.configuration.redis.wait)"], level: .warning)
     }
 
     package func lost(_ reason: String, since: Timestamp) {

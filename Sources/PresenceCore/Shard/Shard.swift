@@ -186,6 +186,10 @@ package actor Shard {
             logic.handle(overheard: payload)
         }
         store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
+        store.onFewReplicas = {
+            clock.advance(to: loop.now)
+            logic.link.noteFewReplicas($0)
+        }
         logic.link.onLive = { [weak self] in self?.assumeIsolated { $0.becameLive() } }
         logic.link.onRefusal = { [weak self] reason in self?.assumeIsolated { $0.refuse(reason) } }
         wake = LoopTimer(loop) { [weak self] in self?.assumeIsolated { $0.tick() } }

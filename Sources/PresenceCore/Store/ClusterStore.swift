@@ -14,6 +14,7 @@ final class ClusterStore: ConnectedStore {
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
+    var onFewReplicas: (_ count: Int) -> Void = { _ in }
 
     private let loop: EventLoop
     private let directory: ClusterDirectory
@@ -47,6 +48,7 @@ final class ClusterStore: ConnectedStore {
             options: options)
         lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
+        commands.onFewReplicas = { [unowned self] in onFewReplicas($0) }
         commands.onState = { [unowned self] in follow(.commands, $0) }
         lease.onState = { [unowned self] in follow(.lease, $0) }
         directory.onMap = { [unowned self] map, before in

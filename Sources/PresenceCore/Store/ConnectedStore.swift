@@ -11,6 +11,8 @@ package protocol ConnectedStore: Store {
     /// What comes by the pattern of `overhear`; the bytes are lent for the call.
     var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
     var onRoundTrip: (_ microseconds: Int64) -> Void { get set }
+    /// Fewer replicas than changes need (`redis.wait`) have answered, or are there.
+    var onFewReplicas: (_ count: Int) -> Void { get set }
     /// Channels that were added, and are not left.
     var followed: Int { get }
     /// Of channels, those that Redis has still to confirm that they are followed, or left.

@@ -12,6 +12,7 @@ final class RedisStore: ConnectedStore {
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
+    var onFewReplicas: (_ count: Int) -> Void = { _ in }
 
     private let loop: EventLoop
     private let place: Place
@@ -60,6 +61,7 @@ final class RedisStore: ConnectedStore {
                 loop: loop, of: commands, on: connection(":replicas"), replicas: replicas,
                 patience: options.commandTimeout / 2)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
+        waits?.onFewReplicas = { [unowned self] in onFewReplicas($0) }
         commands.onState = { [unowned self] in follow(.commands, $0) }
         lease.onState = { [unowned self] in follow(.lease, $0) }
         waits?.onState = { [unowned self] in followWaits($0) }

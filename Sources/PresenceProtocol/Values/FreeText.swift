@@ -40,7 +40,8 @@ public enum FreeText {
     }
 
     /// Whether anything of it can be seen: a letter, digit, mark of punctuation or symbol that stands for itself. Spaces,
-    /// joiners, fillers, variation selectors, tags and combining marks without anything to combine with cannot.
+    /// joiners, fillers, variation selectors, tags and combining marks without anything to combine with cannot;
+    /// nor can what Unicode gives no character, in private use or not yet.
     public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
@@ -51,7 +52,7 @@ public enum FreeText {
         else { return false }
         switch properties.generalCategory {
         case .control, .format, .surrogate, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark,
-            .enclosingMark, .spacingMark:
+            .enclosingMark, .spacingMark, .privateUse, .unassigned:
             return false
         default: return true
         }

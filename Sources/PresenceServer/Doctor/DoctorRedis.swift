@@ -108,6 +108,20 @@ final class DoctorRedis {
         return false
     }
 
+    /// Whose replica it is; `nil` if it is a master, or does not let us know.
+    func master() throws(RedisFailure) -> String? {
+        let answer: RedisValue
+        do throws(RedisFailure) {
+            answer = try ask("ROLE")
+        } catch .server {
+            return nil
+        }
+        guard let words = answer.array, words.count > 2, words[0].string == "slave", let host = words[1].string,
+            let port = words[2].int
+        else { return nil }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     /// This server's time in ms.
     func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try ask("TIME")) }
 

@@ -12,7 +12,12 @@ struct DoctorStore {
     init(_ location: RedisLocation) throws(RedisFailure) {
         switch location {
         case .server(let endpoint):
-            servers = [try DoctorRedis(endpoint, name: "Redis")]
+            let server = try DoctorRedis(endpoint, name: "Redis")
+            if let master = try server.master() {
+                throw .unreachable(
+                    reason: "\(endpoint): this is a replica of \(master): name that one, or its sentinels")
+            }
+            servers = [server]
             owners = []
         case .sentinels(let sentinels):
             servers = [try DoctorRedis(try BlockingRedis.master(of: sentinels), name: "Redis")]

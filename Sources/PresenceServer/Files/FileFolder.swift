@@ -148,8 +148,19 @@ struct FileFolder: FileStore {
         }
     }
 
-    /// The first upload makes it, or finds that it cannot be made.
-    func check() {}
+    /// The first upload makes it, in a folder that must be there.
+    func check() throws(FileStoreFailure) {
+        var status = stat()
+        var folder = path[...]
+        while folder.count > 1, folder.last == "/" { folder.removeLast() }
+        if stat(path, &status) != 0, errno == ENOENT, let slash = folder.lastIndex(of: "/") {
+            folder = folder[..<slash]
+        }
+        // Only a folder has a name that ends with a slash.
+        guard access(folder + "/", R_OK | W_OK | X_OK) == 0 else {
+            throw FileStoreFailure("the folder \(folder.isEmpty ? "/" : folder) cannot be used", code: errno)
+        }
+    }
 
     func serve(
         _ file: StoredFile, of size: Int?, as content: HTTPContent, on call: HTTPCall,

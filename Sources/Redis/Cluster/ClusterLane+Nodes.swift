@@ -59,6 +59,7 @@ extension ClusterLane {
         let own = RedisConnection(loop: loop, endpoint: endpoint, name: name + ":replicas", options: options)
         let waits = ReplicaWaits(
             loop: loop, of: connection, on: own, replicas: replicas, patience: options.commandTimeout / 2)
+        waits.onFewReplicas = { [unowned self] in onFewReplicas($0) }
         waits.onState = { [unowned self] state in
             switch state {
             case .connecting, .closed: break

@@ -24,6 +24,8 @@ public final class ClusterLane {
     /// Called after each change of `state`.
     public var onState: (State) -> Void = { _ in }
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
+    /// See ``ReplicaWaits/onFewReplicas``: of any master.
+    public var onFewReplicas: (Int) -> Void = { _ in }
     /// How many commands have no answer yet.
     public private(set) var pending = 0
     /// About how many bytes they have.

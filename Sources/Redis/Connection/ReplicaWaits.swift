@@ -20,6 +20,9 @@ import EventLoops
 public final class ReplicaWaits {
     /// Called after each change of the connection's state.
     public var onState: (RedisConnection.State) -> Void = { _ in }
+    /// Called with how many replicas there are, or have answered, when these are fewer than it needs: for each `WAIT`, and when
+    /// it has connected.
+    public var onFewReplicas: (Int) -> Void = { _ in }
     public var isReady: Bool { connection.state == .ready }
     /// Changes that are not confirmed yet.
     public var pending: Int { gathered.count + asked.count }
@@ -67,6 +70,7 @@ public final class ReplicaWaits {
             if state == .ready, changes.state == .ready, changes.process != connection.process {
                 changes.reconnect(reason: Self.split)
             }
+            if state == .ready { count() }
             onState(state)
         }
     }
@@ -120,6 +124,15 @@ public final class ReplicaWaits {
         if asked.isEmpty, !asking.isSet { asking.set(after: 0) }
     }
 
+    /// On a new connection, `WAIT` counts the replicas that are there, and waits for none.
+    private func count() {
+        connection.send(["WAIT", .init(replicas), 1]) { [unowned self] in note($0) }
+    }
+
+    private func note(_ answer: Result<RedisValue, RedisFailure>) {
+        if let count = try? answer.get().int, count < replicas { onFewReplicas(Int(count)) }
+    }
+
     private func ask() {
         guard asked.isEmpty, !gathered.isEmpty else { return }
         asked = gathered
@@ -130,6 +143,7 @@ public final class ReplicaWaits {
             let changes = asked
             asked = []
             if !gathered.isEmpty { asking.set(after: 0) }
+            note(answer)
             let count = isCurrent ? (try? answer.get().int) ?? 0 : 0
             for change in changes { change.reply(count >= replicas ? .success(change.value) : Self.unknown) }
         }

@@ -13,6 +13,21 @@ public enum HTTPDate {
             + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
     }
 
+    /// Seconds since 1970; `nil` for what is not of that form.
+    public static func seconds(_ text: String) -> Int64? {
+        let words = text.split(separator: " ")
+        let clock = words.count == 6 ? words[4].split(separator: ":").compactMap { Int32($0) } : []
+        guard clock.count == 3, let day = Int32(words[1]), let month = months.firstIndex(of: String(words[2])),
+            let year = Int32(words[3]), (1970...9999).contains(year)
+        else { return nil }
+        var parts = tm()
+        (parts.tm_mday, parts.tm_mon, parts.tm_year) = (day, Int32(month), year - 1900)
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (clock[0], clock[1], clock[2])
+        let seconds = Int64(timegm(&parts))
+        // `timegm` makes another time of 25 o'clock.
+        return HTTPDate.text(seconds) == text ? seconds : nil
+    }
+
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -58,6 +58,7 @@ public struct HTTPResponse: Sendable {
         case 405: "Method Not Allowed"
         case 409: "Conflict"
         case 411: "Length Required"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
         case 416: "Range Not Satisfiable"

@@ -64,7 +64,7 @@ struct TokenCommand: AsyncParsableCommand {
 
     private static func lifetime(_ text: String) throws -> Milliseconds {
         guard let lifetime = DurationText.parse(text), (1...100 * 365 * 86_400_000).contains(lifetime) else {
-            throw ValidationError("\"\(text)\" must be \(DurationText.form)")
+            throw ValidationError("\"\(text)\" must be \(DurationText.form), from 1ms to 36500d")
         }
         return lifetime
     }

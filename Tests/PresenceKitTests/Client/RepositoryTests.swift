@@ -117,6 +117,7 @@ import Testing
             "\u{301}",
             "\u{FEFF}Ana\u{FEFF}", "\u{3000}Ana\u{3000}", "\u{85}Ana", String(repeating: "x", count: 50),
             String(repeating: "x", count: 51), "e" + String(repeating: "\u{301}", count: 600), "a\u{FFFE}", "\u{1D159}",
+            "\u{E000}", "\u{378}", "a\u{E000}", "\u{10FFFD}",
             "김 民", "‏שלום",
         ]
         for name in names {

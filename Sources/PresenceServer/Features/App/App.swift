@@ -5,7 +5,12 @@ import PresenceCore
 /// The library is served always, since it can do nothing that its protocol does not let anybody do. The app is a page on
 /// which people sign up and sign in, so operators switch it on.
 final class App: Feature {
-    static let plan = FeaturePlan(name: "app", settings: [.appEnabled])
+    static let plan = FeaturePlan(
+        name: "app", settings: [.appEnabled],
+        warnings: {
+            guard $0.isOn(.appEnabled), !$0.isOn(.accountsEnabled) else { return [] }
+            return ["app.enabled is on and accounts.enabled is not: nobody can sign in to the app"]
+        })
 
     private unowned let shard: ShardLogic
 

@@ -4,7 +4,7 @@ import PresenceCore
 /// A file of `web/` that the program carries in it.
 struct WebFile: Sendable {
     let path: String
-    let content: HTTPContent
+    var content: HTTPContent
     let bytes: PackedBytes
 
     init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {

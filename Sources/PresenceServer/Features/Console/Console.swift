@@ -18,7 +18,7 @@ final class Console: Feature {
 
     func register(in registry: inout Registry) {
         guard shard.configuration.isOn(.consoleEnabled) else { return }
-        for file in WebFile.console {
+        for file in WebFile.console(picturesAt: shard.configuration.photoBucketOrigin) {
             for method in ["GET", "HEAD"] {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }

@@ -1,8 +1,19 @@
 import CAssets
 
 extension WebFile {
+    /// - Parameter bucket: The origin to which the server sends browsers for pictures that it keeps in a bucket; `nil`: it serves
+    ///   them itself.
+    static func console(picturesAt bucket: String?) -> [WebFile] {
+        guard let bucket else { return console }
+        return console.map { file in
+            var file = file
+            if !file.content.headers.isEmpty { file.content.headers = page(pictures: "'self' \(bucket)") }
+            return file
+        }
+    }
+
     /// What it shares with the app has a path of its own, so that each can be without the other.
-    static let console: [WebFile] = [
+    private static let console: [WebFile] = [
         WebFile("/console", html, asset_console_html(), consolePage),
         WebFile("/console/app.css", css, asset_app_css(), []),
         WebFile("/console/icon.svg", "image/svg+xml", asset_app_icon(), consolePage),
@@ -28,6 +39,7 @@ extension WebFile {
         WebFile("/console/presence-outbox.js", script, asset_presence_outbox_js(), []),
     ]
 
-    /// As the app's: with pictures from wherever a profile says they are.
-    private static let consolePage = page(pictures: "'self' https:")
+    /// Only the server's own pictures: users choose where theirs is, and the host of another would be told when an operator
+    /// looks at them.
+    private static let consolePage = page(pictures: "'self'")
 }

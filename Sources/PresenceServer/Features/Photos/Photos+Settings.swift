@@ -73,6 +73,12 @@ extension ServerConfiguration {
         return FileFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
     }
 
+    /// Scheme and host to which browsers are sent for pictures; `nil` if this server serves them.
+    var photoBucketOrigin: String? {
+        let words = self[text: .s3PublicURL].split(separator: "/", omittingEmptySubsequences: false)
+        return words.count > 2 ? "\(words[0])//\(words[2])" : nil
+    }
+
     /// What the addresses of pictures begin with, without a slash at the end.
     var photoBase: String {
         let base = self[text: .photoPublicURL]

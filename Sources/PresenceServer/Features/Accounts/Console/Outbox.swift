@@ -13,15 +13,21 @@ public struct Outbox {
         public let link: String?
     }
 
-    private let folder: String
+    private let dataDirectory: String
+    private var folder: String { dataDirectory + "/outbox" }
 
-    public init(_ configuration: ServerConfiguration) { folder = configuration.dataPath + "/outbox" }
+    public init(_ configuration: ServerConfiguration) { dataDirectory = configuration.dataPath }
 
     /// The oldest first.
     ///
-    /// - Throws: ``ConsoleFailure`` if it cannot be read. One that is not there is empty.
+    /// - Throws: ``ConsoleFailure`` if it cannot be read. In a data directory that is there, one that is not is empty.
     public func entries() throws(ConsoleFailure) -> [Entry] {
-        guard FileManager.default.fileExists(atPath: folder) else { return [] }
+        var status = stat()
+        guard stat(dataDirectory, &status) == 0 else {
+            throw ConsoleFailure(
+                "the data directory \(dataDirectory) cannot be used: \(String(cString: strerror(errno)))")
+        }
+        guard stat(folder, &status) == 0 || errno != ENOENT else { return [] }
         do {
             return try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".eml") }.sorted()
                 .compactMap(entry)

@@ -68,7 +68,9 @@ public struct WebhookConsole {
     /// Has all that waits tried again now, and an endpoint called again that answered 410.
     ///
     /// - Returns: How many events are tried earlier for it.
+    /// - Throws: ``ConsoleFailure`` if the configuration has no such endpoint.
     public func retry(_ url: String) throws -> Int {
+        guard try isConfigured(url) else { throw try unknown(url) }
         let (redis, keys) = keys(of: url)
         _ = try redis.ask("HDEL", keys[0], "off")
         let now = try redis.now()
@@ -88,8 +90,10 @@ public struct WebhookConsole {
     /// Forgets all that waits.
     ///
     /// - Returns: How many events nobody will be told of.
+    /// - Throws: ``ConsoleFailure`` if the configuration has no such endpoint, and nothing is known of an earlier one.
     public func drop(_ url: String) throws -> Int64 {
         let (redis, keys) = keys(of: url)
+        if try !isConfigured(url), try redis.ask("EXISTS", keys[0]).int == 0 { throw try unknown(url) }
         let answers = try redis.askAll([
             ["MULTI"], ["ZCARD", keys[1]], ["DEL", keys[1], keys[2]], ["HSET", keys[0], "bytes", "0"], ["EXEC"],
         ])
@@ -98,6 +102,17 @@ public struct WebhookConsole {
         let count = results.first?.int ?? 0
         if count > 0 { _ = try redis.ask("HINCRBY", keys[0], "dropped", String(count)) }
         return count
+    }
+
+    private func isConfigured(_ url: String) throws -> Bool {
+        try WebhookEndpoint.all(configuration).contains { $0.url == url }
+    }
+
+    private func unknown(_ url: String) throws -> ConsoleFailure {
+        let known = try WebhookEndpoint.all(configuration).map { WebhookEndpoint.shown($0.url) }
+        return ConsoleFailure(
+            "there is no endpoint \(WebhookEndpoint.shown(url)): webhooks has "
+                + (known.isEmpty ? "none" : known.joined(separator: ", ")))
     }
 
     private func keys(of url: String) -> (DoctorRedis, [String]) {
