@@ -234,6 +234,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "Message deleted")
         await press(page, "Remove Bob Ray")
         await shows(page, "2 people")
+        await shows(page, "Removed")
         await page.run("const mute = document.querySelector('[name=mute]'); mute.value = 'hour'; mute.dispatchEvent(new Event('change'))")
         await shows(page, "Saved")
         await page.until("document.querySelector('[name=mute]').value === 'hour' && document.querySelector('[name=mute]').length === 4")
