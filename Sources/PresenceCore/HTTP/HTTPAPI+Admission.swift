@@ -27,13 +27,13 @@ extension HTTPAPI {
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let response = tooLarge(entry.limits)
-            noteAnswer(exchange, response)
+            noteAnswer(exchange, status: response.status)
             return .refused(response)
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
         admit(exchange, request, entry, ids) { found in
-            if case .failure(let refusal) = found { noteAnswer(exchange, refusal.response) }
+            if case .failure(let refusal) = found { noteAnswer(exchange, status: refusal.response.status) }
             if isWithin { now = found } else { settle(exchange, found) }
         }
         isWithin = false
@@ -181,9 +181,7 @@ extension HTTPAPI {
 
     private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
         logic.metrics.met(limit)
-        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
-        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
-        return response
+        return .error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
     }
 
     /// What is answered when there is no place for another transfer.
@@ -203,9 +201,7 @@ extension HTTPAPI {
     /// A limit of the process' that may be over in a moment.
     private func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
         logic.metrics.met(limit)
-        var response = HTTPResponse.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
-        response.headers.append(("Retry-After", "1"))
-        return response
+        return .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
     }
 
     // MARK: Files
@@ -250,11 +246,9 @@ extension HTTPAPI {
         case .work(let refusal): return .overloaded(refusal)
         case .file(let failure):
             logic.log("upload not kept", ["reason": "\(failure)"], level: .error)
-            var response = HTTPResponse.error(
+            return .error(
                 503,
                 .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
-            response.headers.append(("Retry-After", "60"))
-            return response
         }
     }
 }

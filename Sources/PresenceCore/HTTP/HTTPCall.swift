@@ -86,8 +86,6 @@ package struct HTTPCall {
 
     /// Refuses as too fast, with the time after which to come again.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
-        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
-        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
-        respond(response)
+        respond(.error(429, .init(code: .rateLimited, message: message, retryAfter: wait)))
     }
 }
