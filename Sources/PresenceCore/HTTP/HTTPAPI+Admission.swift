@@ -181,7 +181,9 @@ extension HTTPAPI {
 
     private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
         logic.metrics.met(limit)
-        return .error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        return response
     }
 
     /// What is answered when there is no place for another transfer.
@@ -201,7 +203,9 @@ extension HTTPAPI {
     /// A limit of the process' that may be over in a moment.
     private func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
         logic.metrics.met(limit)
-        return .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
+        var response = HTTPResponse.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
+        response.headers.append(("Retry-After", "1"))
+        return response
     }
 
     // MARK: Files
@@ -246,9 +250,11 @@ extension HTTPAPI {
         case .work(let refusal): return .overloaded(refusal)
         case .file(let failure):
             logic.log("upload not kept", ["reason": "\(failure)"], level: .error)
-            return .error(
+            var response = HTTPResponse.error(
                 503,
                 .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
+            response.headers.append(("Retry-After", "60"))
+            return response
         }
     }
 }

@@ -225,14 +225,9 @@ extension HTTPResponse {
 
     package static func json(_ status: Int, _ body: String) -> HTTPResponse { json(status, Array(body.utf8)) }
 
-    /// An error as JSON. When to try again is said in `Retry-After` too, in whole seconds.
     package static func error(_ status: Int, _ error: ServerMessage.ErrorMessage) -> HTTPResponse {
         var body: [UInt8] = []
         ServerMessageWriter.error(error, to: &body)
-        var response = json(status, body)
-        if let wait = error.retryAfter {
-            response.headers.append(("Retry-After", String(max(1, (wait + 999) / 1_000))))
-        }
-        return response
+        return json(status, body)
     }
 }

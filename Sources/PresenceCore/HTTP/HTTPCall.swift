@@ -86,6 +86,8 @@ package struct HTTPCall {
 
     /// Refuses as too fast, with the time after which to come again.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
-        respond(.error(429, .init(code: .rateLimited, message: message, retryAfter: wait)))
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        respond(response)
     }
 }

@@ -11,7 +11,10 @@ extension WebSocketServer {
         guard let share = configuration.answers.take(size, for: http.client) else {
             counters.answerRefusals += 1
             response.source?.close()
-            return configuration.errorResponse(503, "too much waits for clients that read slowly: try again later")
+            var refusal = configuration.errorResponse(
+                503, "too much waits for clients that read slowly: try again later")
+            refusal.headers.append(("Retry-After", "1"))
+            return refusal
         }
         http.share = share
         http.waiting += size

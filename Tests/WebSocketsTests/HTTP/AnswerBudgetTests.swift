@@ -54,6 +54,7 @@ struct AnswerBudgetTests {
             let refused = try ask(server, Self.size)
             let response = try refused.readResponse()
             #expect(response.status == 503 && response.head.contains("Connection: keep-alive"))
+            #expect(response.head.contains("Retry-After: 1\r\n"))
             #expect(try ask(server, WebSocketServer.freeAnswer).readResponse().status == 200)
             #expect(try ask(server, WebSocketServer.freeAnswer + 1).readResponse().status == 200)
             #expect(await server.on { server, _ in server.counters.answerRefusals } == 1)
