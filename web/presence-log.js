@@ -52,7 +52,7 @@ export class MessageLog {
   }
 
   get isKnown() {
-    return this.#version !== undefined;
+    return this.#version >= 0;
   }
 
   get hasEarlier() {
@@ -159,7 +159,7 @@ export class MessageLog {
 
   /** Another tab was answered. */
   compare({ messagesVersion }) {
-    if (!this.#waiting && this.isFresh && messagesVersion !== undefined && messagesVersion !== this.#version) this.#follow();
+    if (!this.#waiting && this.isFresh && messagesVersion >= 0 && messagesVersion !== this.#version) this.#follow();
   }
 
   async earlier(limit) {

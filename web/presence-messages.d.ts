@@ -19,7 +19,7 @@ export interface Message {
   at: Time;
   text: string;
   attachments?: Attachment[];
-  priority?: { reason: string };
+  priority?: { reason?: string };
   editedAt?: Time;
   /** At most the 10 newest earlier texts, the oldest first. */
   edits?: { text: string; at: Time }[];
@@ -121,11 +121,11 @@ export class PresenceMessages {
   messages(conversation: string, options?: LoopOptions): AsyncGenerator<MessagePage, void>;
   /** Reads older messages (50, at most 100) into the loops that run. Tells whether there are more. Needs a connection. */
   earlier(conversation: string, options?: { limit?: number }): Promise<boolean>;
-  /** Waits. Throws `too_many` when 500 wait. */
+  /** Waits. Throws `too_many` when 500 wait, and `validation_failed` when the text has more than 20 KiB. */
   send(
     conversation: string,
     text: string,
-    options?: { attachments?: Attachment[]; priority?: { reason: string } },
+    options?: { attachments?: Attachment[]; priority?: { reason?: string } },
   ): Promise<Message>;
   /**
    * Has the server keep a file (with `attachments.enabled`), and gives what `send` takes: send it within a day. It needs a
@@ -146,7 +146,7 @@ export class PresenceMessages {
   registerDevice(pushToken: string, options?: { platform?: "fcm" | "apns" }): Promise<void>;
   /** Lets the user be pushed to here no more. A sign-out of an account does that by itself. Throws as `registerDevice`. */
   removeDevice(): Promise<void>;
-  /** Waits. */
+  /** Waits. Throws as `send`. */
   edit(conversation: string, message: string, text: string): Promise<void>;
   /** Waits. One that could not be sent is given up. */
   delete(conversation: string, message: string): Promise<void>;

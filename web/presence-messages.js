@@ -25,9 +25,9 @@ export class PresenceMessages {
   #ready;
   /** By id; those that were left too, so that late news of them are known as such. */
   #list = new Map();
-  #isKnown = false;
+  #isKnown;
   #isFresh = false;
-  #isAsking = false;
+  #isAsking;
   #error;
   #changes = new Changes();
   /** By conversation, while a loop wants its messages. */
@@ -301,7 +301,7 @@ export class PresenceMessages {
       const held = [...this.#list].filter(([, { removed }]) => !removed);
       const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
       // More than one message may have: then the server sends all, and what is not among them is gone.
-      const isTooLong = JSON.stringify(all).length > (this.#client.own.limits?.maxMessageBytes ?? 262_144) - 200;
+      const isTooLong = JSON.stringify(all).length > this.#client.own.limits.maxMessageBytes - 200;
       const known = isTooLong ? {} : all;
       try {
         const { conversationList = [] } = await this.#client.request("subscribe", { conversationList: true, known });

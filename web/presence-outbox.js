@@ -10,12 +10,14 @@ const { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored } =
 
 /** Requests that wait, at most. */
 const MOST = 500;
+/** Bytes of a text, at most: what is longer is refused before it is kept. */
+const LONGEST = 20_480;
 /** Codes after which the same request may still be done, as after each error with `retryAfter`. Others are told to the user. */
 const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthorized"];
 
 /** Also an error that came with the end of the connection: it is about that, not about the request. */
 export const isPassing = ({ code, retryAfter }, client) =>
-  PASSING.includes(code) || retryAfter !== undefined || !isUp(client.connection);
+  PASSING.includes(code) || retryAfter >= 0 || !isUp(client.connection);
 
 /**
  * In ms: how long a tab may send without taking the lease again. A request is tried for 10 s, and a server gives up a silent
@@ -29,7 +31,7 @@ export class Outbox {
   /** The oldest first: `{ key, type, members, at, error? }`. */
   entries = [];
   /** Whether this tab is the one that sends. */
-  isSender = false;
+  isSender;
   #client;
   #user;
   #key;
@@ -41,7 +43,7 @@ export class Outbox {
   /** This tab, for the lease. */
   #name = random();
   /** Whether something was sent whose answer is not known. */
-  #isOwing = false;
+  #isOwing;
 
   /**
    * @param version the version of a conversation that is known now.
@@ -76,6 +78,9 @@ export class Outbox {
 
   /** Keeps a request until it is done. `replaces` says which of those that wait it makes needless. */
   async add(type, members, replaces = () => false) {
+    if (new Blob([members.text ?? members.message?.text]).size > LONGEST) {
+      throw failure("validation_failed", "the text is too long", { field: "text" });
+    }
     const entry = { key: random(), type, members, at: this.#client.now() };
     let isFull;
     await this.#change((queue) => {
@@ -216,14 +221,14 @@ export const idOf = ({ members: { message } }) => message?.id ?? message;
 export const after = (conversation, { type, members, at }) => {
   if (type === "mark") {
     const unread = Math.min(conversation.unread, Math.max(0, conversation.last - members.read));
-    return { ...conversation, unread, ...(unread ? {} : { hasUnreadPriority: undefined, priorityCount: undefined }) };
+    return { ...conversation, unread, ...(!unread && { hasUnreadPriority: undefined, priorityCount: undefined }) };
   }
   if (type !== "conversationSettings") return conversation;
   const { muted, muteFor, archived } = members;
   return {
     ...conversation,
-    ...(muted === undefined ? {} : { muted, mutedUntil: muteFor && at + muteFor }),
-    ...(archived === undefined ? {} : { archived }),
+    ...(muted !== undefined && { muted, mutedUntil: muteFor && at + muteFor }),
+    ...(archived !== undefined && { archived }),
   };
 };
 
@@ -244,7 +249,7 @@ export const messageAfter = (message, waiting, user, conversation) => {
   const shown = { ...message };
   if (message.from === user) {
     const others = conversation?.members?.filter((member) => member.user !== user) ?? [];
-    const all = (mark) => others.length > 0 && others.every((member) => member[mark] >= message.seq);
+    const all = (mark) => others[0] && others.every((member) => member[mark] >= message.seq);
     shown.readBy = others.filter((member) => member.read >= message.seq).map((member) => member.user);
     shown.status = all("read") ? "read" : all("delivered") ? "delivered" : "sent";
   }

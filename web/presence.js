@@ -41,12 +41,16 @@ const SESSIONS = "/v1/sessions";
 const CURRENT = SESSIONS + "/current";
 const withoutSlash = (url) => url.replace(/\/+$/, "");
 const NOBODY = "unauthorized";
+/** States of a connection. */
+const LIVE = "live";
+const WAITING = "waiting";
+const CONNECTING = "connecting";
 /** In IndexedDB. */
 const STORE = "accounts";
 const TOPICS = ["users", "conversations"];
 const byTopic = (make) => Object.fromEntries(TOPICS.map((topic) => [topic, make(topic)]));
 /** Whether there is a session. */
-const isUp = ({ state }) => state === "live" || state === "stale";
+const isUp = ({ state }) => state === LIVE || state === "stale";
 
 const now = () => Date.now();
 const emit = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
@@ -115,7 +119,7 @@ const delayBefore = (attempt, linger, sinceLoss) =>
   Math.random() * Math.min(500 * 2 ** attempt, sinceLoss < linger ? linger / 4 : 30_000);
 
 /** Ids in parts that one message may have, by their number and by their bytes: in `known` each is there once more. */
-const batches = (ids, { subscribeBatch = 1000, maxMessageBytes = 262_144 } = {}) => {
+const batches = (ids, { subscribeBatch, maxMessageBytes }) => {
   const parts = [];
   let part;
   let room = 0;
@@ -149,12 +153,12 @@ class Hub {
   #room = AT_ONCE;
   #hold;
   #lastID = 0;
-  #socket = null;
+  #socket;
   #linger = 10_000;
   #heard;
-  #activity = null;
+  #activity;
   #pause = new Pause();
-  #closed = false;
+  #closed;
   #abandon;
   /** Gives the connection up, unless what is awaited comes in time. */
   #overdue;
@@ -200,7 +204,7 @@ class Hub {
         if (this.#connection.error) this.#run();
     }
     // `reconnect` and `wake`: the network is back, or somebody looks. Try at once, or find out whether there still is a server.
-    if (this.#connection.state === "waiting" && !this.#connection.told) this.#pause.end();
+    if (this.#connection.state === WAITING && !this.#connection.told) this.#pause.end();
     if (isUp(this.#connection)) this.#probe();
   }
 
@@ -234,7 +238,7 @@ class Hub {
     let lostAt = 0;
     let renew = false;
     while (!this.#closed) {
-      this.#tell("connecting");
+      this.#tell(CONNECTING);
       let end;
       try {
         const token = await this.#options.token({ renew });
@@ -258,7 +262,7 @@ class Hub {
       }
       const told = end.after ?? end.error?.retryAfter;
       const delay = told ?? delayBefore(attempt++, this.#linger, now() - lostAt);
-      this.#tell("waiting", { retryAt: now() + delay, told: told !== undefined, code: end.code });
+      this.#tell(WAITING, { retryAt: now() + delay, told: told >= 0, code: end.code });
       await this.#pause.wait(delay);
     }
   }
@@ -320,18 +324,24 @@ class Hub {
     });
   }
 
-  #connected({ user, session, status, serverTime, limits = {}, linger }) {
+  #connected({ user, session, status, serverTime, limits, linger }) {
     this.#linger = linger ?? this.#linger;
     // The tokens were another user's until now. Nobody may do in their place what waits, nor be shown what only they know.
-    if (this.#own.user && this.#own.user !== user) {
+    if ((this.#own.user ?? user) !== user) {
       this.#calls.clear();
       this.#own = {};
       for (const topic of TOPICS) for (const id of this.#held[topic].keys()) this.#held[topic].set(id, {});
     }
-    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now(), limits });
+    this.#setOwn({
+      user,
+      session,
+      status: status ?? this.#own.status,
+      clockOffset: serverTime - now(),
+      limits: { subscribeBatch: 1000, maxMessageBytes: 262_144, ...limits },
+    });
     // Before anybody hears of it and asks more.
     for (const call of this.#calls.values()) this.#ask(call);
-    this.#tell("live");
+    this.#tell(LIVE);
     for (const topic of TOPICS) this.#subscribe(topic, [...this.#held[topic].keys()]);
     this.#setActivity();
   }
@@ -388,9 +398,12 @@ class Hub {
     const message = call.make();
     if (!message) return;
     const id = ++this.#lastID;
+    const whole = { ...message, id };
     call.parts = [];
     this.#sent.set(id, call);
-    this.#send({ ...message, id });
+    // The server would end the connection, and with it what everybody else waits for.
+    if (new Blob([toJSON(whole)]).size <= this.#own.limits.maxMessageBytes) return this.#send(whole);
+    this.#answer(call, { ...plain(failure("too_large", "too long")), id });
   }
 
   /** Nothing more for so long, and for the time in which what was refused waits again; then one by one, until none waits. */
@@ -412,7 +425,7 @@ class Hub {
     const isTooFast = code === "rate_limited";
     if (isTooFast || this.#room === 1) this.#slow(isTooFast ? retryAfter : 0);
     this.#next();
-    if (retryAfter !== undefined) {
+    if (retryAfter >= 0) {
       const socket = this.#socket;
       // What nobody asked for by a call is told what is wrong.
       if (!call.key) call.done?.(message);
@@ -459,10 +472,8 @@ class Hub {
         }
         break;
       case "stale":
-        this.#tell("stale", { since: message.since });
-        break;
-      case "live":
-        this.#tell("live");
+      case LIVE:
+        this.#tell(message.type, message.since && { since: message.since });
         break;
       case "tokenExpiring":
         this.#refresh();
@@ -535,7 +546,7 @@ class Hub {
     // One refused conversation refuses the whole request, so each has its own.
     for (const part of topic === "users" ? batches(ids, this.#own.limits) : ids.map((id) => [id])) {
       this.#askAbout(part, "subscribe", topic, (reply) => {
-        const error = reply.type === "error" ? reply : undefined;
+        const error = reply.code && reply;
         const left = part.filter((id) => all.has(id));
         for (const id of left) Object.assign(all.get(id), { fresh: !error, error });
         this.#show(topic, left);
@@ -584,13 +595,13 @@ export class PresenceClient extends EventTarget {
   #watched = byTopic(() => new Map());
   #calls = new Map();
   #lastCall = 0;
-  #connection = { state: "connecting", since: now() };
+  #connection = { state: CONNECTING, since: now() };
   #own = {};
   #changes = { connection: new Changes(), own: new Changes() };
   #activity = "active";
   #idle;
   #typed = new Map();
-  #isOver = false;
+  #isOver;
   /** Before it is known who the user is. */
   #pause = new Pause();
 
@@ -669,7 +680,7 @@ export class PresenceClient extends EventTarget {
   setTyping(conversation, isTyping = true) {
     check(conversation);
     const last = this.#typed.get(conversation);
-    if (isTyping ? last > now() - 3000 : last === undefined) return;
+    if (isTyping ? last > now() - 3000 : !last) return;
     if (isTyping) this.#typed.set(conversation, now());
     else this.#typed.delete(conversation);
     this.#post("send", { request: { type: "typing", conversation, typing: isTyping } });
@@ -724,7 +735,7 @@ export class PresenceClient extends EventTarget {
   /** Tries again after `refused`, and at once where it would wait. */
   reconnect() {
     // What is asked from now on waits.
-    if (this.#connection.state === "refused") this.#connect({ state: "connecting" });
+    if (this.#connection.state === "refused") this.#connect({ state: CONNECTING });
     this.#pause.end();
     this.#post("reconnect");
   }
@@ -760,7 +771,7 @@ export class PresenceClient extends EventTarget {
         if (error.code === NOBODY) this.#connect({ state: "refused", error: plain(error) });
         else {
           delay = delayBefore(attempt++);
-          this.#connect({ state: "waiting", retryAt: now() + delay });
+          this.#connect({ state: WAITING, retryAt: now() + delay });
         }
       }
       await this.#pause.wait(delay);
@@ -852,7 +863,7 @@ export class PresenceClient extends EventTarget {
     }
     for (const entry of this.#entries) {
       if (!isUp(connection)) entry.held.fresh = false;
-      if ((was.state === "live") !== (connection.state === "live")) for (const loop of entry.loops) loop.tell();
+      if ((was.state === LIVE) !== (connection.state === LIVE)) for (const loop of entry.loops) loop.tell();
     }
     this.#told("connection", this.#connection);
   }
@@ -894,7 +905,7 @@ export class PresenceClient extends EventTarget {
   }
 
   #isLive(fresh) {
-    return !!fresh && this.#connection.state === "live";
+    return !!fresh && this.#connection.state === LIVE;
   }
 
   /** `undefined` as long as nothing is known of any of them. */
@@ -911,7 +922,7 @@ export class PresenceClient extends EventTarget {
   // Activity.
 
   #wake() {
-    if (this.#connection.state === "waiting") this.#pause.end();
+    if (this.#connection.state === WAITING) this.#pause.end();
     this.#post("wake");
   }
 
@@ -1039,8 +1050,8 @@ export const internals = { Changes, IDLE, ask, failure, isUp, oneAtATime, proble
 
 export class PresenceAccount extends EventTarget {
   #url;
-  #access = null;
-  #renewing = null;
+  #access;
+  #renewing;
   #state;
   #changes = new Changes();
   #channel;

@@ -59,15 +59,18 @@ extension ClientLibrary {
     }
 
     /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
-    func mayRetry(after error: PresenceError, _ asked: Int) async -> Bool {
+    ///
+    /// - Parameter faults: how many answers in a row nothing explains; this one is added.
+    func mayRetry(after error: PresenceError, _ asked: Int, faults: inout Int) async -> Bool {
         guard asked == generation, error.isPassing else { return false }
+        faults = error.isUnexplained ? faults + 1 : 0
         switch error.code {
         case .connectionLost, .notConnected, .signedOut:
             // The next connection brings it.
             isConnected = false
             return false
         default:
-            try? await clock.sleep(for: error.delay)
+            try? await clock.sleep(for: error.delay(after: faults))
             return asked == generation
         }
     }

@@ -40,6 +40,7 @@ extension PresenceMessages {
     }
 
     private func subscribeToList() async {
+        var faults = 0
         while true {
             let asked = generation
             do throws(PresenceError) {
@@ -52,7 +53,7 @@ extension PresenceMessages {
                 isListKnown = true
                 return publishList()
             } catch {
-                guard await mayRetry(after: error, asked) else { return }
+                guard await mayRetry(after: error, asked, faults: &faults) else { return }
             }
         }
     }

@@ -62,6 +62,7 @@ extension PresenceMessages {
                 return
             }
         }
+        var faults = 0
         while let talk = talks[conversation] {
             let (cursor, asked) = (talk.cursor, generation)
             do throws(PresenceError) {
@@ -76,7 +77,7 @@ extension PresenceMessages {
                 return arrived(conversation)
             } catch {
                 if asked == generation, !error.isPassing { problems[conversation] = error }
-                guard await mayRetry(after: error, asked) else { return }
+                guard await mayRetry(after: error, asked, faults: &faults) else { return }
             }
         }
     }

@@ -64,22 +64,26 @@ extension PresenceMessages {
     func pumpMarks(_ conversation: String) {
         guard isConnected, marks[conversation] != nil, marking.insert(conversation).inserted else { return }
         Task {
-            while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) { await self.tell(mark) }
+            var faults = 0
+            while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) {
+                await self.tell(mark, faults: &faults)
+            }
             self.marking.remove(conversation)
         }
     }
 
-    private func tell(_ mark: Ask.Mark) async {
+    private func tell(_ mark: Ask.Mark, faults: inout Int) async {
         let asked = generation
         do throws(PresenceError) {
             let _: [Data] = try await client.ask("mark", mark)
+            faults = 0
             if own != nil, asked == generation { await took(mark) }
         } catch {
             // What the server will never take is not told again.
             if asked == generation, !error.isPassing { dropMarks(of: mark.conversation) }
             guard error.isPassing, own != nil, error.code != .signedOut else { return }
             marks[mark.conversation, default: mark].raise(to: mark)
-            _ = await mayRetry(after: error, asked)
+            _ = await mayRetry(after: error, asked, faults: &faults)
         }
     }
 }

@@ -173,11 +173,14 @@ extension PresenceMessages {
             await takeOut(entry.id)
             tell(.made(made), of: entry.id, in: lane)
         } catch {
-            guard !error.isPassing, asked == generation, outbox[entry.id] != nil else {
+            var faults = entry.faults
+            let isFault = error.isUnexplained && faults >= Outbox.mostFaults - 1
+            guard !error.isPassing || isFault, asked == generation, outbox[entry.id] != nil else {
                 // Done again whatever became of it: the server knows its id.
                 release(lane, error.code == .signedOut ? .refused(error) : .waits)
                 paused.insert(lane)
-                _ = await mayRetry(after: error, asked)
+                _ = await mayRetry(after: error, asked, faults: &faults)
+                outbox.note(faults: faults, of: entry.id)
                 paused.remove(lane)
                 return
             }

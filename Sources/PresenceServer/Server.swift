@@ -80,7 +80,8 @@ public actor Server {
         shared.port = port.port
         let addresses = AddressLimits(configuration.limits)
         let failedTokens = FailedTokens(configuration.limits)
-        let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
+        let outboxes = OutboxBudget(
+            configuration.limits.outboxBytes, shards: count, countsLoopback: configuration.limits.limitLoopback)
         let inbox = ByteBudget(configuration.limits.inboxBytes)
         let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
         self.workers = workers

@@ -303,3 +303,30 @@ async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
     redis.command("DEL", key_of(redis, "inbox", bob.user))
     await eventually(lambda: not redis.command("KEYS", "*}:unfinished").strip(), "all is finished", within=LONG + 15)
     assert [talk["id"] for talk in await listed(bob)] == [other]
+
+
+async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_left_alone(start, tmp_path):
+    redis, receiver = start.redis(), Receiver(tmp_path)
+    try:
+        server = start(QUICK | {"webhooks": [receiver.endpoint("push.due")]}, redis=redis, shards=1)
+        room = Room(server)
+        ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+        one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
+        # Bob is there, so it is decided in ten seconds.
+        await say(ana, one, "seen by nobody")
+        await eventually(lambda: redis.command("KEYS", f"*:pushed:{bob.user}"), "it is noted", within=LONG)
+        # A byte that is no text.
+        redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, key_of(redis, "pushed", bob.user), one)
+        await eventually(lambda: "damaged record" in server.whole_log(), "it is noticed", within=LONG)
+        assert await room.api.metric("presence_pushes_due_total") == 0
+        # The others are told, and it was decided once.
+        await cy.close()
+        await say(ana, other, "told")
+        await eventually(lambda: receiver.of("push.due"), "cy is told of", within=LONG)
+        assert [call.data["user"] for call in receiver.of("push.due")] == [cy.user]
+        assert await room.api.metric("presence_pushes_due_total") == 1
+        assert await room.api.metric("damaged_records_total") == 1
+        queue = key_of(redis, "pushed", bob.user).replace(f":pushed:{bob.user}", ":push")
+        assert not redis.command("ZRANGE", queue, "0", "-1").strip()
+    finally:
+        receiver.close()

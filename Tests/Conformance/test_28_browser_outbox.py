@@ -210,3 +210,42 @@ async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, s
         await page.run(f"await account.signIn({bob.email!r}, {PASSWORD!r})")
         assert await left() == 0
         assert await stored(Room(accounts.server), id) == []
+
+
+async def test_what_is_longer_than_the_server_takes_fails_alone_also_when_an_earlier_page_has_kept_it(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        await write(page, id, "one")
+        await page.until("seen.page.value.messages[0]?.status === 'sent'")
+        message = await page.value("seen.page.value.messages[0].id")
+        for call in (f"edit({id!r}, {message!r}, 'x'.repeat(300_000))", f"send({id!r}, 'é'.repeat(10_241))"):
+            with pytest.raises(Failed) as failed:
+                await page.run(f"await messages.{call}")
+            assert (failed.value.args[0]["code"], failed.value.args[0]["field"]) == ("validation_failed", "text")
+        # A request as long as the server takes is answered by it; of the next byte it is not told.
+        edit = f"{{ conversation: {id!r}, message: {message!r}, text: 'é'.repeat(100_000) + 'x'.repeat(count) }}"
+        await page.run(f"globalThis.edit = (count) => client.request('editMessage', {edit})")
+        for count, code in ((0, "validation_failed"), (100_000, "too_large")):
+            with pytest.raises(Failed) as failed:
+                await page.run(f"await edit({count})")
+            assert failed.value.args[0]["code"] == code
+        assert len(page.sockets) == 1 and await page.value("client.connection.state") == "live"
+        # What an earlier version of the page has kept.
+        await page.go("about:blank")
+        await page.go(line.origin + BLANK)
+        await page.run(MODULE)
+        await opened(page, room.token("ana"))
+        await page.run(f"""
+            const members = {{ conversation: {id!r}, message: {message!r}, text: "x".repeat(300_000) }};
+            const entry = {{ key: "kept", type: "editMessage", members, at: Date.now() }};
+            await presence.internals.stored(presence.internals.queueOf(client.url, client.own.user), () => [entry]);""")
+        await begin(page, room.name("ana"))
+        await watch(page, id)
+        await page.until("seen.page.value.messages[0].status === 'failed' && seen.page.value.messages[0].error.code === 'too_large'")
+        await write(page, id, "two")
+        await page.until("seen.page.value.messages[1]?.status === 'sent'")
+        await page.run(f"await messages.discard({message!r})")
+        await page.until(TEXTS + " === 'one,two' && seen.page.value.messages[0].status === 'sent'")
+        assert len(page.sockets) == 2 and await page.value("client.connection.state") == "live"

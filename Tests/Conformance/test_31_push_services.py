@@ -133,6 +133,39 @@ async def test_what_waits_is_not_sent_to_a_device_that_was_taken_away(start, ser
     assert await API(room.server).metric("presence_pushes_given_up_total") == 0
 
 
+async def test_what_waits_tells_what_is_unread_and_not_deleted_when_it_is_sent(start, services):
+    tried = set()
+
+    def once(push):
+        is_first = push.token not in tried
+        tried.add(push.token)
+        return 503 if is_first else 200, {}
+
+    services.fcm = once
+    room = Room(start(services.settings()))
+    ana, people = await room.come("ana"), [await away(room, name, "fcm", name) for name in ("deleted", "edited", "older")]
+    deleted, edited, older = [(await talk(ana, each))["id"] for each in people]
+    secret, mistake = await say(ana, deleted, "a secret"), await say(ana, edited, "a mistake")
+    await say(ana, older, "still here")
+    assert sorted(text(push) for push in await sent(services, "fcm", 3)) == ["a mistake", "a secret", "still here"]
+    slip = await say(ana, older, "a slip")
+    await ana.did("deleteMessage", conversation=deleted, message=secret["id"])
+    await ana.did("deleteMessage", conversation=older, message=slip["id"])
+    await ana.did("editMessage", conversation=edited, message=mistake["id"], text="as meant")
+    again = (await sent(services, "fcm", 5))[3:]
+    assert sorted((push.token, text(push)) for push in again) == [("edited", "as meant"), ("older", "still here")]
+    await metric(room.server, "pushes_queued", 0)
+    assert await API(room.server).metric("presence_pushes_given_up_total") == 0
+    # Of the one that was withdrawn nobody was told: the next message is.
+    await say(ana, deleted, "no secret")
+    last = (await sent(services, "fcm", 6))[5]
+    assert (last.token, text(last)) == ("deleted", "no secret")
+
+
+def text(push):
+    return push.json["message"]["notification"]["body"]
+
+
 async def test_an_access_token_that_fcm_does_not_take_is_asked_for_anew(start, services):
     services.fcm = lambda push: (401 if push.headers["authorization"] == "Bearer access-1" else 200, {})
     room = Room(start(services.settings()))

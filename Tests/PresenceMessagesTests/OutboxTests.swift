@@ -66,6 +66,60 @@ import Testing
         #expect(error?.code == .notFound)
     }
 
+    @Test(arguments: ["internal", "of_a_later_version"])
+    func `one that the server answers with a fault each time fails in the end, and the others go`(code: String)
+        async throws
+    {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        func refuse() { for _ in 0..<5 { scene.server.refuse("send", ["code": code]) } }
+        /// Each try comes twice as late after the one before.
+        func waitForTries(_ before: Int) async throws {
+            for (tries, seconds) in [1, 2, 4, 8].enumerated() {
+                await scene.clock.sleepers(1)
+                scene.clock.advance(by: .seconds(seconds) - .milliseconds(1))
+                #expect(scene.server.asked("send").count == before + tries + 1)
+                scene.clock.advance(by: .milliseconds(1))
+            }
+        }
+        refuse()
+        var made: [Message] = []
+        for text in ["a", "b"] { made.append(try await scene.messages.send(text, in: "c1")) }
+        try await waitForTries(0)
+        let list = await loop.reaches { $0.map(\.status) == [.sent, .failed] }
+        #expect(list?.map(\.text) == ["b", "a"] && list?.last?.failure?.code.rawValue == code)
+        // A retry has as many tries.
+        refuse()
+        try await scene.messages.retry(made[0].id)
+        try await waitForTries(6)
+        await loop.reaches { $0.map(\.status) == [.sent, .failed] && scene.server.asked("send").count == 11 }
+        if code == "internal" {
+            try await scene.messages.retry(made[0].id)
+            await loop.reaches { $0.map(\.text) == ["b", "a"] && $0.last?.status == .sent }
+        } else {
+            try await scene.messages.discard(made[0].id)
+            await loop.reaches { $0.map(\.text) == ["b"] }
+        }
+    }
+
+    @Test func `an unknown code with a time to try again never fails, and a fault in between begins anew`() async throws
+    {
+        let scene = Scene()
+        await scene.connected()
+        for number in 0..<12 {
+            let more: MessageServer.Object = number % 4 == 3 ? ["retryAfter": 5_000] : [:]
+            scene.server.refuse("send", ["code": "of_a_later_version"].merging(more) { $1 })
+        }
+        try await scene.messages.send("a", in: "c1")
+        for seconds in [1, 2, 4, 5, 1, 2, 4, 5, 1, 2, 4, 5] {
+            await scene.clock.sleepers(1)
+            scene.clock.advance(by: .seconds(seconds))
+        }
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["a"])
+    }
+
     @Test func `what is too fast waits as long as the server says`() async throws {
         let scene = Scene()
         await scene.connected()

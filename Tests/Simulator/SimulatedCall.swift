@@ -39,7 +39,7 @@ final class SimulatedCall {
         let exchange = HTTPExchangeID(socket: socket, number: 1)
         shard.input { [weak self] logic in
             let transfers = Transfers(logic.configuration.limits)
-            let api = HTTPAPI(logic: logic, transfers: transfers) { [weak self] _, response in
+            let api = HTTPAPI(logic: logic, transfers: transfers) { [weak self] _, response, _ in
                 self?.response = response
             } acceptsGzip: { _ in
                 false

@@ -124,6 +124,58 @@ struct SlowHandshakeTests {
         }
     }
 
+    @Test func `a file that is read slowly and steadily survives a flood`() async throws {
+        try await withServer({
+            $0.maxHandshakes = 16
+            $0.handshakeTimeout = 500
+        }) { server in
+            _ = await TestSource.serve(server, 1_000_000)
+            let reader = try RawClient(port: server.port, receiveBuffer: 4_096)
+            try reader.send("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let head = try reader.readHead()
+            #expect(head.contains("Content-Length: 1000005"))
+            // The kernel takes more of it when some 40 KB were read: in between its connection seems to stand still.
+            var (idlers, left): ([RawClient], Int) = ([], 1_000_005)
+            for _ in 0..<5 {
+                let before = await server.on { server, _ in server.counters.handshakesDisplaced }
+                while await server.on({ server, _ in server.counters.handshakesDisplaced }) < before + 8 {
+                    try Task.checkCancellation()
+                    // All places are taken, and some wait in the kernel.
+                    if await server.on({ server, _ in server.counters.accepted }) + 8 > idlers.count {
+                        idlers.append(try RawClient(port: server.port))
+                    }
+                    try await Task.sleep(for: .milliseconds(2))
+                }
+                left -= try reader.read(8_000).count
+            }
+            idlers = []
+            #expect(try reader.read(left).count == left)
+        }
+    }
+
+    @Test func `files that nobody reads do not take all places`() async throws {
+        try await withServer({
+            $0.maxHandshakes = 16
+            $0.handshakeTimeout = 500
+        }) { server in
+            await server.on { _, recorder in
+                recorder.onRequest = { server, exchange, _ in
+                    var response = HTTPResponse(status: 200)
+                    response.source = TestSource(1_000_000, server)
+                    server.respond(exchange, response)
+                }
+            }
+            let idlers = try (0..<16).map { _ in try RawClient(port: server.port, receiveBuffer: 4_096) }
+            for idler in idlers { try idler.send("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+            // Long before the 20 s that each has for the next part.
+            let newcomer = try RawClient.upgraded(port: server.port)
+            try newcomer.send(text: "in")
+            #expect(try newcomer.readText() == "in")
+            #expect(await server.on { server, _ in server.counters.handshakesDisplaced } == 1)
+            withExtendedLifetime(idlers) {}
+        }
+    }
+
     @Test func `those who hold handshakes open make room, WebSockets and answers under way do not`() async throws {
         try await withServer({
             $0.maxHandshakes = 8

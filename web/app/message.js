@@ -8,7 +8,20 @@ const [kilobytes, megabytes] = [amounts("kilobyte"), amounts("megabyte")];
 const size = (bytes) => (bytes < 1e6 ? kilobytes.format(Math.ceil(bytes / 1e3)) : megabytes.format(bytes / 1e6));
 
 /** What is wrong with one that was refused. */
-const problemOf = (error) => (error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, ""));
+const problemOf = (error) => {
+  if (error.code === "too_large") return "it is too long";
+  return error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, "");
+};
+
+/** Characters of a message at most. */
+const LONGEST = 5000;
+
+/** Says when the text gets too long, and then keeps it from being sent. */
+export const limit = (input, count, send) => {
+  const left = LONGEST - [...input.value].length;
+  count.textContent = left < 200 ? `${left} characters left` : "";
+  send.disabled = left < 0;
+};
 
 /** A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile. */
 export const messageRow = ({ app, conversation, known }) => {
@@ -32,6 +45,9 @@ export const messageRow = ({ app, conversation, known }) => {
 
   const edit = () => {
     const input = h("textarea", { "aria-label": "Text of the message", rows: "3", dir: "auto" });
+    const count = h("p", { class: "count near", role: "status" });
+    const done = button("Save", { type: "submit", class: "main" });
+    const fit = () => limit(input, count, done);
     input.value = shown.text;
     const end = () => {
       editing.remove();
@@ -40,16 +56,19 @@ export const messageRow = ({ app, conversation, known }) => {
       actions.querySelector("button")?.focus();
     };
     const save = async () => {
+      if (done.disabled) return;
       const wanted = input.value.trim();
       if (wanted && wanted !== shown.text) await app.messages.edit(conversation, shown.id, wanted);
       end();
     };
-    editing = h("form", { class: "editing", novalidate: true }, input, h("div", { class: "row" },
-      button("Save", { type: "submit", class: "main" }), button("Cancel", { class: "plain", onclick: end })));
+    editing = h("form", { class: "editing", novalidate: true }, input, count, h("div", { class: "row" },
+      done, button("Cancel", { class: "plain", onclick: end })));
     editing.addEventListener("submit", (event) => {
       event.preventDefault();
       save().catch(problem);
     });
+    input.addEventListener("input", fit);
+    fit();
     input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") end();
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), editing.requestSubmit());
@@ -110,7 +129,7 @@ export const messageRow = ({ app, conversation, known }) => {
 
   const told = (message, isDirect, isLive) => {
     const parts = [clock(message.at)];
-    if (message.priority) parts.push(` · Important: ${message.priority.reason}`);
+    if (message.priority) parts.push(` · ${["Important", message.priority.reason].filter(Boolean).join(": ")}`);
     if (message.editedAt && !message.deletedAt) parts.push(" · edited");
     const { status } = message;
     if (!status) return parts;

@@ -231,6 +231,7 @@ class Avatar extends HTMLElement {
       this.replaceChildren(h("img", { src: url, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: retry }));
     };
     const retry = () => {
+      if (this.key !== key) return;
       plain();
       if (left) setTimeout(load, PAUSE);
     };

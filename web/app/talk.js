@@ -1,10 +1,8 @@
 // A conversation: what was said, who types, and the text that is being written.
 import { DRAFT, Known, Screen, arrange, busy, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
 import { detailsOf } from "./details.js";
-import { messageRow } from "./message.js";
+import { limit, messageRow } from "./message.js";
 
-/** Characters of a message at most. */
-const LONGEST = 5000;
 /** From how many pixels of the end on somebody reads what is new. */
 const NEAR = 60;
 /** What is said of a file that is not taken, by the status of the answer. */
@@ -160,9 +158,7 @@ class Talk extends Screen {
     const fit = () => {
       input.style.height = "auto";
       input.style.height = `${Math.min(input.scrollHeight + 2, 160)}px`;
-      const left = LONGEST - [...input.value].length;
-      count.textContent = left < 200 ? `${left} characters left` : "";
-      send.disabled = left < 0;
+      limit(input, count, send);
     };
     const keep = () => {
       if (input.value) sessionStorage[draft] = input.value;

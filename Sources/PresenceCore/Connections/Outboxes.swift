@@ -6,18 +6,19 @@ import WebSockets
 /// begun to be written, in bytes; and answers over HTTP. (Events that wait are marks, 4 bytes for each thing watched.)
 ///
 /// Each shard adds its own once a turn; one number, no lock. Answers are counted as they wait, and have at most half of it,
-/// short ones aside. WebSockets have the rest.
+/// short ones aside, of which each address has a share. WebSockets have the rest.
 package final class OutboxBudget: Sendable {
     /// 0: no limit.
     package let most: Int
-    package let answers: ByteBudget
+    package let answers: AnswerBudget
     private let shards: Int
     private let held = Atomic(0)
 
-    package init(_ most: Int, shards: Int = 1) {
+    /// - Parameter countsLoopback: whether addresses of this machine have shares of the answers too.
+    package init(_ most: Int, shards: Int = 1, countsLoopback: Bool = false) {
         self.most = most
         self.shards = max(1, shards)
-        answers = ByteBudget((most + 1) / 2)
+        answers = AnswerBudget((most + 1) / 2, countsLoopback: countsLoopback)
     }
 
     /// What all WebSockets may hold, at least half of it, and those of a shard in any case.

@@ -27,13 +27,13 @@ extension HTTPAPI {
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let response = tooLarge(entry.limits)
-            noteAnswer(exchange, response)
+            noteAnswer(exchange, status: response.status)
             return .refused(response)
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
         admit(exchange, request, entry, ids) { found in
-            if case .failure(let refusal) = found { noteAnswer(exchange, refusal.response) }
+            if case .failure(let refusal) = found { noteAnswer(exchange, status: refusal.response.status) }
             if isWithin { now = found } else { settle(exchange, found) }
         }
         isWithin = false

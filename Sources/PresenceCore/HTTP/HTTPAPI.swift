@@ -8,7 +8,8 @@ import Workers
 package struct HTTPAPI {
     let logic: ShardLogic
     let transfers: Transfers
-    let send: (HTTPExchangeID, HTTPResponse) -> Void
+    /// Gets what to answer, and whom to tell the status that goes out.
+    let send: (HTTPExchangeID, HTTPResponse, _ noted: (Int) -> Void) -> Void
     /// Whether the client that asked reads answers that are compressed with gzip.
     let acceptsGzip: (HTTPExchangeID) -> Bool
     /// Whether that client is there still.
@@ -46,8 +47,7 @@ package struct HTTPAPI {
     private func finish(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         var response = response
         response.isLast = logic.isDraining
-        noteAnswer(exchange, response)
-        send(exchange, response)
+        send(exchange, response) { noteAnswer(exchange, status: $0) }
     }
 
     func route(of request: HTTPRequest) -> Route {
@@ -97,9 +97,9 @@ package struct HTTPAPI {
         logic.log("call", ["request": request.name, "method": request.method, "path": path], level: .debug)
     }
 
-    func noteAnswer(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+    func noteAnswer(_ exchange: HTTPExchangeID, status: Int) {
         guard let name = logic.trace?.name(on: exchange.socket) else { return }
-        logic.log("answered", ["request": name, "status": "\(response.status)"], level: .debug)
+        logic.log("answered", ["request": name, "status": "\(status)"], level: .debug)
     }
 
     private func begin(

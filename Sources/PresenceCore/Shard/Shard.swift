@@ -152,8 +152,8 @@ package actor Shard {
         loop.reserveMemory()
         let clock = clock
         let logic = logic
-        sockets.api = HTTPAPI(logic: logic, transfers: transfers) { [server] exchange, response in
-            server.respond(exchange, response)
+        sockets.api = HTTPAPI(logic: logic, transfers: transfers) { [server] exchange, response, noted in
+            server.respond(exchange, response, noted: noted)
         } acceptsGzip: { [server] exchange in
             server.acceptsGzip(exchange)
         } isAwaited: { [server] exchange in

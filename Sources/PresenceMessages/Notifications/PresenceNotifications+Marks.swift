@@ -106,7 +106,8 @@ extension PresenceNotifications {
         guard isConnected, waiting.first?.isStored == true, !isMarking else { return }
         isMarking = true
         Task {
-            while self.isConnected, let batch = self.batch(), await self.tell(batch) {}
+            var faults = 0
+            while self.isConnected, let batch = self.batch(), await self.tell(batch, faults: &faults) {}
             self.isMarking = false
         }
     }
@@ -126,19 +127,20 @@ extension PresenceNotifications {
     private static let refusals: Set<PresenceError.Code> = [.unknownType, .validationFailed, .badRequest, .tooMany]
 
     /// - Returns: whether more can be told now; if not, it is tried again with the next mark or connection.
-    private func tell(_ batch: [WaitingMarks]) async -> Bool {
+    private func tell(_ batch: [WaitingMarks], faults: inout Int) async -> Bool {
         let asked = generation
         let ids = batch.map(\.id)
         let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.marks) }
         do throws(PresenceError) {
             let counts = try await client.ask("markNotifications", marks, Wire.Notified.self)
+            faults = 0
             // Told again on the new connection.
             guard asked == generation else { return true }
             held.marked(marks, counts)
         } catch {
             guard !error.isPassing, Self.refusals.contains(error.code), asked == generation else {
                 // Told again whatever became of it: a mark that is made twice is made once.
-                let mayRetry = await mayRetry(after: error, asked)
+                let mayRetry = await mayRetry(after: error, asked, faults: &faults)
                 return mayRetry || asked != generation
             }
         }

@@ -135,6 +135,7 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     private func askForList() async {
+        var faults = 0
         while true {
             let asked = generation
             do throws(PresenceError) {
@@ -150,7 +151,7 @@ public actor PresenceNotifications: ClientLibrary {
                 held.begin()
             } catch {
                 if asked == generation, !error.isPassing { problem = error }
-                guard await mayRetry(after: error, asked) else { return }
+                guard await mayRetry(after: error, asked, faults: &faults) else { return }
             }
         }
     }

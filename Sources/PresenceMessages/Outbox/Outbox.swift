@@ -22,7 +22,13 @@ struct Outbox {
         /// Its place: later ones have larger numbers.
         let number: Int
         var state: State
+        /// How often in a row it was answered what nothing explains, in this process.
+        var faults = 0
     }
+
+    /// What the server has answered so often with a fault of its own, or with what this version does not know, has failed: what
+    /// comes behind it in its conversation does not wait for ever. With the delays in between that is 15 s.
+    static let mostFaults = 5
 
     private(set) var entries: [Entry] = []
     private var lastNumber = 0
@@ -64,6 +70,12 @@ struct Outbox {
     mutating func set(_ id: String, _ state: State) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         entries[index].state = state
+        entries[index].faults = 0
+    }
+
+    mutating func note(faults: Int, of id: String) {
+        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+        entries[index].faults = faults
     }
 
     mutating func remove(_ id: String) { entries.removeAll { $0.id == id } }

@@ -52,6 +52,8 @@ final class HTTPConnection {
     var number: UInt32 = 0
     /// What the latest one is called.
     var requestName = ""
+    /// Who made the latest one: the peer, or whom a trusted proxy names.
+    var client: PeerAddress
     /// Its one entry among the server's `idles` has not come up yet.
     var isTimed = false
     var isHead = false
@@ -65,6 +67,8 @@ final class HTTPConnection {
     var movedAt: Int64 = 0
     /// How many bytes of output the budget for answers counts.
     var waiting = 0
+    /// What they take of the address' share, if the answer is long.
+    var share: AnswerBudget.Share?
     /// Where the request's body goes.
     var sink: (any BodySink)?
     /// The sink takes nothing for now.
@@ -92,8 +96,9 @@ final class HTTPConnection {
     /// The loop has watched the descriptor.
     private(set) var wasWatched = false
 
-    init(_ descriptor: Int32, isSecure: Bool, _ reader: RequestHeadReader) {
+    init(_ descriptor: Int32, of peer: PeerAddress, isSecure: Bool, _ reader: RequestHeadReader) {
         self.descriptor = descriptor
+        client = peer
         self.reader = reader
         stage = isSecure ? .greeting : .head
     }
@@ -109,16 +114,20 @@ final class HTTPConnection {
     }
 
     /// Since when nothing but its peer has held it up, in ms of the loop; `nil` if the server has to do something, or if it has
-    /// times of its own.
+    /// times of its own, as a body that is streamed has: between two steps of the kernel's buffer (43 KB) a client that reads
+    /// steadily may be silent for long.
     ///
     /// - Parameter step: when its present step began.
     func waitsForPeer(since step: Int64) -> Int64? {
         switch stage {
-        case .writing: outflow?.isReading == true ? nil : movedAt
+        case .writing: isStreaming ? nil : movedAt
         case .draining: step
         default: waitsForPeer ? step : nil
         }
     }
+
+    /// Whether an answer is being written whose body is given in pieces.
+    var isStreaming: Bool { stage == .writing && transfer != nil }
 
     /// Whether it was kept after an answer, and nothing of another request has come.
     var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }

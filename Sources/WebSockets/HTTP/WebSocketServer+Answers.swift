@@ -4,15 +4,19 @@ extension WebSocketServer {
     /// and always sent: the number of connections bounds them, and a server under load still says that it is alive.
     static let freeAnswer = 64 * 1024
 
-    /// `response`; or, if it is long and too much waits already, 503.
+    /// `response`; or, if it is long and too much waits already, of all clients or of its client's address, 503.
     func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
         let size = response.body.count
         guard size > Self.freeAnswer, !http.isHead else { return response }
-        guard configuration.answers.take(size) else {
+        guard let share = configuration.answers.take(size, for: http.client) else {
             counters.answerRefusals += 1
             response.source?.close()
-            return configuration.errorResponse(503, "too much waits for clients that read slowly: try again later")
+            var refusal = configuration.errorResponse(
+                503, "too much waits for clients that read slowly: try again later")
+            refusal.headers.append(("Retry-After", "1"))
+            return refusal
         }
+        http.share = share
         http.waiting += size
         answersHeld += size
         return response
@@ -21,10 +25,11 @@ extension WebSocketServer {
     /// Counts its output until all of it is written: it is one array, of which no part is freed before.
     func countOutput(_ http: HTTPConnection) {
         let waiting = http.written < http.output.count ? http.output.count : 0
+        if waiting == 0 { http.share = nil }
         let more = waiting - http.waiting
         guard more != 0 else { return }
         http.waiting = waiting
         answersHeld += more
-        configuration.answers.add(more)
+        configuration.answers.all.add(more)
     }
 }

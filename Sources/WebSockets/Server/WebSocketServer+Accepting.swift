@@ -74,7 +74,7 @@ extension WebSocketServer {
         handshakes.add(socket, now: loop.now)
         armDeadlines()
         table[Int(socket.index)].extras?.http = HTTPConnection(
-            descriptor, isSecure: kind.isSecure, newReader)
+            descriptor, of: peer, isSecure: kind.isSecure, newReader)
         // Often the first bytes are there already.
         advance(socket)
     }

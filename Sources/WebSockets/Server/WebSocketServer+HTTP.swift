@@ -5,7 +5,11 @@ import Glibc
 /// Plain HTTP/1.1: requests and their answers. What they say was read by `RequestHeadReader` alone.
 extension WebSocketServer {
     /// Answers a request; does nothing if its client is gone, or it was answered already.
-    public func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+    ///
+    /// - Parameter noted: gets the status that goes out, before it does: 503 if too much waits for clients.
+    public func respond(
+        _ exchange: HTTPExchangeID, _ response: HTTPResponse, noted: (_ status: Int) -> Void = { _ in }
+    ) {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.stage == .answering, http.number == exchange.number
         else {
@@ -14,6 +18,7 @@ extension WebSocketServer {
         }
         if response.isLast || isStopping { http.keepsAlive = false }
         let answer = admitted(response, http)
+        noted(answer.status)
         http.stage = .writing
         http.movedAt = loop.now
         // (A part of "100 Continue" may stand before it.)
@@ -58,6 +63,7 @@ extension WebSocketServer {
         var request = HTTPRequest(
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag)
+        http.client = request.peer
         http.requestName = requestNames.next(head.headers["x-request-id"])
         request.name = http.requestName
         http.isHead = head.method == "HEAD"

@@ -13,8 +13,9 @@ public struct WebSocketServerConfiguration: Sendable {
     /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it a
     /// request is answered 503, and a WebSocket closed with 1013.
     public var inbox = ByteBudget(0)
-    /// What may wait of answers that clients do not take, shared in the same way. A long answer beyond it is 503.
-    public var answers = ByteBudget(0)
+    /// What may wait of answers that clients do not take, shared in the same way. A long answer beyond it, or beyond the share
+    /// of its client's address, is 503.
+    public var answers = AnswerBudget(0)
     /// The number of WebSockets. Any beyond it is closed with 1013 after the upgrade.
     public var maxConnections = 15_000
     /// Connections beyond `maxConnections` for telling clients so, and for HTTP. When they are used up too, new ones

@@ -94,6 +94,7 @@ export async function talk(client: told.PresenceClient): Promise<number> {
     for (const { status, error, readBy } of page.messages) console.log(status === "failed" ? error?.code : readBy?.length);
   }
   const sent = await messages.send(id, "Hello", { priority: { reason: "late" } });
+  const why: string | undefined = (await messages.send(id, "Now", { priority: {} })).priority?.reason;
   const controller = new AbortController();
   const attachment: toldMessages.Attachment = await messages.upload(id, new File(["a"], "a.txt"), {
     progress: (share: number) => console.log(share), signal: controller.signal,
@@ -108,5 +109,6 @@ export async function talk(client: told.PresenceClient): Promise<number> {
   await messages.mute(id, 3_600_000);
   // @ts-expect-error: a number, or all
   await messages.read(id, "all");
+  console.log(why);
   return messages.unsent();
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct OutboxBudgetTests {
     @Test func `answers over HTTP have at most half, and leave that much less to WebSockets`() {
         let budget = OutboxBudget(1_000, shards: 2)
-        #expect(budget.answers.take(500) && !budget.answers.take(1))
+        #expect(budget.answers.all.take(500) && !budget.answers.all.take(1))
         let (one, two) = (Outboxes(budget), Outboxes(budget))
         one.change(by: 300)
         two.change(by: 200)
@@ -15,9 +15,9 @@ import Testing
         // 100 too many, which those who have more than 250 let go.
         #expect(two.settle() == 50 && one.settle() == 50)
         // What is counted in any case takes nothing of the other half.
-        budget.answers.add(600)
+        budget.answers.all.add(600)
         #expect(two.settle() == 50)
-        budget.answers.give(1_100)
+        budget.answers.all.give(1_100)
         #expect(two.settle() == 0 && one.settle() == 0)
     }
 
@@ -25,6 +25,6 @@ import Testing
         let budget = OutboxBudget(0)
         let outboxes = Outboxes(budget)
         outboxes.change(by: 1_000_000)
-        #expect(budget.answers.take(1_000_000) && outboxes.settle() == 0)
+        #expect(budget.answers.all.take(1_000_000) && outboxes.settle() == 0)
     }
 }

@@ -43,6 +43,8 @@ struct PushPast {
     private var refused: [Place: [Int: Timestamp]] = [:]
     /// When it first refused a push: from then on it may count for nothing.
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
+    /// What each push was told for, by when it was due. A later try may say something newer.
+    private var firstSaid: [Place: [Timestamp: Int]] = [:]
     /// With when Redis had last begun to take everything again.
     private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
 
@@ -67,8 +69,10 @@ struct PushPast {
         _ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp, redisBack: Timestamp
     ) {
         handed.append((time, push.user, redisBack))
-        guard let seq = Self.seq(push.text) else { return }
+        guard let said = Self.seq(push.text), let due = push.at else { return }
         let place = Place(user: push.user, talk: push.conversation)
+        let seq = firstSaid[place, default: [:]][due, default: said]
+        firstSaid[place, default: [:]][due] = seq
         guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }
         refused[place, default: [:]][seq] = time
         if refusedOnce[place]?[seq] == nil { refusedOnce[place, default: [:]][seq] = time }

@@ -9,8 +9,11 @@ struct AnswerBudgetTests {
     private static let size = 1_000_000
 
     private func withServer(room: Int, _ body: (TestServer) async throws -> Void) async throws {
-        let budget = ByteBudget(room)
-        let server = try TestServer { $0.answers = budget }
+        let budget = AnswerBudget(room)
+        let server = try TestServer {
+            $0.answers = budget
+            $0.proxies = TrustedProxies([AddressRange("127.0.0.1")!])
+        }
         await server.on { _, recorder in
             recorder.onRequest = { server, exchange, request in
                 let size = Int(request.path.dropFirst()) ?? 0
@@ -25,9 +28,13 @@ struct AnswerBudgetTests {
         #expect(budget.held == 0)
     }
 
-    private func ask(_ server: TestServer, _ size: Int, receiveBuffer: Int32? = nil) throws -> RawClient {
+    /// - Parameter address: of the client, as a proxy names it; `nil`: this machine, whose addresses have no share.
+    private func ask(
+        _ server: TestServer, _ size: Int, from address: String? = nil, receiveBuffer: Int32? = nil
+    ) throws -> RawClient {
         let client = try RawClient(port: server.port, receiveBuffer: receiveBuffer)
-        try client.send("GET /\(size) HTTP/1.1\r\nHost: h\r\n\r\n")
+        let named = address.map { "X-Forwarded-For: \($0)\r\n" } ?? ""
+        try client.send("GET /\(size) HTTP/1.1\r\nHost: h\r\n\(named)\r\n")
         return client
     }
 
@@ -47,6 +54,7 @@ struct AnswerBudgetTests {
             let refused = try ask(server, Self.size)
             let response = try refused.readResponse()
             #expect(response.status == 503 && response.head.contains("Connection: keep-alive"))
+            #expect(response.head.contains("Retry-After: 1\r\n"))
             #expect(try ask(server, WebSocketServer.freeAnswer).readResponse().status == 200)
             #expect(try ask(server, WebSocketServer.freeAnswer + 1).readResponse().status == 200)
             #expect(await server.on { server, _ in server.counters.answerRefusals } == 1)
@@ -81,6 +89,59 @@ struct AnswerBudgetTests {
             let response = try ask(server, 0).readResponse()
             #expect(response.status == 503)
             #expect(source.closes == 1 && source.reads == 0)
+        }
+    }
+
+    @Test func `an address that reads nothing leaves room for others, and gets it back when it reads`() async throws {
+        try await withServer(room: 10 * Self.size) { server in
+            // Some bytes are in the kernel's buffers at once, and their heads are counted too.
+            var stuck: [RawClient] = []
+            for number in 1...10 {
+                stuck.append(try ask(server, Self.size, from: "192.0.2.1", receiveBuffer: 4_096))
+                while await server.on({ server, _ in server.counters.requests }) < number { await Task.yield() }
+            }
+            #expect(await server.on { server, _ in server.counters.answerRefusals } == 5)
+            // Of what they left, the next one gets half, and so on.
+            for (address, most) in [("192.0.2.2", 2), ("2001:db8::1", 1)] {
+                for number in 0...most {
+                    let client = try ask(server, Self.size, from: address, receiveBuffer: 4_096)
+                    #expect(try client.readHead().hasPrefix(number < most ? "HTTP/1.1 200 " : "HTTP/1.1 503 "))
+                    stuck.append(client)
+                }
+            }
+            #expect(try ask(server, Self.size, from: "192.0.2.3").readResponse().status == 200)
+            for client in stuck[..<5] { #expect(try client.readResponse().status == 200) }
+            #expect(try ask(server, 4 * Self.size, from: "192.0.2.1").readResponse().status == 200)
+        }
+    }
+
+    @Test func `addresses of this machine have shares only if they are counted`() {
+        let (local, other) = (PeerAddress(host: "127.0.0.1")!, PeerAddress(host: "192.0.2.1")!)
+        for (peer, isCounted, held) in [(local, false, 100), (local, true, 50), (other, false, 50), (other, true, 50)] {
+            let budget = AnswerBudget(100, countsLoopback: isCounted)
+            let shares = [50, 50].map { budget.take($0, for: peer) }
+            #expect(shares[0] != nil && (shares[1] != nil) == (held == 100))
+            #expect(budget.held == held && budget.take(1, for: peer) == nil)
+            withExtendedLifetime(shares) {}
+        }
+        #expect(AnswerBudget(0).take(1_000_000, for: other) != nil)
+    }
+
+    @Test func `the status that goes out is told`() async throws {
+        try await withServer(room: 100_000) { server in
+            let noted = await server.on { server, recorder in
+                let noted = EventLog<Int>()
+                recorder.onRequest = { server, exchange, _ in
+                    let response = HTTPResponse(status: 200, body: [UInt8](repeating: 1, count: 100_001))
+                    server.respond(exchange, response) { noted.append($0) }
+                    // Not a second time.
+                    server.respond(exchange, response) { noted.append($0) }
+                }
+                return noted
+            }
+            let response = try ask(server, 0).readResponse()
+            #expect(response.status == 503)
+            #expect(noted.all == [503])
         }
     }
 

@@ -125,6 +125,23 @@ extension PresenceError {
         }
     }
 
+    /// Whether nothing says that the same request will be answered otherwise later, though it may be: a fault of the server's, or a
+    /// code that this version does not know.
+    package var isUnexplained: Bool {
+        guard retryAfter == nil, isPassing else { return false }
+        return switch code {
+        case .unauthorized, .rateLimited, .unavailable: false
+        case .notConnected, .connectionLost, .timedOut, .cancelled, .tokenUnavailable, .signedOut, .storageFailed: false
+        case .replaced, .disconnectedByAdministrator, .serverUnavailable: false
+        default: true
+        }
+    }
+
     /// How long to wait before the same request is made again; never so short that it becomes a flood.
     package var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
+
+    /// The same after so many answers in a row that nothing explains: twice as long after each, up to a minute or so.
+    package func delay(after faults: Int) -> Duration {
+        isUnexplained ? delay * (1 << min(max(0, faults - 1), 6)) : delay
+    }
 }

@@ -58,6 +58,10 @@ extension DuePushes {
             guard case .success(let value) = result, let words = value.array, words.count == 2 else {
                 return leave(entry, keys, result.failure, done: done)
             }
+            // Only text can be compared with in `push-tell.lua`; no script has written anything else.
+            guard let told = words[1].bytes == nil ? "" : words[1].string else {
+                return abandon(entry, keys, done: done)
+            }
             read(entry.conversation) { [self] result in
                 guard case .success(let record) = result else {
                     return leave(entry, keys, result.failure, done: done)
@@ -68,8 +72,8 @@ extension DuePushes {
                     }
                     let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
                     let situation = Situation(
-                        entry: entry, keys: keys, noted: Noted(words[0].string), told: words[1].string ?? "",
-                        isActive: isActive, end: end)
+                        entry: entry, keys: keys, noted: Noted(words[0].string), told: told, isActive: isActive,
+                        end: end)
                     decide(situation, record, done: done)
                 }
             }
@@ -82,6 +86,10 @@ extension DuePushes {
         _ entry: Entry, _ keys: PartitionKeys, _ failure: RedisFailure?, done: @escaping () -> Void
     ) {
         guard failure?.isLasting == true else { return done() }
+        abandon(entry, keys, done: done)
+    }
+
+    private func abandon(_ entry: Entry, _ keys: PartitionKeys, done: @escaping () -> Void) {
         shard.noteDamage("push", of: entry.user)
         let name = entry.user.string + " " + entry.conversation.string
         shard.store.command(["ZREM", keys.push, name], lane: .commands) { _ in done() }
@@ -131,7 +139,7 @@ extension DuePushes {
     }
 
     /// That is not deleted; `nil` if there is none. It is not their own: what is older than one of theirs counts as read.
-    private func newestUnread(
+    func newestUnread(
         by member: ConversationRecord.Member, in record: ConversationRecord,
         found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
     ) {

@@ -48,7 +48,7 @@ final class Push: Feature {
     func register(in registry: inout Registry) {
         if let due, let courier = shard.feature(Webhooks.self)?.courier {
             due.register(in: &registry, courier)
-            registerServices(in: &registry, courier)
+            registerServices(in: &registry, courier, due)
         }
         let limits = RouteLimits(bodyBytes: 16_384)
         registry.route("PUT", "/v1/me/devices/current", for: .users, limits: limits) {
@@ -62,7 +62,7 @@ final class Push: Feature {
 
     // MARK: Services
 
-    private func registerServices(in registry: inout Registry, _ courier: Courier) {
+    private func registerServices(in registry: inout Registry, _ courier: Courier, _ due: DuePushes) {
         // The files were read before, by `check`.
         let senders = (try? PushServices.all(shard.configuration)) ?? []
         guard !senders.isEmpty else { return }
@@ -75,14 +75,14 @@ final class Push: Feature {
                 "pushes_dropped_total", help: "pushes that no device will get because too many waited"))
         removed = registry.counter(
             "push_devices_removed_total", help: "devices that FCM or APNs said are not registered any more")
-        due?.platforms = senders.map(\.platform)
+        due.platforms = senders.map(\.platform)
         let queues = courier.add(senders.map { PushService(sender: $0) }, counters)
         registry.gauge("pushes_queued", help: "pushes that wait for FCM or APNs, on the server that sends them") {
             queues.reduce(0) { $0 + $1.waiting }
         }
         for (queue, sender) in zip(queues, senders) {
             queue.onGone = { [unowned self] in drop($0, of: sender.platform, as: $1) }
-            let targets = PushTargets(shard, platform: sender.platform)
+            let targets = PushTargets(shard, due, platform: sender.platform)
             queue.onGivenUp = { [unowned self] in missed($0, on: sender.platform, done: $1) }
             queue.check = { targets.check($0, done: $1) }
             guard let apns = sender as? APNs else { continue }

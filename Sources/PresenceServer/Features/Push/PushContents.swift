@@ -32,6 +32,23 @@ struct PushContents {
         }
     }
 
+    /// What a push that waits says, of a message as it is now. The badge is counted anew only if it says something else.
+    func renew(
+        _ push: PushMessage, with message: StoredMessage, in record: ConversationRecord, for user: UserID,
+        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
+    ) {
+        title(record, message) { title in
+            guard let title else { return found(.failure(.disconnected(sent: false))) }
+            var renewed = push.saying(title: title, text: Self.shortened(message.text))
+            guard renewed != push else { return found(.success(push)) }
+            badge(of: user, shard.partitions.keys(of: user)) { badge in
+                guard let badge else { return found(.failure(.disconnected(sent: false))) }
+                renewed.badge = badge
+                found(.success(renewed))
+            }
+        }
+    }
+
     /// The conversation's name, or that of who wrote; as JSON. `nil` if Redis did not say. A damaged record has none.
     private func title(_ record: ConversationRecord, _ message: StoredMessage, found: @escaping ([UInt8]?) -> Void) {
         if let name = record.name { return found(name) }

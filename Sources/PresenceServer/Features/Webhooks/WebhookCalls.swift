@@ -9,7 +9,7 @@ struct QueuedWebhook: Sendable, Equatable {
     /// That have failed.
     let tries: Int
     let subject: String
-    let body: [UInt8]
+    fileprivate(set) var body: [UInt8]
 
     /// `nil` for what no server has written.
     init?(id: String, _ value: [UInt8]) {
@@ -17,6 +17,22 @@ struct QueuedWebhook: Sendable, Equatable {
         guard parts.count == 3, let tries = Int(String(decoding: parts[0], as: UTF8.self)) else { return nil }
         (self.id, self.tries) = (id, tries)
         (subject, body) = (String(decoding: parts[1], as: UTF8.self), Array(parts[2]))
+    }
+}
+
+/// What is found out about events before they are sent. Both are by their ids.
+struct WebhookCheck {
+    /// What became of those that are not to be sent.
+    var settled: [String: WebhookOutcome] = [:]
+    /// What others are to say now, at this try.
+    var bodies: [String: [UInt8]] = [:]
+
+    func current(_ events: [QueuedWebhook]) -> [QueuedWebhook] {
+        events.map { event in
+            var event = event
+            if let body = bodies[event.id] { event.body = body }
+            return event
+        }
     }
 }
 

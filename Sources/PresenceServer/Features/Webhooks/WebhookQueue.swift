@@ -17,8 +17,8 @@ final class WebhookQueue {
     var send: @Sendable ([QueuedWebhook], Timestamp) -> [String: WebhookOutcome]
     /// Comes before each batch; calls back with whether there is what sending needs.
     var prepare: (@escaping (Bool) -> Void) -> Void = { $0(true) }
-    /// Comes before each batch; calls back with what became of events that are not to be sent, or `nil` if that is not known.
-    var check: ([QueuedWebhook], @escaping ([String: WebhookOutcome]?) -> Void) -> Void = { $1([:]) }
+    /// Comes before each batch; calls back with what is to be done about its events, or `nil` if that is not known.
+    var check: ([QueuedWebhook], @escaping (WebhookCheck?) -> Void) -> Void = { $1(WebhookCheck()) }
     /// What an event was for is not there any more, as of that time.
     var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
     /// Comes before events are settled that nobody will get; calls back with whether it has what it needs. If not, or if this
@@ -158,9 +158,9 @@ final class WebhookQueue {
             guard !events.isEmpty else { return finish(after: words[2].int) }
             prepare { [self] isReady in
                 guard isReady else { return settle(events, [:]) }
-                check(events) { [self] settled in
-                    guard let settled else { return settle(events, [:]) }
-                    call(events, settled)
+                check(events) { [self] check in
+                    guard let check else { return settle(events, [:]) }
+                    call(check.current(events), check.settled)
                 }
             }
         }

@@ -10,7 +10,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     let conversation: String
     let title: String
     let text: String
-    let badge: Int64
+    var badge: Int64
 
     /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
     private static let (mostTitle, mostText) = (400, 2_000)
@@ -33,6 +33,15 @@ struct PushMessage: Codable, Sendable, Equatable {
         self.at = at
         (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)
         (self.title, self.text, self.badge) = (title, text, badge)
+    }
+
+    /// The same device is told something else, both as JSON.
+    func saying(title: [UInt8], text: [UInt8]) -> PushMessage {
+        func read(_ json: [UInt8]) -> String { (try? JSONDecoder().decode(String.self, from: Data(json))) ?? "" }
+        return PushMessage(
+            at: at, pushToken: pushToken, user: user, conversation: conversation,
+            title: Self.cut(read(title), to: Self.mostTitle), text: Self.cut(read(text), to: Self.mostText),
+            badge: badge)
     }
 
     /// As it waits; `nil` for what no server has written.

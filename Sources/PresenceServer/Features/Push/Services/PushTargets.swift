@@ -33,18 +33,21 @@ struct PushTarget: Hashable {
     }
 }
 
-/// Sees before each try that its device may still be pushed to: users sign out, are deleted, take devices away and read what
-/// they are pushed for while pushes wait.
+/// Sees before each try that its device may still be pushed to, and what it is to be told now: users sign out, are deleted, take
+/// devices away and read what they are pushed for, and messages are edited and deleted while pushes wait.
 final class PushTargets {
     private unowned let shard: ShardLogic
+    private unowned let due: DuePushes
     private let platform: String
     /// Users who are looked up at a time.
     private static let window = 8
 
-    init(_ shard: ShardLogic, platform: String) { (self.shard, self.platform) = (shard, platform) }
+    init(_ shard: ShardLogic, _ due: DuePushes, platform: String) {
+        (self.shard, self.due, self.platform) = (shard, due, platform)
+    }
 
-    /// - Parameter done: Gets those whose device may not; `nil` if Redis did not say.
-    func check(_ events: [QueuedWebhook], done: @escaping ([String: WebhookOutcome]?) -> Void) {
+    /// - Parameter done: Gets those whose device may not, and what others say now; `nil` if Redis did not say.
+    func check(_ events: [QueuedWebhook], done: @escaping (WebhookCheck?) -> Void) {
         let targets = events.map { ($0.id, PushTarget($0)) }
         // What is damaged is found by the sender.
         let users = Dictionary(grouping: targets.compactMap { id, target in target.map { (id: id, target: $0) } }) {
@@ -62,38 +65,57 @@ final class PushTargets {
             }
         } done: { [self] in
             guard !failed else { return done(nil) }
-            readMeanwhile(events.filter { $0.tries > 0 && withdrawn[$0.id] == nil }) { read in
-                done(read.map { withdrawn.merging($0) { known, _ in known } })
+            readMeanwhile(events.filter { $0.tries > 0 && withdrawn[$0.id] == nil }) { check in
+                guard var check else { return done(nil) }
+                check.settled.merge(withdrawn) { known, _ in known }
+                done(check)
             }
         }
     }
 
-    /// A push that had to wait tells of nothing any more once its user has read the conversation, or is no longer in it.
-    private func readMeanwhile(_ events: [QueuedWebhook], done: @escaping ([String: WebhookOutcome]?) -> Void) {
-        var (withdrawn, failed): ([String: WebhookOutcome], Bool) = ([:], false)
+    /// A push that had to wait tells the newest message that is unread now, as it is now. It tells nothing any more once its user
+    /// has read the conversation, or is no longer in it, or all that they have not read is deleted.
+    private func readMeanwhile(_ events: [QueuedWebhook], done: @escaping (WebhookCheck?) -> Void) {
+        var (check, failed) = (WebhookCheck(), false)
         BoundedConcurrency(events, window: Self.window) { [self] event, next in
-            guard let message = PushMessage(event.body), let user = UserID(message.user),
-                let id = ConversationID(message.conversation)
+            guard let push = PushMessage(event.body), let user = UserID(push.user),
+                let id = ConversationID(push.conversation)
             else { return next() }
-            let key = shard.partitions.keys(of: id).conversation(id)
-            shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { [unowned shard] result in
-                guard case .success(let value) = result, let words = value.array, words.count == 2 else {
-                    if result.failure?.isLasting == true {
-                        shard.noteDamage("conversation", of: id)
-                        withdrawn[event.id] = .withdrawn
-                    } else {
-                        failed = true
-                    }
-                    return next()
+            renew(push, for: user, in: id) { result in
+                switch result {
+                case .success(let current?): if current != push { check.bodies[event.id] = current.body }
+                case .success(nil): check.settled[event.id] = .withdrawn
+                case .failure: failed = true
                 }
-                let member = words[1].string.flatMap { ConversationRecord.Member(user, $0) }
-                let last = words[0].int ?? 0
-                if member.map({ max($0.read, $0.own) >= last }) ?? true { withdrawn[event.id] = .withdrawn }
                 next()
             }
         } done: {
-            done(failed ? nil : withdrawn)
+            done(failed ? nil : check)
         }
+    }
+
+    /// - Parameter found: Gets `nil` if there is nothing to tell, or it is damaged.
+    private func renew(
+        _ push: PushMessage, for user: UserID, in id: ConversationID,
+        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
+    ) {
+        due.read(id) { [self] result in
+            guard case .success(let record) = result else { return found(Self.none(result.failure)) }
+            guard let record, let member = record.member(user) else { return found(.success(nil)) }
+            due.newestUnread(by: member, in: record) { [self] result in
+                guard case .success(let message) = result else {
+                    if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
+                    return found(Self.none(result.failure))
+                }
+                guard let message else { return found(.success(nil)) }
+                PushContents(shard: shard).renew(push, with: message, in: record, for: user, found: found)
+            }
+        }
+    }
+
+    private static func none(_ failure: RedisFailure?) -> Result<PushMessage?, RedisFailure> {
+        guard let failure, !failure.isLasting else { return .success(nil) }
+        return .failure(failure)
     }
 
     private func look(at tokens: [String], of user: String, found: @escaping ([Bool]?) -> Void) {
