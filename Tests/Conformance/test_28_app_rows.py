@@ -3,11 +3,10 @@
 import asyncio
 
 from support.accounts import Accounts
+from support.app import BUBBLES, EVERYTHING, direct, enter, friends, press, shows, title
+from support.library import tab
 from support.line import Line
 from support.patience import eventually
-from test_28_app import EVERYTHING, press, shows, title
-from test_28_app_messages import BUBBLES, direct, enter, friends
-from test_28_browser import NETWORK, tab
 
 
 async def test_an_edited_text_is_bounded_like_a_new_one_and_a_message_is_important_without_a_reason(chromium, start):
@@ -52,7 +51,7 @@ async def test_the_late_error_of_a_picture_leaves_the_one_that_took_its_place(ch
 
     late = await asyncio.start_server(answer_late, "127.0.0.1", 0)
     async with late, Line(start(EVERYTHING)) as line, chromium:
-        page = await tab(chromium, line, expected=NETWORK)
+        page = await tab(chromium, line)
         address = f"http://127.0.0.1:{late.sockets[0].getsockname()[1]}/a"
         await page.run(f"""
             await import("/app/parts.js");

@@ -61,6 +61,8 @@ struct PushRules {
         guard let newest = due.last else { return nil }
         let isTold = told.contains { push in
             guard push.seq > read else { return false }
+            // Whose tokens were revoked has no device: what waits to be tried again is withdrawn, and no try says when.
+            if past.revoked[place.user] != nil { return true }
             return past.refusal(push).map { $0 > sent[newest] - Self.margin } ?? true
         }
         return isTold ? nil : "\(place) was not told of \(newest + 1), sent at \(sent[newest])"

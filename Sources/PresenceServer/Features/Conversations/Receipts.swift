@@ -37,6 +37,8 @@ final class Receipts {
         ) { [unowned self] words in
             let words = words.compactMap(\.string)
             guard words.count > 3 else { return .end(.array([.status("OK")])) }
+            // Each costs as much as a request, which the user's next ones wait for.
+            shard.userRates.take(words.count - 3, by: user, at: shard.clock.now)
             let setting = Setting(receipts: words[1], number: words[2], isLast: words.count - 3 < Self.page)
             return tell(words.dropFirst(3), setting, [], damaged, intent)
         }

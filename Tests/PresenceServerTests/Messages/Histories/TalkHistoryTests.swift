@@ -72,8 +72,8 @@ import Testing
             faults: ["of the group, which they had left at"]),
         ScriptMistake(
             name: "that a closed account has conversations to leave is forgotten at once",
-            old: "for i = 6, #ARGV do redis.call('HDEL', KEYS[3], ARGV[i]) end",
-            new: "redis.call('SREM', KEYS[2], ARGV[4]) for i = 6, #ARGV do redis.call('HDEL', KEYS[3], ARGV[i]) end",
+            old: "local last, damaged, isOver = 6 + tonumber(ARGV[6]), {}, true",
+            new: "local last, damaged, isOver = 6 + tonumber(ARGV[6]), {}, true redis.call('SREM', KEYS[2], ARGV[4])",
             faults: ["the account of dee is closed, and has"]),
         ScriptMistake(
             name: "what somebody was pushed for stays when they leave",
