@@ -25,12 +25,12 @@ ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500
                "PRESENCE_LIMITS_BAD_REQUESTS": "1000", "PRESENCE_LIMITS_REQUEST_BURST": "300"}
 
 UNPROVOKED_CODES = {
-    "conflict": "of messages: test_27_messages.py",
+    "conflict": "of messages: test_27_messages*.py",
     "internal": "the server would have to be broken",
-    "not_found": "of messages: test_27_messages.py",
+    "not_found": "of messages: test_27_messages*.py",
     "too_large": "of bodies, over HTTP",
 }
-UNSAID = {"messagesReset": "needs a store that has lost messages: test_27_messages.py"}
+UNSAID = {"messagesReset": "needs a store that has lost messages: test_27_messages*.py"}
 BOTH = {"notificationCounts"}
 """What answers one session and is told to the others."""
 UNMET_MEMBERS = {
