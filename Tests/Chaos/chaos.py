@@ -33,13 +33,14 @@ async def play(seed, seconds, keep, python, kit):
         if run.ledger.breaches:
             if keep:
                 run.stage.keep(keep)
-            print(f"\nFAILED with {len(run.ledger.breaches)} breaches, the first of them:")
-            for breach in run.ledger.breaches[:20]:
-                print("  " + breach)
             for name, last in run.stage.logs():
                 print(f"\nthe end of {name}:")
                 for line in last:
                     print("  " + line)
+            # Last, where it is found in a long report.
+            print(f"\nFAILED with {len(run.ledger.breaches)} breaches, the first of them:")
+            for breach in run.ledger.breaches[:20]:
+                print("  " + breach)
     finally:
         await run.end()
     return not run.ledger.breaches

@@ -90,33 +90,45 @@ extension HTTPAPI {
         }
     }
 
-    /// A caller who needs no token: a good one of a user's says whose call it is.
+    /// A caller who needs no token: where it counts, a good one of a user's says whose call it is. While nobody knows
+    /// whether it is good, the call is refused: its user would be told what is true for strangers.
     private func judgeAnyone(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
         found: @escaping (Result<Admission, Refusal>) -> Void
     ) {
         if let refusal = admitsAnyone(request, entry) { return found(.failure(refusal)) }
-        guard let token = bearerToken(request.headers["authorization"]) else {
+        guard entry.audience == .usersOrAnyone, let token = bearerToken(request.headers["authorization"]) else {
             return found(.success(.init(caller: .anyone)))
         }
         logic.check(token, from: logic.failedTokens.block(of: request.peer), of: exchange.socket) { verdict in
-            guard case .valid(let claims) = verdict, !claims.isBackend else {
-                return found(.success(.init(caller: .anyone)))
-            }
-            logic.isRevoked(claims) { isRevoked in
-                found(
-                    .success(
-                        isRevoked == false
-                            ? .init(caller: .user(claims.subject), claims: claims) : .init(caller: .anyone)))
+            switch verdict {
+            case .tooMany(let wait): found(.failure(tooManyFailedTokens(retryAfter: wait)))
+            case .overloaded(let refusal): found(.failure(.init(response: .overloaded(refusal))))
+            case .valid(let claims) where !claims.isBackend:
+                logic.isRevoked(claims) { isRevoked in
+                    switch isRevoked {
+                    case false?: found(.success(.init(caller: .user(claims.subject), claims: claims)))
+                    case true?: found(.success(.init(caller: .anyone)))
+                    case nil: found(.failure(Self.revocationUnknown))
+                    }
+                }
+            case .valid, .refused: found(.success(.init(caller: .anyone)))
             }
         }
     }
 
+    private func tooManyFailedTokens(retryAfter wait: Milliseconds) -> Refusal {
+        .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait))
+    }
+
+    private static var revocationUnknown: Refusal {
+        let message = "the store is out of reach, and whether this token was revoked is not known here"
+        return .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
+    }
+
     private func claims(by verdict: ShardLogic.TokenVerdict, _ entry: HTTPRouteEntry) -> Result<Claims, Refusal> {
         switch verdict {
-        case .tooMany(let wait):
-            return .failure(
-                .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
+        case .tooMany(let wait): return .failure(tooManyFailedTokens(retryAfter: wait))
         case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
         case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
         case .valid(let claims):
@@ -136,10 +148,7 @@ extension HTTPAPI {
             case true?:
                 logic.noteFailedToken(from: logic.failedTokens.block(of: peer))
                 answer(.init(response: Self.unauthorized("\(AuthenticationFailure.revoked)")))
-            case nil:
-                let message = "the store is out of reach, and whether this token was revoked is not known here"
-                answer(
-                    .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))))
+            case nil: answer(Self.revocationUnknown)
             }
         }
     }

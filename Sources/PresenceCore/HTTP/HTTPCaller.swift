@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// Who makes a call.
 package enum HTTPCaller: Sendable, Equatable {
-    /// The route is for everyone, and there was no token of a user's that is good.
+    /// The route needs no token, and there was none of a user's that is good.
     case anyone
     /// By the user's own token.
     case user(UserID)
@@ -12,5 +12,10 @@ package enum HTTPCaller: Sendable, Equatable {
 
 extension Route {
     /// Whether a caller has to show a token.
-    static func needsToken(_ audience: Audience) -> Bool { audience != .everyone && audience != .admins }
+    static func needsToken(_ audience: Audience) -> Bool {
+        switch audience {
+        case .everyone, .usersOrAnyone, .admins: false
+        case .clients, .users, .backends, .operators: true
+        }
+    }
 }

@@ -12,8 +12,10 @@ package enum Route {
 
     /// The callers that a path serves.
     package enum Audience {
-        /// A token is not needed. Where there is a good one of a user's, it counts; any other counts as none.
+        /// A token is not needed, and none is looked at.
         case everyone
+        /// Nor here. But a good one of a user's says whose call it is; one that is not good counts as none.
+        case usersOrAnyone
         /// Users' programs, over a WebSocket.
         case clients
         /// Users, and backends.

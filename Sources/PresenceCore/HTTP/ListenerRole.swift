@@ -11,7 +11,7 @@ package enum ListenerRole: UInt8 {
     /// other port tells nothing, not even which methods a path takes.
     func leads(to route: Route) -> Bool {
         switch (self, route.audience) {
-        case (.only, _), (_, .everyone), (_, nil): true
+        case (.only, _), (_, .everyone), (_, .usersOrAnyone), (_, nil): true
         // Users may read users: clients do.
         case (.front, let audience): audience == .clients || audience == .users
         case (.back, let audience): audience != .clients

@@ -120,7 +120,7 @@ package struct Registry {
     /// - Parameters:
     ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded, and each `{text}` for any text,
     ///     which the feature judges.
-    ///   - audience: Who may call it. `everyone` needs no token: without a good one `call.caller` is `anyone`.
+    ///   - audience: Who may call it. Where no token is needed and there is no good one, `call.caller` is `anyone`.
     ///   - limits: Judged by the request's head, as its token is. Bodies are collected whole, so the longest is
     ///     ``RouteLimits/mostCollected``.
     package mutating func route(

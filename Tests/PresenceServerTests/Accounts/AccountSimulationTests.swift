@@ -184,4 +184,23 @@ import WebSockets
         let name = try accounts.call("GET", "/v1/usernames/soup", token: access, at: 1)
         #expect(name.json["reason"] as? String == "yours")
     }
+
+    /// Somebody of whom it was not known whether their token was revoked was taken for a stranger.
+    @Test func `nobody is told that their own name is taken while Redis refuses`() throws {
+        let access = try signUp()["accessToken"] as? String
+        #expect(try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access).status == 200)
+        let redis = accounts.world.redis
+        for command in ["HEXISTS", "HGET"] {
+            redis.refuse = { _, words in
+                words.first == command ? .server(code: "BUSY", message: "BUSY for a moment") : nil
+            }
+            let asked = try accounts.call("GET", "/v1/usernames/soup", token: access)
+            #expect(asked.status == 503 && asked.json["retryAfter"] != nil, "\(command): \(asked.json)")
+        }
+        redis.refuse = { _, _ in nil }
+        let name = try accounts.call("GET", "/v1/usernames/soup", token: access)
+        #expect(name.json["reason"] as? String == "yours")
+        let stranger = try accounts.call("GET", "/v1/usernames/soup", token: "no token at all")
+        #expect(stranger.status == 200 && stranger.json["reason"] as? String == "taken")
+    }
 }

@@ -38,7 +38,7 @@ final class Usernames: Feature {
         claiming = Claiming(Self.names, shard, in: &registry) { [$1.user($0), $1.account($0)] }
         let limits = RouteLimits(bodyBytes: Accounts.mostBytes)
         let changes = RouteLimits(bodyBytes: Accounts.mostBytes, rate: Self.rate)
-        registry.route("GET", "/v1/usernames/{text}", for: .everyone, limits: limits) { [unowned self] call in
+        registry.route("GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits) { [unowned self] call in
             show(call)
         }
         registry.route("PUT", "/v1/me/username", for: .users, limits: changes) {
