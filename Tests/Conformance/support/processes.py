@@ -1,5 +1,6 @@
 """Processes that the tests start, and the certainty that none of them stays."""
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -49,6 +50,29 @@ def children(parent):
         if state != "Z" and int(mother) == parent:
             found.append(int(entry))
     return found
+
+
+@contextlib.contextmanager
+def on_processors_of_their_own(parent):
+    """A process and its children get the last processor, we the others: what they do after an answer does not keep us from
+    reading it. With one processor nothing is done."""
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < 2:
+        yield
+        return
+    for process in [parent, *children(parent)]:
+        run_on(process, processors[-1:])
+    run_on(os.getpid(), processors[:-1])
+    try:
+        yield
+    finally:
+        run_on(os.getpid(), processors)
+
+
+def run_on(process, processors):
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), processors)
 
 
 def gone(needle, within):
