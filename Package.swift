@@ -10,13 +10,17 @@ let whole: [SwiftSetting] = isForTests ? [.unsafeFlags(["-whole-module-optimizat
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
-let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + whole
+let checked: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+let strict: [SwiftSetting] = checked + whole
 let ours: [SwiftSetting] = strict + optimised
 
 /// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
 /// histories is in the simulator, which is optimised. The client library and small programs are not optimised either: tests
 /// ask little of them. What a debugger needs of them is a tenth of their compiling: they have it with `DEBUG=1`.
-let tests = strict + (isForTests ? [.unsafeFlags(["-gnone"])] : [])
+let withoutDebugging: [SwiftSetting] = isForTests ? [.unsafeFlags(["-gnone"])] : []
+let tests = strict + withoutDebugging
+/// Of the largest of them, which is compiled last and alone: on all cores, some files on each.
+let lastTests = checked + withoutDebugging
 
 /// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
 /// the instructions of a delivery. Debug builds, which are what all tests run, have them. No product that an app uses has
@@ -317,7 +321,7 @@ let package = Package(
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
-            swiftSettings: tests),
+            swiftSettings: lastTests),
         // A feature from outside, as anybody could add one.
         .testTarget(
             name: "PollsTests",

@@ -185,7 +185,9 @@ async def test_wishes_of_one_account_at_once_leave_it_with_one_of_them(accounts,
     ana = await accounts.sign_up()
     names = [name(room, f"w{number}") for number in range(8)]
     answers = await together(*(take(ana, each) for each in names))
-    assert {answer.status for answer in answers} == {200}, answers
+    # Of one that was overtaken before anybody could see it, the server cannot say what became of it.
+    assert 200 in {answer.status for answer in answers}, answers
+    assert all(answer.status == 200 or answer.status == 503 and answer.json["outcomeUnknown"] for answer in answers), answers
     own = (await ana.me())["account"]["username"]
     assert own in names
     for each in names:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from support.room import Room
 from support.talks import follow, fresh, heard, hears, pair, say, talk
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
@@ -21,6 +22,21 @@ async def test_a_subscription_has_the_newest_50_or_what_comes_after(room):
     assert none["messages"] == [] and none["messagesVersion"] == newest["messagesVersion"]
     everything = await follow(await room.come("bob"), id, after=0)
     assert [message["seq"] for message in everything["messages"]] == list(range(1, 61))
+
+
+async def test_messages_are_followed_where_typing_is_switched_off(start):
+    room = Room(start(SETTINGS | {"disabledFeatures": ["typing"]}))
+    ana, bob, id = await pair(room)
+    await say(ana, id, "one")
+    held = await follow(bob, id, after=0)
+    assert [message["text"] for message in held["messages"]] == ["one"] and held["typing"] == []
+    await say(ana, id, "two")
+    assert [event["message"]["text"] for event in await hears(bob, id, 1)] == ["two"]
+    await bob.did("unsubscribe", conversations=[id])
+    await ana.refused("unknown_type", "typing", conversation=id, active=True)
+    await ana.refused("unknown_type", "subscribe", conversations=[id])
+    eve = await room.come("eve")
+    await eve.refused("forbidden", "subscribe", conversations=[{"id": id, "after": 0}])
 
 
 async def test_a_subscription_brings_earlier_messages_that_have_changed(room):

@@ -46,6 +46,8 @@ extension Sessions {
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }
             learn(words, of: user)
+            // Its clock may be behind what was thought of it here: then the status is still as it was.
+            scheduleLapse(of: user)
         }
     }
 

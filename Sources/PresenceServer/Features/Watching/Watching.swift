@@ -7,7 +7,7 @@ final class Watching: Feature {
     static let plan = FeaturePlan(name: "watching", isOptional: false)
 
     unowned let shard: ShardLogic
-    /// Where conversations are watched; `nil` if that is switched off.
+    /// Who types in conversations; `nil` if that is switched off.
     private lazy var typing = shard.feature(Typing.self)
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -91,8 +91,11 @@ final class Watching: Feature {
 
     /// What is asked for belongs to a feature that is switched off.
     private func isMissing(_ request: ClientMessage.Subscribe) -> String? {
-        if !request.conversations.isEmpty, typing == nil { return "conversations" }
         if !request.messages.isEmpty, messages == nil { return "messages" }
+        // Nothing else is there to watch.
+        if typing == nil, request.conversations.contains(where: { request.messages[$0] == nil }) {
+            return "typing users"
+        }
         return request.notifications && notifications == nil ? "notifications" : nil
     }
 
@@ -108,11 +111,12 @@ final class Watching: Feature {
                 to: &answer, presence: topic.first.version != known?.presence,
                 profile: topic.second.version != known?.profile)
         }
-        for topic in conversations {
-            guard let state = topic.conversation else { continue }
+        for (place, subject) in request.conversations.enumerated() {
+            // There is none where typing is switched off.
+            let state = conversations.isEmpty ? nil : conversations[place].conversation
             let talk = ServerMessage.ConversationSnapshot(
-                conversation: topic.subject, version: state.version, typing: state.names)
-            if let snapshot = gathered.messages[topic.subject] {
+                conversation: subject, version: state?.version ?? 0, typing: state?.names ?? [])
+            if let snapshot = gathered.messages[subject] {
                 let limit = shard.configuration.limits.maxServerMessageBytes - 128
                 for object in snapshot.objects(talk.opened(), limit: limit) { answer.add(conversation: object) }
             } else {
