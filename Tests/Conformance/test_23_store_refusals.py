@@ -6,8 +6,10 @@ import subprocess
 
 import pytest
 
-from support.patience import PATIENCE, SLACK
+from support.accounts import ON, Accounts
+from support.patience import PATIENCE, SLACK, eventually
 from support.room import Room
+from support.talks import follow, listed, pair, say
 
 SETTINGS = {"linger": 1_000, "lease": 4_000, "renewal": 500, "sweep": 300, "heartbeat_interval": 1_500, "heartbeat_timeout": 1_000}
 
@@ -144,3 +146,40 @@ async def test_clients_are_told_when_a_disk_stays_full_and_when_it_is_not_any_mo
             raise AssertionError("ready, although Redis takes nothing")
     await ana.hear("live", within=8 + PATIENCE)
     await becomes_ready(room, 5)
+
+
+async def test_servers_come_back_after_a_break_while_memory_is_full(start, redis):
+    """All that they read then may be read."""
+    accounts = Accounts(start(SETTINGS | ON, redis=redis, shards=2))
+    room = Room(accounts.server)
+    person = await accounts.sign_up()
+    ana, bob, id = await pair(room)
+    own = await room.come("own", token=person.access)
+    await ana.did("setVisibility", visibility={"presence": "contacts"})
+    await ana.did("addContacts", users=[bob.user])
+    await say(ana, id, "hello")
+    await follow(bob, id, after=0)
+    await listed(bob)
+    await bob.subscribe(ana)
+    everyone = [ana, bob, own]
+    with Refusing(redis, "full memory"):
+        for kind in ("pubsub", "normal"):
+            redis.command("CLIENT", "KILL", "TYPE", kind)
+        for client in everyone:
+            await client.hear("stale")
+        for client in everyone:
+            await client.hear("live", within=8 + PATIENCE)
+        assert (await bob.did("getMessages", conversation=id))["messages"][0]["text"] == "hello"
+    await ana.insists("status", status="busy")
+    await bob.sees(ana, status="busy")
+
+
+async def test_a_redis_that_evicts_is_used_again_when_it_does_not_any_more(room, redis):
+    ana = await room.come("ana")
+    redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    redis.command("CLIENT", "KILL", "TYPE", "normal")
+    await ana.hear("stale")
+    await eventually(lambda: "it must be noeviction" in room.server.whole_log(), "it is refused")
+    redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    await ana.hear("live", within=15 + PATIENCE)
+    await becomes_ready(room, 15)

@@ -483,6 +483,20 @@ async def test_pictures_of_another_installation_are_left_alone(start, tmp_path):
     assert (await fetch(kept["photoURL"]))[0] == 200 and len(list((tmp_path / "pictures").glob("*/*"))) == 2
 
 
+async def test_pictures_stay_when_redis_loses_its_data(start, tmp_path):
+    """So that they are there when it has its backup again."""
+    redis = start.redis()
+    server = start(ON | {"photos.folder": str(tmp_path / "pictures"), "photos.sweep": "1s"}, redis=redis)
+    ana = await Accounts(server).sign_up()
+    kept, _, _ = await uploaded(ana, jpeg(scene()))
+    await eventually(lambda: (tmp_path / "pictures" / "installation").exists(), "they are marked")
+    for file in (tmp_path / "pictures").glob("*/*"):
+        os.utime(file, (time.time() - 3_600,) * 2)
+    redis.command("FLUSHALL")
+    await eventually(lambda: "this one's Redis has lost its data" in server.whole_log(), "it is told")
+    assert (await fetch(kept["photoURL"]))[0] == 200 and len(list((tmp_path / "pictures").glob("*/*"))) == 2
+
+
 async def test_a_server_killed_among_uploads_leaves_each_with_a_picture_that_is_there(start):
     server = start(ON | {"photos.sweep": "1s"})
     accounts = Accounts(server)

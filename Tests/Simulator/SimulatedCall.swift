@@ -1,5 +1,6 @@
 import Foundation
 import PresenceProtocol
+import Synchronization
 
 @testable import PresenceCore
 @testable import PresenceServer
@@ -11,7 +12,7 @@ final class SimulatedCall {
     private let shard: SimulatedShard
     private let socket: SocketID
     private var hasLeft = false
-    private static nonisolated(unsafe) var numbers: UInt32 = 0
+    private static let numbers = Atomic<UInt32>(0)
 
     var status: Int? { response?.status }
     /// The answer's body, as an object.
@@ -33,9 +34,9 @@ final class SimulatedCall {
         }
         var request = HTTPRequest(head: read, peer: PeerAddress(host: "127.0.0.1")!)
         request.body = bytes
-        Self.numbers += 1
         self.shard = shard
-        socket = SocketID(index: 1_000_000, generation: Self.numbers)
+        socket = SocketID(
+            index: 1_000_000, generation: Self.numbers.wrappingAdd(1, ordering: .relaxed).newValue)
         let exchange = HTTPExchangeID(socket: socket, number: 1)
         shard.input { [weak self] logic in
             let transfers = Transfers(logic.configuration.limits)

@@ -185,7 +185,9 @@ package final class Policies {
 
     /// The lists of a policy could not be read a while ago.
     func retry(_ user: UserID) {
-        guard let policy = held[user], !policy.isComplete else { return }
+        guard let policy = held[user] else { return }
+        // An event has completed it.
+        guard !policy.isComplete else { return tell(policy, .loaded) }
         if shard.link.isLive { read(policy) } else { failed(policy) }
     }
 

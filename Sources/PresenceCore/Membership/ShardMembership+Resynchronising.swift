@@ -33,7 +33,7 @@ extension ShardMembership {
     }
 
     /// Runs the next step unless the attempt was overtaken or the last step failed.
-    private func proceed(
+    func proceed(
         _ attempt: Int, _ result: Result<RedisValue, RedisFailure>, _ step: String, next: (RedisValue) -> Void
     ) {
         guard attempt == self.attempt else { return }
@@ -68,7 +68,7 @@ extension ShardMembership {
                     return checkPolicy(attempt, next: next)
                 }
                 guard found == "1 \(shard.partitions.count)" else {
-                    return onRefusal(
+                    return refuse(
                         "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
                 }
                 checkEarlierFormat(attempt, next: next)
@@ -82,7 +82,7 @@ extension ShardMembership {
         shard.store.command(["EXISTS", shard.partitions.space.addressKey], lane: .commands) { [self] result in
             proceed(attempt, result, "format") { value in
                 guard value.int == 0 else {
-                    return onRefusal(
+                    return refuse(
                         "this Redis holds accounts of format 1, which earlier versions made: this one reads format 2")
                 }
                 checkPolicy(attempt, next: next)
@@ -96,11 +96,14 @@ extension ShardMembership {
         let names = ["maxmemory-policy", "hash-max-listpack-value"]
         shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
             guard attempt == self.attempt else { return }
+            if case .failure(let failure) = result, failure.isTransient {
+                return proceed(attempt, result, "maxmemory-policy") { _ in }
+            }
             // Names and values, of each Redis that there is.
             let words = (try? result.get())?.array?.compactMap(\.string) ?? []
             let settings = stride(from: 0, to: words.count - 1, by: 2).map { (name: words[$0], value: words[$0 + 1]) }
             if let policy = settings.first(where: { $0.name == names[0] && $0.value != "noeviction" })?.value {
-                return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
+                return refuse("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
             }
             if let value = settings.first(where: { $0.name == names[1] && Int($0.value) ?? 512 < 512 })?.value {
                 warnOfMemory(value)
@@ -151,7 +154,7 @@ extension ShardMembership {
         incarnation = ""
         let own = shard.interests == nil ? "off" : "on"
         let lease = shard.configuration.lease.duration / 1_000
-        onRefusal(
+        refuse(
             "redis.interests is \(own) here, and \(own == "on" ? "off" : "on") at other servers of this installation: stop all of "
                 + "them, wait until their leases have run out (\(lease) s), and start them with one setting")
     }
@@ -213,41 +216,8 @@ extension ShardMembership {
         }
     }
 
-    /// Reads again what may have been missed while slots moved: the partitions that came with them, and only those. All
-    /// else is live meanwhile, and so are they unless it takes long.
-    func catchUp() {
-        guard !rerouted.isEmpty, catchingUpSince == nil else { return }
-        guard isLive, !isResynchronising else {
-            // It reads everything; if it has begun, it may have read too early.
-            guard isResynchronising else { return }
-            attempt += 1
-            isResynchronising = false
-            return resynchroniseIfPossible()
-        }
-        let partitions = rerouted
-        rerouted = []
-        attempt += 1
-        let attempt = attempt
-        catchingUpSince = shard.clock.now
-        round += 1
-        shard.sessions.trustAll(except: partitions, round: round)
-        shard.sessions.assertAll { [self] failure in
-            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                shard.loader.reload(partitions) { [self] failure in
-                    proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                        askFeatures(attempt, .reload(partitions: partitions)) { [self] in
-                            catchingUpSince = nil
-                            goLive()
-                            catchUp()
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     /// One feature after the other; if one fails, the attempt has failed.
-    private func askFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
+    func askFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
         func ask(_ rest: ArraySlice<any Feature>) {
             guard let feature = rest.first else { return next() }
             feature.resynchronise(step) { [self] failure in
@@ -288,7 +258,29 @@ extension ShardMembership {
         self.lastCanary = nil
         isResynchronising = false
         goLive()
-        // Sessions opened or ended meanwhile are announced as if now.
-        if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
+        assertRest()
+    }
+
+    /// Sessions opened or ended meanwhile are announced as if now; what Redis refuses of it, once more with the next renewal.
+    func assertRest() {
+        leavesRest = false
+        guard isLive, shard.sessions.hasUnasserted else { return }
+        shard.sessions.assertAll { [self] failure in
+            if failure != nil { leavesRest = true }
+        }
+    }
+
+    /// Redis holds something that this server must not touch. At the start that is all; afterwards it is looked again: an
+    /// operator may mend it.
+    private func refuse(_ reason: String) {
+        onRefusal(reason)
+        if state != .starting { looksAgain = shard.clock.now + Self.quiet }
+    }
+
+    func lookAgain() {
+        looksAgain = nil
+        isResynchronising = false
+        needsIncarnation = true
+        resynchroniseIfPossible()
     }
 }

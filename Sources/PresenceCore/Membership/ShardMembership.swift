@@ -40,6 +40,10 @@ package final class ShardMembership {
     var isResynchronising = false
     /// The canary that ends the resynchronisation, once all the rest is done.
     var lastCanary: Int?
+    /// Not all sessions were told with the last resynchronisation.
+    var leavesRest = false
+    /// When a Redis is looked at again that was refused.
+    var looksAgain: Milliseconds?
     /// Partitions whose events have come another way since they were last read.
     var rerouted: Set<Int> = []
     /// Since when such partitions are read again, without being stale.
@@ -50,7 +54,7 @@ package final class ShardMembership {
     private var nextAbsence: Milliseconds = 0
     private var nextFewReplicas: Milliseconds = 0
     /// ms between two lines of the log of the same matter.
-    private static let quiet: Milliseconds = 10_000
+    static let quiet: Milliseconds = 10_000
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     let canary: String
@@ -162,13 +166,19 @@ package final class ShardMembership {
 
     func tick() {
         let now = shard.clock.now
-        if now >= nextRenewal { renew() }
-        if isLive, now >= nextSweep { sweep() }
+        if now >= nextRenewal {
+            renew()
+            if leavesRest { assertRest() }
+        }
+        if now >= nextSweep { isLive ? sweep() : (nextSweep = now + Self.pauseWhileStale) }
+        if let looksAgain, now >= looksAgain { lookAgain() }
         watchSilence()
     }
 
     /// When `tick` has something to do.
     var nextWake: Milliseconds { min(nextRenewal, nextSweep) }
+    /// In ms.
+    private static let pauseWhileStale: Milliseconds = 100
 
     // MARK: Staleness
 
@@ -194,6 +204,7 @@ package final class ShardMembership {
     package func lost(_ reason: String, since: Timestamp) {
         attempt += 1
         isResynchronising = false
+        looksAgain = nil
         catchingUpSince = nil
         goStale(reason, since: since)
     }

@@ -46,8 +46,6 @@ extension Sessions {
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }
             learn(words, of: user)
-            // Its clock may be behind what was thought of it here: then the status is still as it was.
-            scheduleLapse(of: user)
         }
     }
 
@@ -84,6 +82,8 @@ extension Sessions {
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
         take(told.chosen, of: user)
+        // The clock may be elsewhere than was thought here, and the status as it was.
+        scheduleLapse(of: user)
         return told.chosen.version
     }
 

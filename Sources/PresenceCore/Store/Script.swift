@@ -14,11 +14,12 @@ package struct Script: Sendable {
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
-    ///   - body: Its text. The first lines may say `-- flags: allow-oom`.
+    ///   - body: Its text. One of the first two lines may say `-- flags: allow-oom` or, of one that only reads,
+    ///     `-- flags: no-writes`: that runs whatever Redis refuses to write for.
     ///   - library: What is put before it, after the shared functions.
     ///   - allowsFullMemory: Whether it runs also when memory is full; `nil`: as the file says.
     ///
-    /// Without `allow-oom` a script is refused whole when memory is full; with no first line at all it would run until its
+    /// Without a flag a script is refused whole when memory is full; with no first line at all it would run until its
     /// first denied write and stay half done.
     package init(
         _ name: String, _ body: String, library: String = "", isAcknowledged: Bool = false,
@@ -27,9 +28,10 @@ package struct Script: Sendable {
         self.name = name
         self.isAcknowledged = isAcknowledged
         let head = body.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).prefix(2)
-        let flags =
-            allowsFullMemory ?? head.contains("-- flags: allow-oom") ? "#!lua flags=allow-oom\n" : "#!lua\n"
-        source = flags + asset_lib().text + library + body
+        let mark = "-- flags: "
+        var flags = head.first { $0.hasPrefix(mark) }?.dropFirst(mark.count)
+        if let allowsFullMemory { flags = allowsFullMemory ? "allow-oom" : nil }
+        source = (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n") + asset_lib().text + library + body
         redis = RedisScript(name: name, source: source)
     }
 

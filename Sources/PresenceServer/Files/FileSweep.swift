@@ -4,7 +4,8 @@ import PresenceProtocol
 /// Finds files that belong to nobody, such as those that a crash leaves, and removes them. It looks at one part of the names after
 /// the other.
 ///
-/// What Redis does not know is nobody's, so it touches no files that are marked as another installation's.
+/// What Redis does not know is nobody's, so it touches no files that are marked as another installation's. Whether Redis still
+/// has the data that the mark was made by is asked before anything is removed: a Redis that has lost its data knows nobody.
 final class FileSweep {
     /// What is looked at.
     struct Subject {
@@ -13,6 +14,8 @@ final class FileSweep {
         let round: Milliseconds
         /// As what they are marked; `nil` while that is not known.
         let installation: () -> String?
+        /// Asks whether Redis still has what the mark is made of.
+        let isKnown: (@escaping (Bool) -> Void) -> Void
         /// Asks whether a name is somebody's: `nil` if that cannot be told now.
         let isOwned: (StoredName, @escaping (Bool?) -> Void) -> Void
         /// A file has been removed.
@@ -34,7 +37,10 @@ final class FileSweep {
     private let pause: Milliseconds
     private var isBusy = false
     private var isForeign = false
-    private var isOurs = false
+    /// The installation whose files these were found to be.
+    private var ours: String?
+    /// When the next look is due: deadlines that were set before are void.
+    private var due: Milliseconds = 0
 
     init(_ shard: ShardLogic, of subject: Subject, in registry: inout Registry) {
         self.shard = shard
@@ -49,18 +55,19 @@ final class FileSweep {
     /// The shard is live. One shard of a server is enough.
     func start() {
         guard shard.place.number == 0 else { return }
-        shard.deadlines.set(deadline, .none, at: shard.clock.now + pause)
+        due = shard.clock.now + pause
+        shard.deadlines.set(deadline, .none, at: due)
     }
 
     private func look() {
-        guard shard.link.isLive else { return }
+        guard shard.link.isLive, shard.clock.now >= due else { return }
         start()
         guard !isBusy, let installation = subject.installation() else { return }
         isBusy = true
         part = (part + 1) % Self.parts
         // Once a round is enough for what only an operator changes.
-        if part == 0 { isOurs = false }
-        let (store, part, asks) = (subject.store, part, !isOurs)
+        if part == 0 { ours = nil }
+        let (store, part, asks) = (subject.store, part, ours != installation)
         do {
             try shard.jobs.run(in: store.pool) {
                 Result { () throws(FileStoreFailure) -> [StoredName]? in
@@ -72,17 +79,32 @@ final class FileSweep {
                     if case .success(.failure(let failure)) = result { note(failure) }
                     return isBusy = false
                 }
-                isOurs = true
-                BoundedConcurrency(names, window: 4) { [self] name, next in
-                    subject.isOwned(name) { [self] isOwned in
-                        if isOwned == false { remove(name, next) } else { next() }
-                    }
+                ours = installation
+                findNobodys(among: names)
+            }
+        } catch {
+            isBusy = false
+        }
+    }
+
+    private func findNobodys(among names: [StoredName]) {
+        var nobodys: [StoredName] = []
+        BoundedConcurrency(names, window: 4) { [self] name, next in
+            subject.isOwned(name) { isOwned in
+                if isOwned == false { nobodys.append(name) }
+                next()
+            }
+        } done: { [self] in
+            guard !nobodys.isEmpty else { return isBusy = false }
+            // It says nothing of answers that came before it unless it has known all along.
+            subject.isKnown { [self] isKnown in
+                guard isKnown, ours != nil, subject.installation() == ours else { return isBusy = false }
+                BoundedConcurrency(nobodys, window: 4) { [self] name, next in
+                    remove(name, next)
                 } done: { [self] in
                     isBusy = false
                 }
             }
-        } catch {
-            isBusy = false
         }
     }
 

@@ -195,7 +195,8 @@ public final class ClusterLane {
             let node = ClusterNode(redirection: place, from: sayer)
         {
             isHasty = command.redirections <= Self.hastyRedirections
-            if code == "MOVED" { queue.moved = node }
+            // The map may say so by now: then nothing is held for the next one.
+            if code == "MOVED" { queue.moved = map?[slot] == node ? nil : node }
             if code == "ASK" { queue.asked = node }
         }
         if !isHasty { return pause(queue) }

@@ -1,3 +1,4 @@
+-- flags: no-writes
 -- Reads who may see a user.
 -- KEYS: user, contacts, blocks
 -- ARGV: now, all (1: the contacts too where no setting asks for them)

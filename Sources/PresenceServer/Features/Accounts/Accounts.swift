@@ -27,8 +27,9 @@ final class Accounts: Feature {
     let mail: MailQueue
     let emailChange: EmailChange
     private(set) var reuses: MetricCounter!
-    /// `nil` until it is read from Redis, which is before the first call.
-    private(set) var places: AddressPlaces?
+    let addressKey: DrawnKey
+    /// `nil` until its key is read from Redis, which is before the first call.
+    var places: AddressPlaces? { addressKey.bytes.map { AddressPlaces(key: $0, partitions: shard.partitions) } }
     /// Names by which users may sign in too, if there is such a feature.
     weak var usernames: (any AccountNames)?
     /// Their pictures, if there is such a feature.
@@ -45,6 +46,8 @@ final class Accounts: Feature {
         own = OwnAccounts(shard)
         mail = MailQueue(shard)
         emailChange = EmailChange(shard)
+        addressKey = DrawnKey(
+            shard, shard.partitions.space.addressKey, count: AddressPlaces.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
         guard configuration.isOn(.accountsEnabled) else {
             rules = PasswordRules()
@@ -74,9 +77,10 @@ final class Accounts: Feature {
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         guard isOn else { return done(nil) }
         switch step {
-        case .assert: readAddressKey(done)
+        case .assert: addressKey.read(done)
         case .reload: own.reload(done)
         case .live:
+            own.readMissed()
             mail.start()
             done(nil)
         case .lost: done(nil)
@@ -92,23 +96,6 @@ final class Accounts: Feature {
         }
     }
 
-    /// The first server makes it.
-    private func readAddressKey(_ done: @escaping (RedisFailure?) -> Void) {
-        let name = shard.partitions.space.addressKey
-        let drawn = Sodium.random(AddressPlaces.keyBytes).hexadecimal
-        shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
-        shard.store.command(["GET", name], lane: .commands) { [self] result in
-            if let failure = result.failure, !failure.isLasting { return done(failure) }
-            guard let key = (try? result.get())?.string.flatMap({ [UInt8](hexadecimal: $0) }),
-                key.count == AddressPlaces.keyBytes
-            else {
-                shard.log("damaged record", ["what": "the key of addresses"], level: .error)
-                return done(nil)
-            }
-            places = AddressPlaces(key: key, partitions: shard.partitions)
-            done(nil)
-        }
-    }
 }
 
 /// Names that users have beside their addresses: another feature's.

@@ -13,6 +13,11 @@ final class OwnAccounts {
     private var held: [UserID: Held] = [:]
     /// Those who are being asked for.
     private var asked: Set<UserID> = []
+    /// Those whose account could not be read when they came.
+    private var missed: Set<UserID> = []
+    private var deadline: DeadlineKind!
+    /// Until they are asked for again, in ms.
+    private static let pause: Milliseconds = 1_000
 
     private struct Held {
         let version: Int64
@@ -30,16 +35,45 @@ final class OwnAccounts {
             guard let user = event.subject, shard.sessions.users[user] != nil else { return }
             take(event.version, Array(event.rest), of: user)
         }
+        deadline = registry.deadline { [unowned self] _ in readMissed() }
     }
 
     func greeted(_ session: Session) {
         guard held[session.user.id] == nil else { return mark(session) }
-        // What is not known now, the resynchronisation reads.
-        if shard.link.isLive { read(session.user.id) { _ in } }
+        readNow(session.user.id) {}
     }
 
     func ended(_ session: Session) {
-        if session.user.sessions.allSatisfy({ $0 === session }) { held[session.user.id] = nil }
+        guard session.user.sessions.allSatisfy({ $0 === session }) else { return }
+        held[session.user.id] = nil
+        missed.remove(session.user.id)
+    }
+
+    /// The shard is live, or it is a while since somebody could not be read.
+    func readMissed() {
+        guard shard.link.isLive else { return }
+        let users = Array(missed)
+        missed = []
+        BoundedConcurrency(users, window: 256) { [self] user, next in
+            guard shard.sessions.users[user] != nil, held[user] == nil else { return next() }
+            readNow(user, done: next)
+        } done: {
+        }
+    }
+
+    private func readNow(_ user: UserID, done: @escaping () -> Void) {
+        // The resynchronisation may have been past them already.
+        guard shard.link.isLive else {
+            missed.insert(user)
+            return done()
+        }
+        read(user) { [self] failure in
+            if failure != nil, shard.sessions.users[user] != nil {
+                if missed.isEmpty { shard.deadlines.set(deadline, .none, at: shard.clock.now + Self.pause) }
+                missed.insert(user)
+            }
+            done()
+        }
     }
 
     /// Events may have been missed.

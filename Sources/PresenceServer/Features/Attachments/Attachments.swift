@@ -96,6 +96,7 @@ final class Attachments: Feature {
         return FileSweep.Subject(
             store: store, round: shard.configuration[.attachmentSweep],
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
+            isKnown: { [unowned shard] in shard.feature(Conversations.self)?.pairKey.isKnown($0) },
             isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
             failed: { [unowned self] in note($0, $1) })
     }

@@ -25,8 +25,8 @@ final class Conversations: Feature {
     let receipts: Receipts
     let departing: Departing
     let marking: Marking
-    /// Of the hash that makes the id of a direct conversation; `nil` until Redis has told it.
-    var pairKey: [UInt8]?
+    /// Of the hash that makes the id of a direct conversation.
+    let pairKey: DrawnKey
     /// Told who is in a conversation, when that has changed.
     var onMembers: [(StoreEvent) -> Void] = []
     /// What direct conversations are of, and which conversations are groups: asked before a send, and never changed but by
@@ -48,6 +48,7 @@ final class Conversations: Feature {
         receipts = Receipts(shard)
         departing = Departing(shard)
         marking = Marking(shard)
+        pairKey = DrawnKey(shard, shard.partitions.space.pairKey, count: 16, what: "the key of pairs")
     }
 
     func register(in registry: inout Registry) {
@@ -72,7 +73,7 @@ final class Conversations: Feature {
             // Who has become another's meanwhile is not heard of.
             pairs = [:]
             done(nil)
-        case .assert: readPairKey(done)
+        case .assert: pairKey.read(done)
         case .reload: lists.reload(done: done)
         case .live: done(nil)
         }
@@ -87,7 +88,7 @@ final class Conversations: Feature {
     ///
     /// - Parameter attempt: More than 0 if a backend has made something else of those before.
     func directID(of a: UserID, _ b: UserID, attempt: Int) -> ConversationID? {
-        guard let pairKey else { return nil }
+        guard let pairKey = pairKey.bytes else { return nil }
         let pair = [a.string, b.string].sorted().joined(separator: " ") + (attempt == 0 ? "" : " \(attempt)")
         return ConversationID("d" + Sodium.mac(Array(pair.utf8), key: pairKey).hexadecimal)
     }
@@ -132,18 +133,5 @@ final class Conversations: Feature {
 
     /// What files of conversations are marked with as this installation's: another one, or a Redis that has lost everything, has
     /// another key. `nil` until Redis has told it.
-    var installation: String? { pairKey.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }
-
-    /// The first server makes it.
-    private func readPairKey(_ done: @escaping (RedisFailure?) -> Void) {
-        let name = shard.partitions.space.pairKey
-        let drawn = Sodium.random(16).hexadecimal
-        shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
-        shard.store.command(["GET", name], lane: .commands) { [self] result in
-            if let failure = result.failure, !failure.isLasting { return done(failure) }
-            pairKey = (try? result.get())?.string.flatMap { [UInt8](hexadecimal: $0) }
-            if pairKey == nil { shard.log("damaged record", ["what": "the key of pairs"], level: .error) }
-            done(nil)
-        }
-    }
+    var installation: String? { pairKey.bytes.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }
 }

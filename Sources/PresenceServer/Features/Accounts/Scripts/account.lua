@@ -1,4 +1,5 @@
 -- uses: account-lib
+-- flags: no-writes
 -- Reads an account, and its user's profile.
 -- KEYS: user, account
 -- ARGV: now, user

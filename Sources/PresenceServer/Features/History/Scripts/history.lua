@@ -1,4 +1,4 @@
--- flags: allow-oom
+-- flags: no-writes
 -- Reads which statuses a user had, and has.
 -- KEYS: user, history
 -- ARGV: now

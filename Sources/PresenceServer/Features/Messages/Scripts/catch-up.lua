@@ -1,3 +1,4 @@
+-- flags: no-writes
 -- What a member has not heard of a conversation's messages when they begin to watch it.
 -- KEYS: conversation, log, changes
 -- ARGV: now, user, after ('' for the newest 50), the last change that they know ('' if none), most messages, most bytes

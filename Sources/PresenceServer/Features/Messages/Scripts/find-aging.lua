@@ -1,4 +1,4 @@
--- flags: allow-oom
+-- flags: no-writes
 -- Some of the keys of the Redis server that has this partition: those of conversations, and the `shards` of partitions, of all of
 -- its partitions.
 -- KEYS: shards

@@ -1,3 +1,4 @@
+-- flags: no-writes
 -- A page of the changes of a conversation's messages.
 -- KEYS: conversation, log, changes
 -- ARGV: now, after, through, most, most bytes

@@ -1,3 +1,4 @@
+-- flags: no-writes
 -- A page of a conversation's messages, for a member or a backend.
 -- KEYS: conversation, log
 -- ARGV: now, user ('' for a backend), before (0: the end), limit, most bytes

@@ -1,4 +1,4 @@
--- flags: allow-oom
+-- flags: no-writes
 -- uses: account-lib, push-lib
 -- Which tokens of a user may still be pushed to: what waits for a push service is older than the last sign-out.
 -- KEYS: devices, grants, user

@@ -1,4 +1,4 @@
--- flags: allow-oom
+-- flags: no-writes
 -- The newest message after one that a user has read, or written, which is not deleted.
 -- KEYS: conversation, log
 -- ARGV: now, number of the newest that they have read or written, most messages to look at

@@ -1,4 +1,5 @@
 -- uses: typing-lib
+-- flags: no-writes
 -- Reads a conversation: who takes part, and who types.
 -- KEYS: conversation, typing
 -- ARGV: now
