@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: ["pairKey", "addressKey"])
-    func `a key of the installation: what needs it cannot be done, and all else can`(key: String) throws {
+    func `a key of the installation: who has read it goes on, and who comes later can do all else`(key: String) throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         let space = shard.logic.partitions.space
@@ -87,18 +87,29 @@ import Testing
         shard.cut(.commands)
         try world.run(until: "the break is noticed") { !shard.logic.link.isLive }
         try world.run(until: "the shard is live", within: 30_000) { shard.logic.link.isLive }
+        #expect(try isMade(at: shard, in: world))
+        let later = try world.addShard()
+        try world.run(until: "the later shard is live", within: 30_000) { later.logic.link.isLive }
+        #expect(try isMade(at: later, in: world) == (key == "addressKey"))
+        #expect((later.logic.feature(Accounts.self)?.places == nil) == (key == "addressKey"))
+    }
+
+    /// Whether a direct conversation can be made at a shard.
+    private func isMade(at shard: SimulatedShard, in world: World) throws -> Bool {
         let ana = try SimulatedClient("ana", in: world).connect(to: shard)
         let asked = ana.send(.createConversation(participants: [UserID("bob")!]))
+        var isMade = false
         try world.run(until: "ana is answered") {
             ana.received.contains {
                 switch $0 {
-                case .conversationCreated(let id, _): id == asked
-                case .error(let error): error.id == asked
-                default: false
+                case .conversationCreated(let id, _):
+                    isMade = id == asked
+                    return isMade
+                case .error(let error): return error.id == asked
+                default: return false
                 }
             }
         }
-        let isMade = ana.received.contains { if case .conversationCreated = $0 { true } else { false } }
-        #expect(isMade == (key == "addressKey"))
+        return isMade
     }
 }
