@@ -17,7 +17,8 @@ import Testing
         #expect(sum["deaths"] > 1_000 && sum["answers"] > 1_000 && sum["refusals"] > 1_000)
     }
 
-    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
+    @Test(.enabled(if: Seeds.isWhole), arguments: Self.mistakes)
+    func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
         let fault = try await DrawnHistories<NameHistory>.find(mistake, in: PollNames.plan.scripts, count: Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }

@@ -45,7 +45,7 @@ extension ShardLogic {
         _ user: UserID, issuedAt: Timestamp, _ keys: PartitionKeys, _ answer: @escaping (Bool?) -> Void
     ) {
         // What Redis has said of the user once, events keep true.
-        if let user = sessions.users[user], user.chosen != nil { return answer(issuedAt < user.revokedAt) }
+        if let user = sessions.users[user], user.isRevocationKnown { return answer(issuedAt < user.revokedAt) }
         store.command(["HGET", keys.user(user), "revokedAt"], lane: .commands) { result in
             guard case .success(let value) = result else { return answer(nil) }
             answer(issuedAt < value.int ?? 0)

@@ -71,6 +71,8 @@ package final class LocalUser {
     package var chosen: Chosen?
     /// Tokens issued before it are worthless, as far as Redis has said.
     var revokedAt: Timestamp = 0
+    /// A script has told it: what comes later, events tell.
+    var isRevocationKnown = false
     /// How far the clock that their record goes by is ahead of ours, as of its last answer. In a cluster each master has
     /// its own.
     var redisOffset: Milliseconds = 0

@@ -79,6 +79,7 @@ extension Sessions {
     func learn(_ words: [RedisValue], of user: LocalUser) -> Timestamp? {
         guard words.count > 1, let told = OwnStatusRead(words[1]) else { return nil }
         user.revokedAt = max(user.revokedAt, told.revokedAt)
+        user.isRevocationKnown = true
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
         take(told.chosen, of: user)
