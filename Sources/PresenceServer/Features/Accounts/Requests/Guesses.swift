@@ -20,8 +20,8 @@ struct Guess {
         shard.store.command(["DEL", key], lane: .commands) { _ in done() }
     }
 
-    /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. If the
-    /// store cannot be reached either, it stays counted.
+    /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. Or it
+    /// was right, and nobody could be signed in. If the store cannot be reached either, it stays counted.
     func takeBack() {
         shard.store.run(
             .takeBackGuess, keys: [shards, key],
