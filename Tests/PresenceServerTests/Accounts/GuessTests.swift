@@ -137,15 +137,27 @@ import Testing
 
     private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
 
+    @Test func `the right password is no failure if the store does not forget the others`() throws {
+        _ = try signUp()
+        for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
+        refuseToForget()
+        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
+        try world.run(until: "the try is taken back") { hasFailures(2) }
+    }
+
+    private func refuseToForget() {
+        world.redis.refuse = { _, words in
+            words.first == "DEL" && words.last?.contains(":guesses:") == true ? Self.busy : nil
+        }
+    }
+
     /// The owner reads the mail, and need not wait because others guessed.
     @Test func `a reset forgets the failures, or has not been made`() throws {
         _ = try signUp()
         for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
         #expect(try accounts.call("POST", "/v1/passwords/forgot", ana).status == 202)
         let body = ["token": try accounts.mailToken("reset"), "password": "another horse"]
-        world.redis.refuse = { _, words in
-            words.first == "DEL" && words.last?.contains(":guesses:") == true ? Self.busy : nil
-        }
+        refuseToForget()
         #expect(try accounts.call("POST", "/v1/passwords/reset", body).status == 503)
         #expect(try failures() == 5)
         world.redis.refuse = { script, _ in script == .resetPassword ? Self.busy : nil }
