@@ -20,7 +20,7 @@
 #error "which calls a process makes is not known for this architecture"
 #endif
 
-enum { memory_bytes = 768 * 1024 * 1024, cpu_seconds = 10 };
+enum { memory_bytes = 768 * 1024 * 1024 };
 
 /// What the program has mapped already, its libraries above all.
 static rlim_t mapped(void)
@@ -35,10 +35,21 @@ static rlim_t mapped(void)
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
+static bool limit_between(int resource, rlim_t soft, rlim_t most)
+{
+    struct rlimit limits = { soft, most };
+    return setrlimit((__rlimit_resource_t)resource, &limits) == 0;
+}
+
 static bool limit(int resource, rlim_t most)
 {
-    struct rlimit limits = { most, most };
-    return setrlimit((__rlimit_resource_t)resource, &limits) == 0;
+    return limit_between(resource, most, most);
+}
+
+/// Beyond the soft limit comes SIGXCPU, which ends the process; at the other SIGKILL, as comes for reasons outside of it.
+static bool limit_cpu(int seconds)
+{
+    return limit_between(RLIMIT_CPU, (rlim_t)seconds, (rlim_t)seconds + 1);
 }
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -60,10 +71,10 @@ static bool limit(int resource, rlim_t most)
 #define ALLOW_SANITIZER
 #endif
 
-bool confine(void)
+bool confine(int cpu_seconds)
 {
     rlim_t memory = mapped() + memory_bytes;
-    if (!limit(RLIMIT_AS, memory) || !limit(RLIMIT_CPU, cpu_seconds) || !limit(RLIMIT_NOFILE, 0)
+    if (!limit(RLIMIT_AS, memory) || !limit_cpu(cpu_seconds) || !limit(RLIMIT_NOFILE, 0)
         || !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_NPROC, 0) || !limit(RLIMIT_CORE, 0))
         return false;
     struct sock_filter filter[] = {

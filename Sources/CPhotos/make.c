@@ -114,11 +114,15 @@ struct photo_result photo_make(const char *program, int input, int timeout, uint
     return result;
 }
 
-int photo_confined(void (*act)(void))
+int photo_confined(int cpu_seconds, void (*act)(void))
 {
     pid_t process = fork();
     if (process == 0) {
-        if (!confine())
+        // As in `spawn`.
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (!confine(cpu_seconds))
             _exit(photo_failed);
         act();
         _exit(photo_done);

@@ -54,4 +54,4 @@ struct picture turn(struct picture picture, int orientation);
 size_t write_jpeg(struct picture picture, uint8_t **bytes);
 
 /// Gives up all rights but to compute, and to read and write what is open.
-bool confine(void);
+bool confine(int cpu_seconds);

@@ -56,7 +56,7 @@ static void write_number(size_t number)
 static _Noreturn void work(void)
 {
     // Before the first byte is read.
-    if (!confine())
+    if (!confine(photo_cpu_seconds))
         _exit(photo_failed);
     size_t count;
     uint8_t *bytes = read_all(&count);

@@ -7,6 +7,7 @@ import io
 import os
 import random
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -591,6 +592,20 @@ async def test_nothing_else_is_served_there(accounts, server):
 # The process that decodes
 
 
+def decoding(server):
+    """The processes that decode now, confined already: the id of each, its command and its status."""
+    for child in children(server.process.pid):
+        try:
+            with open(f"/proc/{child}/cmdline", "rb") as file:
+                command = file.read().split(b"\0")
+            with open(f"/proc/{child}/status") as file:
+                status = file.read()
+        except OSError:
+            continue
+        if command[1:2] == [b"photo-worker"] and "Seccomp:\t2" in status:
+            yield child, command, status
+
+
 async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, server):
     """Seen from outside while it works: what it has open, and what it may call."""
     people = [await uploaders.accounts.sign_up() for _ in range(4)]
@@ -605,15 +620,10 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
     calls = [asyncio.create_task(upload_in_the_end(person)) for person in people]
 
     def look():
-        for child in children(server.process.pid):
+        for child, command, status in decoding(server):
             try:
-                with open(f"/proc/{child}/cmdline", "rb") as file:
-                    command = file.read().split(b"\0")
-                with open(f"/proc/{child}/status") as file:
-                    status = file.read()
-                if command[1:2] == [b"photo-worker"] and "Seccomp:\t2" in status:
-                    with open(f"/proc/{child}/limits") as file:
-                        return command, sorted(os.listdir(f"/proc/{child}/fd")), status, file.read()
+                with open(f"/proc/{child}/limits") as file:
+                    return command, sorted(os.listdir(f"/proc/{child}/fd")), status, file.read()
             except OSError:
                 pass
 
@@ -621,9 +631,30 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
     command, descriptors, status, limits = seen
     assert descriptors == ["0", "1", "2"] and "NoNewPrivs:\t1" in status
     assert re.search(r"Max open files\s+0\s+0", limits) and re.search(r"Max processes\s+0\s+0", limits)
-    assert re.search(r"Max cpu time\s+10\s+10", limits)
+    assert re.search(r"Max cpu time\s+10\s+11", limits)
     assert {answer.status for answer in await asyncio.gather(*calls)} == {200}
     await eventually(lambda: not look(), "none is left")
+
+
+async def test_how_it_ends_says_whether_it_is_the_pictures_fault(start):
+    """Killed from outside, for its time or by a kernel that lacks memory, it has not found anything wrong with the picture."""
+    server = start(SETTINGS)
+    accounts, room = Accounts(server), Room(server)
+    ana = await accounts.sign_up()
+    data = jpeg(noise(2_600, 2_000), quality=70)
+    for count, end in enumerate([signal.SIGKILL, signal.SIGXCPU, signal.SIGSEGV], 1):
+        call = asyncio.create_task(upload(ana, data))
+        child, _, _ = await eventually(lambda: next(decoding(server), None), "a process that decodes", every=0.001)
+        os.kill(child, end)
+        answer = await call
+        if end == signal.SIGKILL:
+            error = refused(answer, 503, "unavailable")
+            assert error["retryAfter"] > 0 and "outcomeUnknown" not in error
+        else:
+            not_an_image(answer)
+        assert "photoURL" not in (await ana.me())["profile"]
+        assert await room.api.metric("presence_photos_killed_total") == count
+    await uploaded(ana, jpeg(scene()))
 
 
 # The document

@@ -14,13 +14,15 @@ enum {
     photo_most_pixels = 40000000,
     /// Bytes of what is read.
     photo_most_input = 16 * 1024 * 1024,
+    /// Of a core, that the process may use.
+    photo_cpu_seconds = 10,
 };
 
 enum photo_outcome {
     photo_done = 0,
     /// The bytes are no whole picture of a kind that is read, or one of too many pixels.
     photo_not_an_image = 1,
-    /// The process was ended: it did what it may not, or took too long.
+    /// The process was ended by a signal: it did what it may not, or took too long.
     photo_killed = 2,
     /// The process could not be started.
     photo_failed = 3,
@@ -43,5 +45,6 @@ struct photo_result {
 /// - room: for 2 × photo_most_bytes + 8 bytes.
 struct photo_result photo_make(const char *_Nonnull program, int input, int timeout, uint8_t *_Nonnull room);
 
-/// Does `act` in a process that is confined as the worker is, for tests. The status is that of `waitpid`.
-int photo_confined(void (*_Nonnull act)(void));
+/// Does `act` in a process that is confined as the worker is, but for the seconds of a core, for tests. The status is that of
+/// `waitpid`.
+int photo_confined(int cpu_seconds, void (*_Nonnull act)(void));

@@ -20,7 +20,7 @@ static void *fuzz_calloc(size_t count, size_t size);
 #define _exit fuzz_exit
 #define calloc fuzz_calloc
 #include "photos.h"
-#define confine() true
+#define confine(cpu_seconds) true
 #include "worker.c"
 #undef confine
 #undef read

@@ -185,6 +185,31 @@ import WebSockets
         #expect(name.json["reason"] as? String == "yours")
     }
 
+    /// What was not known was taken for another's.
+    @Test func `a sign-up that is repeated is not told that its own username is taken while Redis refuses`() throws {
+        let body = [
+            "email": "ana@example.org", "password": "correct horse", "username": "soup", "idempotency": "first",
+        ]
+        let user = try accounts.call("POST", "/v1/accounts", body).json["user"] as? String
+        let redis = accounts.world.redis
+        // The claim, and the record of who has it: each is read to see whether the name is taken, and again to see whose it is.
+        for (command, place) in [("HGET", 1), ("HMGET", 1), ("HGET", 2), ("HGET", 3), ("HMGET", 2)] {
+            var count = 0
+            redis.refuse = { script, words in
+                guard script == nil, words.first == command else { return nil }
+                count += 1
+                return count == place ? .server(code: "BUSY", message: "BUSY for a moment") : nil
+            }
+            let repeated = try accounts.call("POST", "/v1/accounts", body)
+            #expect(count >= place && repeated.status == 503, "\(command) \(place): \(repeated.json)")
+        }
+        redis.refuse = { _, _ in nil }
+        let repeated = try accounts.call("POST", "/v1/accounts", body)
+        #expect(repeated.status == 201 && repeated.json["user"] as? String == user)
+        let other = body.merging(["email": "bob@example.org"]) { $1 }
+        #expect(try accounts.call("POST", "/v1/accounts", other).reason == "username_taken")
+    }
+
     /// Somebody of whom it was not known whether their token was revoked was taken for a stranger.
     @Test func `nobody is told that their own name is taken while Redis refuses`() throws {
         let access = try signUp()["accessToken"] as? String

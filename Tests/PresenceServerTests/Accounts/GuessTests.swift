@@ -1,5 +1,6 @@
 import Passwords
 import PresenceProtocol
+import Redis
 import Testing
 
 @testable import PresenceCore
@@ -118,6 +119,55 @@ import Testing
         #expect(try accounts.call("POST", "/v1/sessions", ana).status == 503)
         world.redis.refuse = { _, _ in nil }
         try world.run(until: "the try is taken back") { hasFailures(0) }
+    }
+
+    /// Of its own, and that of a sign-up that is repeated.
+    @Test(arguments: ["/v1/sessions", "/v1/accounts"])
+    func `the right password is no failure if the store does not take the sign-in`(path: String) throws {
+        let body = ana.merging(["idempotency": "first"]) { $1 }
+        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
+        world.redis.refuse = { script, _ in script == .signIn ? Self.busy : nil }
+        for _ in 0..<6 {
+            #expect(try accounts.call("POST", path, body).status == 503)
+            try world.run(until: "the try is taken back") { hasFailures(0) }
+        }
+        world.redis.refuse = { _, _ in nil }
+        #expect(try [200, 201].contains(accounts.call("POST", path, body).status))
+    }
+
+    private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
+
+    @Test func `the right password is no failure if the store does not forget the others`() throws {
+        _ = try signUp()
+        for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
+        refuseToForget()
+        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
+        try world.run(until: "the try is taken back") { hasFailures(2) }
+    }
+
+    private func refuseToForget() {
+        world.redis.refuse = { _, words in
+            words.first == "DEL" && words.last?.contains(":guesses:") == true ? Self.busy : nil
+        }
+    }
+
+    /// The owner reads the mail, and need not wait because others guessed.
+    @Test func `a reset forgets the failures, or has not been made`() throws {
+        _ = try signUp()
+        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
+        #expect(try accounts.call("POST", "/v1/passwords/forgot", ana).status == 202)
+        let body = ["token": try accounts.mailToken("reset"), "password": "another horse"]
+        refuseToForget()
+        #expect(try accounts.call("POST", "/v1/passwords/reset", body).status == 503)
+        #expect(try failures() == 5)
+        world.redis.refuse = { script, _ in script == .resetPassword ? Self.busy : nil }
+        let refused = try accounts.call("POST", "/v1/passwords/reset", body)
+        #expect(refused.status == 503 && refused.json["outcomeUnknown"] == nil)
+        world.redis.refuse = { _, _ in nil }
+        #expect(try accounts.call("POST", "/v1/passwords/reset", body).status == 204)
+        #expect(try failures() == 0)
+        let changed = ana.merging(["password": "another horse"]) { $1 }
+        #expect(try accounts.call("POST", "/v1/sessions", changed).status == 200)
     }
 
     /// The key of a sign-up that is repeated is nothing that has to be kept secret.

@@ -41,6 +41,35 @@ import Testing
         #expect(taken == free && taken["sign-up"] == 1 && taken["tell-existing"] == 1, "\(taken), \(free)")
     }
 
+    /// The steps after the one that may make the account.
+    @Test(arguments: [Script.holdsClaim, .tellExisting], ["BUSY", "an answer that is lost"])
+    func `what Redis refuses is said of a taken address as of a free one, and no mail is said to be sent`(
+        script: Script, failure: String
+    ) throws {
+        try signUp("ana@example.org")
+        let world = accounts.world
+        var answers: [[UInt8]?] = []
+        for email in ["ana@example.org", "bob@example.org"] {
+            world.redis.refuse = { ran, _ in
+                guard ran == script else { return nil }
+                return failure == "BUSY" ? .server(code: failure, message: "BUSY for a moment") : .timedOut(sent: true)
+            }
+            let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": password])
+            #expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
+            answers.append(call.response?.body)
+            world.redis.refuse = { _, _ in nil }
+            try world.run(for: 5_000)
+        }
+        #expect(answers[0] == answers[1])
+        #expect(accounts.mails(to: "ana@example.org").count == 1, "that of the sign-up")
+        for email in ["ana@example.org", "bob@example.org"] {
+            let body = ["email": email, "password": password]
+            #expect(try accounts.call("POST", "/v1/accounts", body).status == 202)
+            // Both have had a mail, and each is told of the sign-up with an address that has an account by now.
+            try world.run(until: "a mail tells \(email) of it") { accounts.mails(to: email).count == 2 }
+        }
+    }
+
     @Test func `sign-ups with an address that is taken send it three mails an hour`() throws {
         let email = "ana@example.org"
         try signUp(email)

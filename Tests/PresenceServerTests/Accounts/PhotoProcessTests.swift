@@ -42,7 +42,7 @@ import Testing
     ]
 
     @Test(arguments: forbidden) func `whatever else it tries ends it`(_ act: Act) {
-        let status = photo_confined(act.act)
+        let status = photo_confined(Int32(photo_cpu_seconds), act.act)
         #expect(status & 0x7F == SIGSYS, "\(act.name): \(status)")
     }
 
@@ -61,7 +61,13 @@ import Testing
     ]
 
     @Test(arguments: allowed) func `it may compute, and write what is open`(_ act: Act) {
-        #expect(photo_confined(act.act) == 0, "\(act.name)")
+        #expect(photo_confined(Int32(photo_cpu_seconds), act.act) == 0, "\(act.name)")
+    }
+
+    /// At the limit that cannot be raised the kernel sends SIGKILL, which would say nothing of the picture.
+    @Test func `a picture that needs too much of a core is known by its signal`() {
+        let status = photo_confined(1) { while true {} }
+        #expect(status & 0x7F == SIGXCPU, "\(status)")
     }
 
     private func make(_ program: String, _ input: Int32, within timeout: Int32) -> photo_result {

@@ -55,6 +55,36 @@ import Testing
         try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
     }
 
+    @Test func `who knows a conversation that cannot be read is not told that it is removed`() throws {
+        let world = try World(shards: 2)
+        let ids = try world.groups(3, of: ["ana", "bob"])
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        func list(_ id: Int) throws -> [String: [String: Any]] {
+            let known = ids.map { "\"\($0)\":1" }.joined(separator: ",")
+            ana.sendText(#"{"type":"subscribe","id":\#(id),"conversationList":true,"known":{\#(known)}}"#)
+            var list: [[String: Any]]?
+            try world.run(until: "ana has the list") {
+                let answer = ana.texts.last { $0.contains(#""id":\#(id)"#) }.flatMap {
+                    try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+                }
+                list = answer?["conversationList"] as? [[String: Any]]
+                return list != nil
+            }
+            return Dictionary(
+                uniqueKeysWithValues: list!.compactMap { each in (each["id"] as? String).map { ($0, each) } })
+        }
+        try world.damage(conversation: ids[0])
+        try world.remove(conversation: ids[1])
+        let told = try list(90)
+        #expect(told[ids[0].string] == nil, "\(told)")
+        #expect(told[ids[1].string]?["removed"] as? Bool == true)
+        #expect(told[ids[2].string] != nil && told[ids[2].string]?["removed"] == nil)
+        // That it was left the inbox says by itself.
+        let keys = world.shards[0].logic.partitions.keys(of: UserID("ana")!)
+        _ = try world.redis.ask(["HSET", keys.inbox(UserID("ana")!), ids[0].string, "out 5"]).get()
+        #expect(try list(91)[ids[0].string]?["removed"] as? Bool == true)
+    }
+
     @Test func `a member whose record in the conversation cannot be read is no other's fault`() throws {
         let world = try World(shards: 2)
         let ids = try world.groups(3, of: ["ana", "bob"])

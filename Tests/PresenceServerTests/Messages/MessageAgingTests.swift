@@ -151,6 +151,28 @@ import Testing
         #expect(try world.redis.command(["EXISTS", found]).get().int == 0)
     }
 
+    @Test func `that it was found is forgotten, however often Redis refuses`() throws {
+        let world = try World(shards: 1)
+        let keys = (0..<4).map { world.shards[0].logic.partitions.keys($0).agingFound }
+        for key in keys { _ = try world.redis.command(["SET", key, "done"]).get() }
+        var refused = 0
+        world.redis.refuse = { _, words in
+            guard words.first == "DEL", words.last == keys[2], refused < 3 else { return nil }
+            refused += 1
+            return refused == 2 ? .timedOut(sent: false) : .server(code: "BUSY", message: "BUSY for a moment")
+        }
+        world.shards[0].die()
+        world.replaceShard(at: 0)
+        try world.look(until: "all are forgotten", within: 300_000) {
+            try keys.allSatisfy { try world.redis.ask(["EXISTS", $0]).get().int == 0 }
+        }
+        #expect(refused == 3)
+        // What is forgotten is not forgotten again.
+        world.redis.counts = [:]
+        try world.run(for: 300_000)
+        #expect(world.redis.counts["DEL"] == nil)
+    }
+
     @Test func `who has not heard of a message hears nothing of it once it has gone`() throws {
         let room = try Room()
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversations":[{"id":"\#(room.id)","after":0}]}"#)

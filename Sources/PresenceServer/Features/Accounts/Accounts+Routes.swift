@@ -45,9 +45,10 @@ extension Accounts {
             [unowned self] (call) throws(DecodingFailure) in
             try verify(call)
         }
+        let forgotten = ForgottenPasswords(self, in: &registry)
         registry.route("POST", "/v1/passwords/forgot", for: .everyone, limits: limits) {
-            [unowned self] (call) throws(DecodingFailure) in
-            try forgot(call)
+            (call) throws(DecodingFailure) in
+            try forgotten.ask(call)
         }
         registry.route("POST", "/v1/passwords/reset", for: .everyone, limits: limits) {
             [unowned self] (call) throws(DecodingFailure) in

@@ -19,7 +19,7 @@ extension Console {
             var found: [ConversationRecord] = []
             call.ask(changes: false) { done in
                 reading.read(newest, of: user) { result in
-                    if case .success(let records) = result { found = records }
+                    if case .success(let read) = result { found = read.records }
                     done(result.map { _ in .array([.status("OK")]) })
                 }
             } answered: { [self] _ in

@@ -19,8 +19,11 @@ extension ConversationLists {
             let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
             reading.read(inbox.conversations + others, of: user) { [self] result in
                 done(
-                    result.map { records in
-                        let there = Set(records.map(\.id))
+                    result.map { found in
+                        let records = found.records
+                        // One that cannot be read stays what it is to them, unless their inbox says that they have left it.
+                        let unknown = found.damaged.subtracting(inbox.left.keys)
+                        let there = unknown.union(records.map(\.id))
                         // The version at which they left is beyond any that they were told before.
                         let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))

@@ -181,7 +181,8 @@ final class ConversationLists {
     private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         guard let user = subscribers.first?.user else { return }
         reading.read(ids, of: user) { [self] result in
-            guard case .success(let records) = result else { return postpone(ids, for: subscribers) }
+            guard case .success(let found) = result else { return postpone(ids, for: subscribers) }
+            let records = found.records
             for subscriber in subscribers where !subscriber.connection.isClosed {
                 for record in records { show(record, to: subscriber) }
             }
@@ -271,7 +272,7 @@ final class ConversationLists {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }
             reading.read(inbox.conversations, of: user) { [self] result in
-                let (now, records) = (shard.clock.redisNow, (try? result.get()) ?? [])
+                let (now, records) = (shard.clock.redisNow, (try? result.get())?.records ?? [])
                 for record in records where record.version(for: user, at: now) >= since {
                     for subscriber in users[user] ?? [] { show(record, to: subscriber) }
                 }

@@ -15,25 +15,33 @@ struct ConversationReading {
         }
     }
 
-    /// Those of these conversations that the user is in.
-    func read(
-        _ ids: [ConversationID], of user: UserID, done: @escaping (Result<[ConversationRecord], RedisFailure>) -> Void
-    ) {
+    /// What several conversations have come to.
+    struct Found {
+        /// Those that the user is in.
         var records: [ConversationRecord] = []
+        /// Those that cannot be read: nobody knows whether the user is in them. They are for `presenced doctor`.
+        var damaged: Set<ConversationID> = []
+    }
+
+    func read(
+        _ ids: [ConversationID], of user: UserID, done: @escaping (Result<Found, RedisFailure>) -> Void
+    ) {
+        var found = Found()
         var failure: RedisFailure?
         BoundedConcurrency(ids, window: Self.window) { id, next in
             guard failure == nil else { return next() }
             read(id) { result in
                 switch result {
-                case .success(let record): if let record, record.member(user) != nil { records.append(record) }
-                // A damaged record is `presenced doctor`'s.
-                case .failure(let reason) where reason.isLasting: shard.noteDamage("conversation", of: id)
+                case .success(let record): if let record, record.member(user) != nil { found.records.append(record) }
+                case .failure(let reason) where reason.isLasting:
+                    shard.noteDamage("conversation", of: id)
+                    found.damaged.insert(id)
                 case .failure(let reason): failure = reason
                 }
                 next()
             }
         } done: {
-            done(failure.map { .failure($0) } ?? .success(records))
+            done(failure.map { .failure($0) } ?? .success(found))
         }
     }
 

@@ -6,7 +6,7 @@ import Redis
 ///
 /// One walk through the keys of a Redis server finds those of all partitions that it has: where a partition is, its `shards`
 /// is. A partition is walked over twice, a day apart: while a setting is changed, servers without it may write for a while. Then
-/// it is done for good (`aging-found`), unless a server without the setting comes: that one enters nothing (`forget`).
+/// it is done for good (`aging-found`), unless a server without the setting comes: that one enters nothing (`AgingReset`).
 final class AgingWalk {
     private unowned let shard: ShardLogic
     /// Where it has come to, and which partitions it has seen; `nil` while there is none under way.

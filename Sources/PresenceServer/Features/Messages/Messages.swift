@@ -25,6 +25,8 @@ final class Messages: Feature {
     unowned let shard: ShardLogic
     let logs: MessageLogs
     private var aging: MessageAging?
+    /// In the place of `aging`, where messages are kept for any time.
+    private var agingReset: AgingReset?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
     /// Told of which conversation a message was deleted through this shard.
@@ -42,6 +44,8 @@ final class Messages: Feature {
             help: "messages that the sweep removed because they were older than messages.keepFor")
         if shard.configuration[Self.keepFor] > 0 {
             aging = MessageAging(shard, counting: expired, in: &registry)
+        } else {
+            agingReset = AgingReset(shard, in: &registry)
         }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
@@ -67,16 +71,8 @@ final class Messages: Feature {
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         aging?.resynchronise(step)
-        if aging == nil, step == .live, shard.place.number == 0 { forgetAging() }
+        agingReset?.resynchronise(step)
         done(nil)
-    }
-
-    /// From now on conversations get messages that `aging` does not hear of.
-    private func forgetAging() {
-        BoundedConcurrency(Array(0..<shard.partitions.count), window: 8) { [self] partition, next in
-            shard.store.command(["DEL", shard.partitions.keys(partition).agingFound], lane: .commands) { _ in next() }
-        } done: {
-        }
     }
 
     // MARK: Changes

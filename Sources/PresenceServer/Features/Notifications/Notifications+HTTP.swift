@@ -31,23 +31,47 @@ extension Notifications {
             )
         }
         let new = try NotificationRequest.new(call.body, limit: Int(shard.configuration[Self.recipients]))
-        var damaged = 0
+        let progress = Progress()
         call.ask { [self] done in
             underWay += 1
-            store(new, damaged: { damaged += 1 }) { [self] result in
+            store(new, progress) { [self] in
                 underWay -= 1
-                done(result)
+                done(progress.result)
             }
         } answered: { _ in
-            guard damaged == 0 || damaged < new.users.count else { return call.respond(.error(500, .damagedRecord())) }
-            call.respond(.json(202, #"{"accepted":\#(new.users.count - damaged)}"#))
+            let (count, damaged) = (new.users.count, progress.damaged)
+            guard damaged == 0 || damaged < count else { return call.respond(.error(500, .damagedRecord())) }
+            call.respond(.json(202, #"{"accepted":\#(count - damaged)}"#))
         }
     }
 
-    /// - Parameters:
-    ///   - damaged: Called for each user whose record cannot be read: `presenced doctor` reports it, and nobody else waits.
-    ///   - done: Gets `OK`, or the first thing that went wrong.
-    private func store(_ new: NotificationRequest.New, damaged: @escaping () -> Void, done: @escaping StoreReply) {
+    /// What a request has come to, over all of its scripts.
+    final class Progress {
+        /// Users whose records cannot be read: `presenced doctor` reports them, and nobody else waits.
+        fileprivate(set) var damaged = 0
+        /// Whether some have the notification, or may have it.
+        private var hasBegun = false
+        /// The first thing that went wrong.
+        private var failure: RedisFailure?
+
+        fileprivate func note(_ failure: RedisFailure) {
+            switch failure {
+            case .disconnected(sent: true), .timedOut(sent: true): hasBegun = true
+            default: break
+            }
+            self.failure = self.failure ?? failure
+        }
+        fileprivate func begin() { hasBegun = true }
+        fileprivate var hasFailed: Bool { failure != nil }
+
+        /// `OK`, or what went wrong. If some have it, it is not known who: not that nobody has.
+        var result: Result<RedisValue, RedisFailure> {
+            guard let failure else { return .success(.array([.status("OK")])) }
+            return .failure(hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure)
+        }
+    }
+
+    private func store(_ new: NotificationRequest.New, _ progress: Progress, done: @escaping () -> Void) {
         let partitions = Dictionary(grouping: new.users) { shard.partitions.index(of: $0) }
         let batches = partitions.sorted { $0.key < $1.key }.flatMap { partition in
             stride(from: 0, to: partition.value.count, by: Self.batch).map {
@@ -55,21 +79,16 @@ extension Notifications {
             }
         }
         let json = String(decoding: new.json, as: UTF8.self)
-        var wrong: Result<RedisValue, RedisFailure>?
         BoundedConcurrency(batches, window: Self.window) { [self] users, next in
-            guard wrong == nil else { return next() }
-            store(new, json, for: users, damaged: damaged) { result in
-                if result.words?.first?.string != "OK" { wrong = wrong ?? result }
-                next()
-            }
+            if progress.hasFailed { next() } else { store(new, json, for: users, progress, done: next) }
         } done: {
-            done(wrong ?? .success(.array([.status("OK")])))
+            done()
         }
     }
 
     func store(
-        _ new: NotificationRequest.New, _ json: String, for users: [UserID], damaged: @escaping () -> Void,
-        done: @escaping StoreReply
+        _ new: NotificationRequest.New, _ json: String, for users: [UserID], _ progress: Progress,
+        done: @escaping () -> Void
     ) {
         let keys = shard.partitions.keys(of: users[0])
         let settings = shard.configuration
@@ -83,24 +102,26 @@ extension Notifications {
         ) { [self] result in
             switch result {
             case .failure(let failure) where failure.isLasting && users.count > 1:
-                // One of them is damaged; the others get it.
-                var wrong: Result<RedisValue, RedisFailure>?
+                // One of them is damaged; the others get it, or have it by now.
+                progress.begin()
                 BoundedConcurrency(users, window: 1) { [self] user, next in
-                    store(new, json, for: [user], damaged: damaged) { result in
-                        if result.words?.first?.string != "OK" { wrong = wrong ?? result }
-                        next()
-                    }
+                    store(new, json, for: [user], progress, done: next)
                 } done: {
-                    done(wrong ?? .success(.array([.status("OK")])))
+                    done()
                 }
+                return
             case .failure(let failure) where failure.isLasting:
                 shard.noteDamage("notifications", of: users[0])
-                damaged()
-                done(.success(.array([.status("OK")])))
-            default:
-                note(result.words ?? [], of: users.count)
-                done(result)
+                progress.damaged += 1
+            case .failure(let failure):
+                progress.note(failure)
+            case .success where shard.link.noticeFencing(in: result):
+                progress.note(.disconnected(sent: false))
+            case .success(let value):
+                progress.begin()
+                note(value.array ?? [], of: users.count)
             }
+            done()
         }
     }
 
@@ -111,8 +132,4 @@ extension Notifications {
         stored.value += new
         repeated.value += count - new
     }
-}
-
-extension Result where Success == RedisValue {
-    fileprivate var words: [RedisValue]? { (try? get())?.array }
 }

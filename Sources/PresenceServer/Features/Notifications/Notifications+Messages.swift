@@ -41,10 +41,8 @@ extension Notifications {
     private func notify(of event: WebhookEvent, _ partition: Int, done: @escaping (Bool) -> Void) {
         guard let new = Self.notification(of: event, partition) else { return done(true) }
         let json = String(decoding: new.json, as: UTF8.self)
-        store(new, json, for: new.users, damaged: {}) { result in
-            guard case .success(let value) = result else { return done(false) }
-            done(value.array?.first?.string == "OK")
-        }
+        let progress = Progress()
+        store(new, json, for: new.users, progress) { done(progress.result.failure == nil) }
     }
 
     /// `nil` for what no server has written.

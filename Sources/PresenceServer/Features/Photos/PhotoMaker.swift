@@ -1,4 +1,5 @@
 import CPhotos
+import Glibc
 import PresenceCore
 import PresenceProtocol
 
@@ -14,7 +15,8 @@ enum PhotoMaker {
     enum Outcome: Sendable {
         case made(photo: [UInt8], thumbnail: [UInt8])
         case notAnImage
-        /// The process did what it may not, or took too long; by which signal it ended.
+        /// By which signal the process ended. SIGKILL, of this server after `longest` or of a kernel that lacks memory, says nothing
+        /// of the picture. By any other the process has done what it may not, or used too much of a core.
         case killed(Int32)
         case failed(String)
     }
@@ -49,7 +51,7 @@ enum PhotoMaker {
 
     /// Has the picture and its thumbnail made of an upload, and goes on with both; or answers the call.
     ///
-    /// - Parameter refuse: Answers that it is no picture.
+    /// - Parameter refuse: Answers that it is no picture, or one that must not be decoded.
     static func make(
         _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refuse: @escaping (HTTPCall) -> Void,
         then: @escaping ([StoredPart]) -> Void
@@ -69,7 +71,7 @@ enum PhotoMaker {
             case .killed(let signal):
                 counts.killed.value += 1
                 call.shard.logSparsely("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
-                refuse(call)
+                if signal == SIGKILL { refuseForNow(call, "the picture was not decoded in time") } else { refuse(call) }
             case .failed(let reason):
                 call.shard.logSparsely("picture not made", ["reason": reason], level: .error)
                 refuseForNow(call)
@@ -77,8 +79,7 @@ enum PhotoMaker {
         }
     }
 
-    static func refuseForNow(_ call: HTTPCall) {
-        call.refuse(
-            503, .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
+    static func refuseForNow(_ call: HTTPCall, _ message: String = "the server has no place for this now") {
+        call.refuse(503, .init(code: .unavailable, message: message, retryAfter: 60_000))
     }
 }

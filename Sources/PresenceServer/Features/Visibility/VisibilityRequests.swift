@@ -55,15 +55,19 @@ final class VisibilityRequests: Feature {
 
     /// What is said of receipts concerns the user's conversations, and comes afterwards.
     ///
-    /// - Parameter done: Gets what the first script says.
+    /// - Parameter done: Gets what the first script says, or what went wrong: once that has changed something, the outcome of the
+    ///   whole is unknown.
     func change(_ user: UserID, _ change: VisibilityChange, by writer: Writer? = nil, done: @escaping StoreReply) {
         shard.policies.change(user, change, by: writer) { [unowned self] result in
             guard let receipts = change.receipts, let talks = shard.feature(Conversations.self),
                 (try? result.get())?.array?.first?.string == "OK"
             else { return done(result) }
             talks.receipts.set(receipts == .everyone, of: user, by: writer) { after in
-                let isDone = (try? after.get())?.array?.first?.string == "OK"
-                done(isDone ? result : after)
+                if (try? after.get())?.array?.first?.string == "OK" { return done(result) }
+                // The rest has been changed, also if this is only refused for a moment.
+                let isPartly = change.presence != nil || change.lastSeen != nil
+                let isRefused = after.failure.map { !$0.isLasting } ?? false
+                done(isPartly && isRefused ? .failure(.disconnected(sent: true)) : after)
             }
         }
     }

@@ -34,6 +34,16 @@ extension HTTPCall {
         refuse(503, .init(code: .unavailable, message: "the store is out of reach", retryAfter: 1_000))
     }
 
+    /// The store was lost between two steps.
+    func refuseUnknown() {
+        refuse(
+            503,
+            .init(
+                code: .unavailable,
+                message: "the store was lost while this was under way: whether it was changed is unknown",
+                retryAfter: 1_000, outcomeUnknown: true))
+    }
+
     /// Something of an account in the store is none.
     func refuseDamaged(_ user: UserID) {
         shard.noteDamage("account", of: user)

@@ -15,13 +15,16 @@ struct Guess {
     fileprivate let began: String
 
     /// The password was right: forgets the failures for the address, and calls back. What is answered afterwards is true on
-    /// every server.
+    /// every server. If the store refuses, the failures before it stay, and only this one is taken back.
     func forget(then done: @escaping () -> Void) {
-        shard.store.command(["DEL", key], lane: .commands) { _ in done() }
+        shard.store.command(["DEL", key], lane: .commands) { result in
+            if result.failure != nil { takeBack() }
+            done()
+        }
     }
 
-    /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. If the
-    /// store cannot be reached either, it stays counted.
+    /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. Or it
+    /// was right, and the store did not take what follows from that. If the store cannot be reached either, it stays counted.
     func takeBack() {
         shard.store.run(
             .takeBackGuess, keys: [shards, key],

@@ -41,6 +41,8 @@ extension Accounts {
                     String(shard.configuration[.idle]), String(shard.configuration[.mostDevices]),
                     shard.configuration.isOn(.hideExisting) ? "1" : "0",
                 ], lane: .commands, reply: $0)
+        } refused: {
+            guess.takeBack()
         } answered: { [self] value in
             let words = value.array ?? []
             switch words.first?.string {

@@ -4,33 +4,8 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// `POST /v1/passwords/forgot`, `POST /v1/passwords/reset` and the first half of `POST /v1/emails/verify`.
+/// `POST /v1/passwords/reset` and the first half of `POST /v1/emails/verify`.
 extension Accounts {
-    /// The answer comes before anybody looks whether there is such an account.
-    func forgot(_ call: HTTPCall) throws(DecodingFailure) {
-        let address = try RequestObject(json: call.body).text("email")
-        guard shard.link.isLive, let places else { return call.refuseUnavailable() }
-        call.respond(.accepted)
-        guard let email = EmailAddress(address), signUps.take(by: call.address, at: shard.clock.now) == nil else {
-            return
-        }
-        shard.store.command(["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands) {
-            [self] result in
-            guard case .success(let value) = result, let claim = value.string.flatMap({ EmailClaim($0) }) else {
-                return
-            }
-            let token = MailToken(user: claim.user, purpose: .reset)
-            let keys = shard.partitions.keys(of: claim.user)
-            shard.store.run(
-                .forgot, keys: [keys.shards, keys.account(claim.user), keys.mail],
-                arguments: [
-                    shard.link.incarnation, email.text, token.digest, String(MailToken.lifetime),
-                    MailText.reset(of: email, token, self).encoded,
-                ], lane: .commands
-            ) { [self] result in if isDone(result) { mail.deliver(keys) } }
-        }
-    }
-
     func reset(_ call: HTTPCall) throws(DecodingFailure) {
         let body = try RequestObject(json: call.body)
         let (text, password) = (try body.text("token"), try body.text("password"))
@@ -58,8 +33,19 @@ extension Accounts {
         }
     }
 
+    /// The failures for the address are forgotten first, since the token is used up by the other: the owner, who reads the mail, need
+    /// not wait because others guessed.
     private func reset(_ call: HTTPCall, _ token: MailToken, _ email: EmailAddress, _ hash: PasswordHash) {
         guard let places else { return call.refuseUnavailable() }
+        let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
+        call.ask(changes: false) {
+            shard.store.command(["DEL", guesses], lane: .commands, reply: $0)
+        } answered: { [self] _ in
+            set(call, token, email, hash)
+        }
+    }
+
+    private func set(_ call: HTTPCall, _ token: MailToken, _ email: EmailAddress, _ hash: PasswordHash) {
         let keys = shard.partitions.keys(of: token.user)
         call.ask {
             shard.store.run(
@@ -72,9 +58,7 @@ extension Accounts {
         } answered: { [self] value in
             switch value.array?.first?.string {
             case "OK":
-                // The owner, who reads the mail, need not wait because others guessed.
-                let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
-                shard.store.command(["DEL", guesses], lane: .commands) { _ in call.respond(.done) }
+                call.respond(.done)
                 mail.deliver(keys)
             case "GONE": refuseExpired(call)
             default: call.refuseDamaged(token.user)

@@ -128,10 +128,13 @@ extension Accounts {
     }
 
     /// Whether there is an account is told by mail only, so nobody is signed in by this. And not by the time, either: for an
-    /// address that is taken the claim is looked at and a mail counted before the answer, so the same is done here.
+    /// address that is taken the claim is looked at and a mail counted before the answer, so the same is done here. Nor by what
+    /// Redis refuses meanwhile: either way it is said that nobody knows what was done.
     private func answerAlike(_ call: HTTPCall, _ request: SignUp, _ user: UserID) {
-        isMeant(EmailClaim(user: user, number: 0), of: request.email) { [self] _ in
-            answer(call, telling: user, "")
+        isMeant(EmailClaim(user: user, number: 0), of: request.email) { [self] isMeant in
+            if isMeant != nil { return answer(call, telling: user, "") }
+            call.refuseUnknown()
+            mail.deliver(shard.partitions.keys(of: user))
         }
     }
 
@@ -142,8 +145,7 @@ extension Accounts {
             .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
             arguments: [shard.link.incarnation, mail], lane: .commands
         ) { [self] result in
-            shard.link.noticeFencing(in: result)
-            call.respond(.accepted)
+            if isDone(result) { call.respond(.accepted) } else { call.refuseUnknown() }
             self.mail.deliver(keys)
         }
     }
@@ -174,8 +176,11 @@ extension Accounts {
         } answered: { value in
             guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return call.refuse(refusal) }
             usernames.find(name) { [self] result in
-                guard case .success(claim.user?) = result else { return call.refuse(refusal) }
-                answerTaken(call, request, by: claim.user)
+                switch result {
+                case .failure: call.refuseUnavailable()
+                case .success(claim.user?): answerTaken(call, request, by: claim.user)
+                case .success: call.refuse(refusal)
+                }
             }
         }
     }
@@ -189,6 +194,8 @@ extension Accounts {
         guard let claim else { return call.refuseTaken() }
         isHeld(request.email, by: claim) { [self] isHeld in
             switch isHeld {
+            // As it is for an address that is free.
+            case nil where shard.configuration.isOn(.hideExisting): call.refuseUnknown()
             case nil: call.refuseUnavailable()
             case false? where tries < 4: create(call, request, hash, tries: tries)
             default: answerTaken(call, request, by: claim.user)

@@ -1,0 +1,109 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// A mail to reset a password is asked for, and answered before anybody looks: what Redis does not take then is tried again.
+@Suite struct ForgottenPasswordTests {
+    private let accounts: AccountWorld
+    private let email = "ana@example.org"
+    private var world: World { accounts.world }
+    private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
+
+    init() throws {
+        accounts = try AccountWorld()
+        #expect(try accounts.signUp(email).status == 201)
+        _ = try accounts.mailToken("verify")
+    }
+
+    private func forget() throws {
+        #expect(try accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status == 202)
+    }
+
+    private func isReset(_ script: Script?, _ words: [String]) -> Bool {
+        script == .forgot || script == nil && words.first == "HGET" && words.last == email
+    }
+
+    private func reset(_ token: String) throws -> Int? {
+        try accounts.call("POST", "/v1/passwords/reset", ["token": token, "password": "another horse"]).status
+    }
+
+    @Test(arguments: [true, false], [busy, .overloaded, .timedOut(sent: false)])
+    func `a mail comes once Redis takes it`(isScript: Bool, failure: RedisFailure) throws {
+        var refused = 0
+        world.redis.refuse = { [self] script, words in
+            guard isReset(script, words), (script != nil) == isScript, refused < 4 else { return nil }
+            refused += 1
+            return failure
+        }
+        try forget()
+        try world.run(until: "there is a mail", within: 30_000) { !accounts.tokens("reset").isEmpty }
+        try world.run(for: 60_000)
+        #expect(refused == 4 && accounts.tokens("reset").count == 1)
+        #expect(try reset(accounts.mailToken("reset")) == 204)
+    }
+
+    @Test func `a mail whose answer was lost is written once`() throws {
+        world.redis.ran = { [world] script, _, _ in
+            guard script == .forgot else { return }
+            world.redis.ran = { _, _, _ in }
+            world.after(0) { world.shards[0].cut(.commands) }
+        }
+        try forget()
+        try world.run(for: 60_000)
+        #expect(world.redis.counts["forgot"] == 2)
+        #expect(accounts.tokens("reset").count == 1)
+        #expect(try reset(accounts.mailToken("reset")) == 204)
+        // It has counted as one of the three that there are in an hour.
+        for _ in 0..<3 { try forget() }
+        try world.run(for: 60_000)
+        #expect(accounts.tokens("reset").count == 3)
+    }
+
+    @Test func `a server that is away from Redis for some seconds writes the mail afterwards`() throws {
+        world.redis.refuse = { [self] script, words in
+            guard isReset(script, words) else { return nil }
+            world.redis.refuse = { _, _ in nil }
+            world.redis.isGone = true
+            for shard in world.shards { shard.cut(.commands) }
+            return .disconnected(sent: true)
+        }
+        try forget()
+        try world.run(for: 5_000)
+        #expect(world.shards.allSatisfy { !$0.logic.link.isLive })
+        world.redis.isGone = false
+        try world.run(until: "there is a mail", within: 30_000) { !accounts.tokens("reset").isEmpty }
+    }
+
+    @Test func `it is given up after half a minute, and at once if trying again does not help`() throws {
+        world.redis.refuse = { [self] script, words in isReset(script, words) ? Self.busy : nil }
+        try forget()
+        try world.run(for: 60_000)
+        let asked = world.redis.counts["HGET", default: 0]
+        world.redis.refuse = { script, _ in
+            script == .forgot ? .server(code: "WRONGTYPE", message: "WRONGTYPE no hash") : nil
+        }
+        try forget()
+        try world.run(for: 120_000)
+        #expect(world.redis.counts["HGET"] == asked + 1)
+        #expect(world.redis.counts["forgot"] == 1 && world.shards[0].logic.metrics.damagedRecords > 0)
+        world.redis.refuse = { _, _ in nil }
+        try world.run(for: 120_000)
+        #expect(accounts.tokens("reset").isEmpty)
+    }
+
+    @Test func `a flood that Redis refuses keeps no more than a thousand of them`() throws {
+        world.redis.refuse = { [self] script, words in isReset(script, words) ? Self.busy : nil }
+        let calls = (0..<1_100).map { _ in
+            SimulatedCall("POST", "/v1/passwords/forgot", ["email": email], to: world.shards[0])
+        }
+        try world.run(until: "all are answered") { calls.allSatisfy { $0.status == 202 } }
+        try world.run(for: 100)
+        world.redis.counts = [:]
+        try world.run(for: 1_000)
+        #expect(world.redis.counts["HGET"] == 1_000)
+    }
+}
