@@ -19,7 +19,9 @@ import Testing
 
     @Test(.enabled(if: Seeds.isWhole), arguments: Self.mistakes)
     func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
-        let fault = try await DrawnHistories<NameHistory>.find(mistake, in: PollNames.plan.scripts, count: Self.most)
+        // The rarest shows in one of some hundred histories.
+        let fault = try await DrawnHistories<NameHistory>.find(
+            mistake, in: PollNames.plan.scripts, count: 8 * Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }
 

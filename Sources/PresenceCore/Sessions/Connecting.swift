@@ -148,7 +148,7 @@ extension ShardLogic {
             noteFailedToken(from: connection.address)
             return answerRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         }
-        (session.issuedAt, session.grant) = (issuedAt, claims.grant)
+        (session.issuedAt, session.grant, session.letInAt) = (issuedAt, claims.grant, nil)
         // The event that signs a device out may have come before its grant was the session's: it is looked at once more.
         connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
         connection.tokenNoticeGiven = false

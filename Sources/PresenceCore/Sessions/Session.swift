@@ -17,6 +17,8 @@ package final class Session {
     package var connection: Connection?
     /// When its token was issued; 0 if that does not say.
     var issuedAt: Timestamp
+    /// When Redis let it in by this token, by Redis' clock; `nil`: it goes on by another token since.
+    var letInAt: Timestamp?
     /// What its token was made for, if the server itself issued it: when that ends, the session does.
     var grant: Identifier?
     /// The token was revoked before its `connect` was answered.

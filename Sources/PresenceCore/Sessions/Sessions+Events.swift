@@ -42,7 +42,10 @@ extension Sessions {
     package func handle(revoked event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)
-        for session in user.sessions where session.issuedAt < event.at { revoke(session) }
+        // Who was there before has a token from before, though a server whose clock was ahead may have dated it later.
+        for session in user.sessions where min(session.issuedAt, session.letInAt ?? .max) < event.at {
+            revoke(session)
+        }
     }
 
     /// Devices of a user have been signed out, by the names of their grants.

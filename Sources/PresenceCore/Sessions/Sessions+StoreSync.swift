@@ -115,6 +115,7 @@ extension Sessions {
 
     private func taken(_ telling: Telling, _ words: [RedisValue], _ done: @escaping (Outcome) -> Void) {
         let (session, user) = (telling.session, telling.session.user)
+        let isNew = !session.isAdmitted
         session.isAdmitted = true
         if telling.number == session.tellings { session.storedState = telling.state }
         session.failures = 0
@@ -122,6 +123,8 @@ extension Sessions {
         shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
+        // The answer has just told what time it was.
+        if isNew, stored != nil { session.letInAt = shard.clock.now + user.redisOffset }
         // Redis has forgotten what they chose, and one that was not let in yet could not say it.
         let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
         // What others show to this user depends on it.

@@ -48,6 +48,23 @@ import Tokens
         #expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
     }
 
+    /// A server that stood still dates what it signs by an estimate of Redis' clock that is ahead.
+    @Test func `a token that is dated too late is revoked with the others`() throws {
+        let world = try World(shards: 2)
+        let bob = SimulatedClient("bob", in: world)
+        bob.issuedAt = world.redisNow + 500
+        try bob.connect(to: world.shards[0])
+        try world.run(for: 100)
+        try revoke("bob", at: 1, in: world)
+        try world.run(for: 100)
+        #expect(bob.closeCode == .unauthorized)
+        // One that was signed since is good.
+        bob.issuedAt = world.redisNow
+        try bob.connect(to: world.shards[0])
+        try world.run(for: 1_000)
+        #expect(bob.isConnected)
+    }
+
     @Test func `who is being let in when their token is revoked is refused with an answer`() throws {
         let world = try World(shards: 2)
         let bob = client("bob", in: world)

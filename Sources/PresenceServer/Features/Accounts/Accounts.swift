@@ -95,7 +95,6 @@ final class Accounts: Feature {
                 RegisterFrame.unknown(kind, user: person.subject, at: event.at), kind, on: person, at: event.at)
         }
     }
-
 }
 
 /// Names that users have beside their addresses: another feature's.
