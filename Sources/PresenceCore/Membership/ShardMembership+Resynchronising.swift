@@ -270,8 +270,8 @@ extension ShardMembership {
         }
     }
 
-    /// Redis holds something that this server must not touch. At the start that is all; afterwards it is looked again: an
-    /// operator may mend it.
+    /// Redis holds something that this server must not touch. At the start that is final. Later it is checked again after a
+    /// while, since an operator may mend it.
     private func refuse(_ reason: String) {
         onRefusal(reason)
         if state != .starting { looksAgain = shard.clock.now + Self.quiet }

@@ -40,9 +40,9 @@ package final class ShardMembership {
     var isResynchronising = false
     /// The canary that ends the resynchronisation, once all the rest is done.
     var lastCanary: Int?
-    /// Not all sessions were told with the last resynchronisation.
+    /// Redis refused some sessions that came or ended during the last resynchronisation: they are said again.
     var leavesRest = false
-    /// When a Redis is looked at again that was refused.
+    /// When a Redis that was refused is checked again.
     var looksAgain: Milliseconds?
     /// Partitions whose events have come another way since they were last read.
     var rerouted: Set<Int> = []

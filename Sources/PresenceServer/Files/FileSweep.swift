@@ -5,7 +5,8 @@ import PresenceProtocol
 /// the other.
 ///
 /// What Redis does not know is nobody's, so it touches no files that are marked as another installation's. Whether Redis still
-/// has the data that the mark was made by is asked before anything is removed: a Redis that has lost its data knows nobody.
+/// has the key that the mark is made of is asked before anything is removed: a Redis that has lost its data knows nobody. In a
+/// cluster that shows only the loss of the master that holds the key.
 final class FileSweep {
     /// What is looked at.
     struct Subject {
@@ -96,7 +97,7 @@ final class FileSweep {
             }
         } done: { [self] in
             guard !nobodys.isEmpty else { return isBusy = false }
-            // It says nothing of answers that came before it unless it has known all along.
+            // Asked after the last answer: a Redis that has its key still had its data when it gave them.
             subject.isKnown { [self] isKnown in
                 guard isKnown, ours != nil, subject.installation() == ours else { return isBusy = false }
                 BoundedConcurrency(nobodys, window: 4) { [self] name, next in

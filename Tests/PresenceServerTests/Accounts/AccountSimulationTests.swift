@@ -210,7 +210,7 @@ import WebSockets
         #expect(try accounts.call("POST", "/v1/accounts", other).reason == "username_taken")
     }
 
-    /// Somebody of whom it was not known whether their token was revoked was taken for a stranger.
+    /// While the revocation of their token cannot be read, a user must not be treated as a caller without one.
     @Test func `nobody is told that their own name is taken while Redis refuses`() throws {
         let access = try signUp()["accessToken"] as? String
         #expect(try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access).status == 200)

@@ -80,7 +80,7 @@ import Testing
         #expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
     }
 
-    /// Some users of one partition, one of whom has a damaged record, are told one by one.
+    /// When one user of a partition has a damaged record, the users of that partition are notified one by one.
     @Test(arguments: [[4], [2, 4]])
     func `of users who are told one by one the same holds`(refused: [Int]) throws {
         let partitions = world.shards[0].logic.partitions
