@@ -161,8 +161,14 @@ class Services:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.listening.append(server.server_close)
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+
+        def close():
+            # Without `shutdown`, its thread asks the closed socket for connections for ever, as fast as it can.
+            server.shutdown()
+            server.server_close()
+
+        self.listening.append(close)
         return server.server_address[1]
 
     def answer_fcm(self, path, headers, body):
@@ -208,7 +214,13 @@ class Services:
                 threading.Thread(target=speak, args=(connection,), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
-        self.listening.append(listener.close)
+
+        def close():
+            # `shutdown` ends the thread's `accept`; `close` alone leaves it there.
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+        self.listening.append(close)
         return listener.getsockname()[1]
 
     def speak_h2(self, connection):
