@@ -9,7 +9,7 @@ import pytest
 from support.accounts import ON, Accounts, together
 from support.mistakes import HeldLine, binary_with
 from support.name_history import FREE, History, at_rest
-from support.patience import PATIENCE
+from support.patience import PATIENCE, eventually
 from support.server import BINARY
 
 COMPARED = "if redis.call('HGET', KEYS[3], thing) == ARGV[5] .. ' ' .. ARGV[6] then"
@@ -54,7 +54,6 @@ class Recorded:
         self.history.state(began, end, self.person.user, name, state)
         return state
 
-
     async def mine(self, server):
         began, end, answer = await self.call(server, "GET", "/v1/me")
         name = answer.json["account"].get("username")
@@ -77,7 +76,7 @@ async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
             people = await together(*(Accounts(quick).sign_up() for _ in range(3)))
             history = History(WANTED)
             people = [Recorded(person, history) for person in people]
-            await give_up_late(quick, late, line, next_owner, people)
+            await give_up_late(redis, quick, late, line, next_owner, people)
             own = {person.person.user: await person.mine(quick) for person in people}
             free = [name for name in WANTED if await people[2].look(quick, name) == FREE]
             late.kill()
@@ -86,9 +85,11 @@ async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
     assert (faults, at_rest(own, free)) == FOUND.get((next_owner, mistake), ([], True)), (faults, own, free)
 
 
-async def give_up_late(quick, late, line, next_owner, people):
+async def give_up_late(redis, quick, late, line, next_owner, people):
     ana, bob, _ = people
     assert await ana.want(quick, "soup") == 200
+    # Until then the other server would first finish this change, and that would be held.
+    await eventually(lambda: not redis.command("KEYS", "*}:unfinished").strip(), "the change is finished")
     line.hold("soup")
     changing = asyncio.create_task(ana.want(late, "pie"))
     await asyncio.wait_for(line.is_held.wait(), PATIENCE)
