@@ -30,6 +30,8 @@ package final class ShardMembership {
     var needsIncarnation = true
     /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
     var hasJoined = false
+    /// The last one that could write in every partition; empty before the first.
+    var lastJoined = ""
     /// Redis refused the incarnation a part of its entry: it is tried again, so that there is one to clear away and not
     /// one for each try.
     var entersAgain = false

@@ -227,5 +227,19 @@ extension Mutation {
                     .blackout(ms: 1000),
                     .wait(3000),
                 ])),
+        Mutation(
+            name: "an earlier incarnation may write until it is cleared away: it takes a session from the later one",
+            replacing: ("redis.call('SREM', KEYS[1], ARGV[4])", ""), faults: [8],
+            shows: .flicker,
+            history: SimulatedHistory(
+                seed: 1, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 0, place: 0, shard: 0, activity: 1, status: 0),
+                    .wait(2500),
+                    .holdCommands(shard: 0, ms: 2216),
+                    .connect(person: 0, place: 2, shard: 0, activity: 1, status: 0),
+                    .lose(person: 0, place: 0),
+                    .wait(3971),
+                ])),
     ]
 }
