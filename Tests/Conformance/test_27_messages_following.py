@@ -25,7 +25,8 @@ async def test_a_subscription_has_the_newest_50_or_what_comes_after(room):
 
 
 async def test_messages_are_followed_where_typing_is_switched_off(start):
-    room = Room(start(SETTINGS | {"disabledFeatures": ["typing"]}))
+    # A conversation whose typing is not watched counts once.
+    room = Room(start(SETTINGS | {"disabledFeatures": ["typing"], "subscriptions": 1, "subscribe_batch": 1}))
     ana, bob, id = await pair(room)
     await say(ana, id, "one")
     held = await follow(bob, id, after=0)

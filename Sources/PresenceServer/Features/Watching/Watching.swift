@@ -152,7 +152,8 @@ final class Watching: Feature {
 
     private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
         let held = shard.watchers.subscriptions(of: connection)
-        let wanted = request.users.count + request.conversations.count + request.messages.count
+        let talking = typing == nil ? 0 : request.conversations.count
+        let wanted = request.users.count + talking + request.messages.count
         // Mostly there is room for all of them, new or not.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
         let people: [Topic] = request.users.compactMap { shard.watchers.person($0) }
