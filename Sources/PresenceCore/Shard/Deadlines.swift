@@ -30,6 +30,8 @@ package struct Deadlines {
         case intents
         /// What a feature has set, with a number or an id of its own, or without.
         case feature(DeadlineKind)
+        /// The same, of which only the last that was set counts.
+        case onlyFeature(DeadlineKind)
         case featureNumber(DeadlineKind, UInt64)
         case featureID(DeadlineKind, Identifier)
     }
@@ -49,6 +51,8 @@ package struct Deadlines {
     /// Pings fall due at few times, some 128 in an interval (`ShardLogic.nextPing`). All of one time have one entry in the
     /// heap, which would otherwise have one for each connection.
     private var beats: [Milliseconds: [SocketID]] = [:]
+    /// When those fall due of whose kind only the last counts.
+    private var only: [UInt8: Milliseconds] = [:]
 
     package var count: Int { heap.count + beats.values.reduce(0) { $0 + $1.count - 1 } }
     /// What for, in no order.
@@ -80,9 +84,22 @@ package struct Deadlines {
         }
     }
 
+    /// In place of what was set so of this kind before.
+    package mutating func setOnly(_ kind: DeadlineKind, at time: Milliseconds) {
+        only[kind.index] = time
+        set(.onlyFeature(kind), at: time)
+    }
+
     /// Takes out the next one that is due at `now`.
     mutating func popDue(_ now: Milliseconds) -> Subject? {
-        guard let first = heap.min, first.time <= now else { return nil }
-        return heap.removeMin().subject
+        while let first = heap.min, first.time <= now {
+            heap.removeMin()
+            if case .onlyFeature(let kind) = first.subject {
+                guard only[kind.index] == first.time else { continue }
+                only[kind.index] = nil
+            }
+            return first.subject
+        }
+        return nil
     }
 }

@@ -240,7 +240,7 @@ package final class ShardLogic {
             if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
         case .policy(let user): policies.retry(user)
         case .intents: intents.sweep()
-        case .feature(let kind): registry.deadlines[Int(kind.index)](.none)
+        case .feature(let kind), .onlyFeature(let kind): registry.deadlines[Int(kind.index)](.none)
         case .featureNumber(let kind, let number): registry.deadlines[Int(kind.index)](.number(number))
         case .featureID(let kind, let id): registry.deadlines[Int(kind.index)](.id(id))
         }

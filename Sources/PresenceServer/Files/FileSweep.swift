@@ -40,8 +40,6 @@ final class FileSweep {
     private var isForeign = false
     /// The installation whose files these were found to be.
     private var ours: String?
-    /// When the next look is due: deadlines that were set before are void.
-    private var due: Milliseconds = 0
 
     init(_ shard: ShardLogic, of subject: Subject, in registry: inout Registry) {
         self.shard = shard
@@ -56,12 +54,11 @@ final class FileSweep {
     /// The shard is live. One shard of a server is enough.
     func start() {
         guard shard.place.number == 0 else { return }
-        due = shard.clock.now + pause
-        shard.deadlines.set(deadline, .none, at: due)
+        shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
 
     private func look() {
-        guard shard.link.isLive, shard.clock.now >= due else { return }
+        guard shard.link.isLive else { return }
         start()
         guard !isBusy, let installation = subject.installation() else { return }
         isBusy = true

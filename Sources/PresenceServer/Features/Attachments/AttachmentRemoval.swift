@@ -20,8 +20,6 @@ final class AttachmentRemoval {
     private unowned let attachments: Attachments
     private let removed: MetricCounter
     private var deadline: DeadlineKind!
-    /// When the next look is due: earlier deadlines are old ones.
-    private var due: Milliseconds = 0
     private var isBusy = false
     private var partition = 0
     /// Partitions in which something may have become due through this shard.
@@ -55,12 +53,12 @@ final class AttachmentRemoval {
 
     private func wait() {
         let round = min(Self.longestRound, max(1_000, shard.configuration[.attachmentUnused] / 10))
-        due = shard.clock.now + max(1, round / Milliseconds(shard.partitions.count))
-        shard.deadlines.set(deadline, .none, at: due)
+        let pause = max(1, round / Milliseconds(shard.partitions.count))
+        shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
 
     private func lookOn() {
-        guard shard.link.isLive, shard.clock.now >= due else { return }
+        guard shard.link.isLive else { return }
         wait()
         wanted.insert(partition)
         partition = (partition + 1) % shard.partitions.count

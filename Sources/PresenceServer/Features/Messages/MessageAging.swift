@@ -27,8 +27,6 @@ final class MessageAging {
     private let keepFor: Milliseconds
     private let expired: MetricCounter
     private var deadline: DeadlineKind!
-    /// When the next step is due: earlier deadlines are old ones.
-    private var due: Milliseconds = 0
     private var isBusy = false
     private var partition = 0
     private var steps = 0
@@ -53,12 +51,11 @@ final class MessageAging {
     }
 
     private func wait(_ time: Milliseconds) {
-        due = shard.clock.now + time
-        shard.deadlines.set(deadline, .none, at: due)
+        shard.deadlines.setOnly(deadline, at: shard.clock.now + time)
     }
 
     private func step() {
-        guard shard.link.isLive, !isBusy, shard.clock.now >= due else { return }
+        guard shard.link.isLive, !isBusy else { return }
         isBusy = true
         walk.step { [self] isWalking in
             expire(shard.partitions.keys(partition)) { [self] hasMore in

@@ -22,7 +22,6 @@ final class Courier {
     var onRound: () -> Void = {}
     /// By this shard's clock: nobody else is the courier before.
     private var leadsUntil: Milliseconds = 0
-    private var nextBeat: Milliseconds = 0
     private var nextRound: Milliseconds = 0
     private var isAsking = false
     /// Partitions in which there may be something.
@@ -73,13 +72,11 @@ final class Courier {
     }
 
     private func schedule(after wait: Milliseconds) {
-        nextBeat = shard.clock.now + wait
-        shard.deadlines.set(beat, .none, at: nextBeat)
+        shard.deadlines.setOnly(beat, at: shard.clock.now + wait)
     }
 
     private func lead() {
-        // Deadlines that were set before are void.
-        guard shard.link.isLive, shard.clock.now >= nextBeat else { return }
+        guard shard.link.isLive else { return }
         schedule(after: Self.pause)
         if isCourier, shard.clock.now >= leadsUntil { stop() }
         guard !isAsking else { return }

@@ -28,8 +28,6 @@ final class MailQueue {
     /// Hands a mail over, which blocks. Tests put another in its place.
     var send: @Sendable (Mail, Timestamp) -> MailSender.Outcome
     private var deadline: DeadlineKind!
-    /// When the next look is due: deadlines that were set before are void.
-    private var due: Milliseconds = 0
     private var sent: MetricCounter!
     private var failed: MetricCounter!
     /// Partitions of which a mail is handed over: one at a time, so that they go in their order.
@@ -56,12 +54,11 @@ final class MailQueue {
 
     /// The shard is live.
     func start() {
-        due = shard.clock.now + Self.pause
-        shard.deadlines.set(deadline, .none, at: due)
+        shard.deadlines.setOnly(deadline, at: shard.clock.now + Self.pause)
     }
 
     private func look() {
-        guard shard.link.isLive, shard.clock.now >= due else { return }
+        guard shard.link.isLive else { return }
         next = (next + 1) % shard.partitions.count
         deliver(shard.partitions.keys(next))
         goOn()
