@@ -5,10 +5,11 @@ import json
 import pytest
 
 from support.browser import Failed
-from support.library import follow, opened, tab
+from support.library import TEXTS, begin, follow, opened, stored, tab, watch, write
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
+from support.talks import say
 
 SETTINGS = {"linger": 3000, "heartbeat_interval": 1000, "heartbeat_timeout": 1000}
 
@@ -163,3 +164,52 @@ async def test_who_does_nothing_is_idle_until_a_key(chromium, server, room):
         await page.key("a")
         await eventually(
             lambda: [each["state"] for each in page.sent if each["type"] == "activity"][:2] == ["idle", "active"], "told")
+
+
+# A later version of the server
+
+STRANGE = """
+    const strange = (value) => Array.isArray(value) ? value.map(strange)
+        : value && typeof value === "object"
+            ? { ...Object.fromEntries(Object.entries(value).map(([name, each]) => [name, strange(each)])), weather: { of: ["tomorrow"] } }
+            : value;
+    globalThis.strangers = 0;
+    globalThis.WebSocket = class extends WebSocket {
+        set onmessage(hear) {
+            super.onmessage = ({ data }) => {
+                strangers++;
+                hear({ data: '{"type":"weather","user":"ana","presence":null,"users":[{}]}' });
+                hear({ data: JSON.stringify(strange(JSON.parse(data))) });
+            };
+        }
+    };"""
+"""Before each message comes one that nobody has heard of, and in each object a member."""
+
+
+async def test_unknown_messages_and_members_are_ignored(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(STRANGE)
+        await opened(page, room.token("ana"))
+        ana, bob = room.name("ana"), room.name("bob")
+        await follow(page, "bob", f"client.person({bob!r})")
+        await page.until("seen.bob.value?.live && seen.bob.value.presence.status === 'offline'")
+        device = await room.come("bob", device="phone")
+        id = (await device.did("createConversation", participants=[ana]))["conversation"]["id"]
+        await begin(page, ana)
+        await watch(page, id)
+        await follow(page, "typing", f"client.typing({id!r})")
+        await page.until("seen.typing.value?.live")
+        await device.types(id)
+        await page.until(f"seen.typing.value.users.join() === {bob!r}")
+        await say(device, id, "hello")
+        await page.until(f"{TEXTS} === 'hello'")
+        await write(page, id, "hello yourself")
+        await page.until(f"{TEXTS} === 'hello,hello yourself'")
+        await device.status("busy", text="In a meeting")
+        await page.until("seen.bob.value.presence.text === 'In a meeting'")
+        await page.run("await client.updateProfile({ displayName: 'Ana Lee' })")
+        assert await page.run(f"return (await client.get([{ana!r}]))[0].profile.displayName") == "Ana Lee"
+        assert [message["text"] for message in await stored(room, id)] == ["hello", "hello yourself"]
+        assert await page.value("strangers") > 8
+        assert await page.value("states.filter((each) => each === 'live').length") == 1

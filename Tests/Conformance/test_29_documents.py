@@ -155,6 +155,15 @@ def growth():
     return module
 
 
+def test_calls_of_javascript_beside_those_of_firebase_exist():
+    types = "".join((ROOT / "web" / f"{name}.d.ts").read_text() for name in ("presence", "presence-messages"))
+    rows = [line.strip("|").split(" | ") for line in (ROOT / "docs/coming-from-firebase.md").read_text().splitlines()]
+    named = {name for row in rows if len(row) == 3
+             for name in re.findall(r"\b(?:account|client|messages)\.(\w+)", row[2])}
+    assert len(named) > 30, named
+    assert {name for name in named if not re.search(rf"\b{name}\b[?(<:]", types)} == set()
+
+
 def test_growth_is_computed_from_what_was_measured():
     computed = growth()
     for name, (phrase, factor) in computed.SOURCES.items():
