@@ -30,8 +30,6 @@ package final class ShardMembership {
     var needsIncarnation = true
     /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
     var hasJoined = false
-    /// The last one that could write in every partition; empty before the first.
-    var lastJoined = ""
     /// Redis refused the incarnation a part of its entry: it is tried again, so that there is one to clear away and not
     /// one for each try.
     var entersAgain = false
@@ -154,11 +152,12 @@ package final class ShardMembership {
         if version > seenVersions[partition] { seenVersions[partition] = version }
     }
 
-    /// A script refused to let this incarnation write: true if the result says so.
+    /// A script refused to let this incarnation write: true if the result says so. Before it has joined, the script was one of
+    /// the incarnation before, or came too early.
     @discardableResult
     package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
         guard Self.isFenced(result) else { return false }
-        fence("Redis knows this incarnation no more")
+        if hasJoined { fence("Redis knows this incarnation no more") }
         return true
     }
 

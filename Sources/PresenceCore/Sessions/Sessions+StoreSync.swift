@@ -255,6 +255,8 @@ extension Sessions {
     }
 
     private func assertAgain(_ session: Session) {
+        // Who has not joined yet says all of them as soon as it has.
+        guard shard.link.hasJoined else { return }
         tell(session) { [self] outcome in settle(session, outcome) }
     }
 

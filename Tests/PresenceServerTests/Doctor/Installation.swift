@@ -67,7 +67,7 @@ final class Installation {
     func join(_ incarnation: String) throws {
         for partition in 0..<partitions.count {
             let keys = partitions.keys(partition)
-            try run(.join, [keys.shards, keys.floor, keys.fenced(incarnation)], [incarnation, "0", ""])
+            try run(.join, [keys.shards, keys.floor, keys.fenced(incarnation)], [incarnation, "0"])
         }
     }
 
