@@ -177,7 +177,8 @@ extension ShardMembership {
             let keys = shard.partitions.keys(partition)
             shard.store.run(
                 .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
-                arguments: [incarnation, String(ceilingVersion(of: partition))] + former.map(\.incarnation), lane: .commands
+                arguments: [incarnation, String(ceilingVersion(of: partition))] + former.map(\.incarnation),
+                lane: .commands
             ) { [self] result in
                 if case .failure = result { failure = result }
                 if let floor = (try? result.get())?.array?.last?.int {
