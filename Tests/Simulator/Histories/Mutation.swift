@@ -11,6 +11,8 @@ struct Mutation: Sendable, CustomStringConvertible {
     var replacing: (old: String, new: String)?
     /// The kinds of faults in whose histories it is looked for; `nil`: any.
     var faults: [Int]?
+    /// Drawn histories show it now and then. Some show it once in thousands, since few ms decide: those have their kept history.
+    var isSearched = true
     /// In what relies on the ports.
     var misbehaviour: Set<PortMisbehaviour> = []
     /// The rule that is broken by it.
