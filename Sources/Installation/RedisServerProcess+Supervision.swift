@@ -70,7 +70,7 @@ extension RedisServerProcess {
     private func launch() throws(StartFailure) {
         let logBegan = logSize
         let result = state.withLock { state -> Result<pid_t, StartFailure> in
-            if state.isStopping { return .failure(StartFailure("stopped while starting")) }
+            if state.isStopping { return .failure(.stopped) }
             do throws(StartFailure) {
                 let child = try spawn()
                 state.child = child

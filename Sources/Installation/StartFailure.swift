@@ -4,5 +4,8 @@ public struct StartFailure: Error, Equatable, CustomStringConvertible {
 
     public init(_ message: String) { self.message = message }
 
+    /// It was told to stop while it started, or before.
+    public static let stopped = StartFailure("stopped")
+
     public var description: String { message }
 }

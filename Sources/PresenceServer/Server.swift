@@ -17,7 +17,7 @@ public actor Server {
     private var workers: WorkerPools?
     private var port: ListeningPort?
     private var apiPort: ListeningPort?
-    /// The latest call of `stop`, which others wait for.
+    /// The latest call of `stop`, which others wait for. From the first on nothing is started any more.
     private var stopping: Task<Void, Never>?
 
     /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
@@ -43,8 +43,9 @@ public actor Server {
 
     /// Starts the shards and returns the port once everyone can be served.
     ///
-    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, or Redis holds another installation's data;
-    ///   ``InvalidConfiguration`` when what `validateListening()` looks at has changed since.
+    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, Redis holds another installation's data, or
+    ///   `stop()` came before or meanwhile; ``InvalidConfiguration`` when what `validateListening()` looks at has changed
+    ///   since.
     public func start() async throws -> Int {
         do {
             return try await startShards()
@@ -55,6 +56,7 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
+        guard stopping == nil else { throw StartFailure.stopped }
         let location = try configuration.redis.location(redis)
         warnOfSettings()
         TimeZones.load()

@@ -36,7 +36,8 @@ package actor Shard {
     private var lastTick: Milliseconds = 0
     private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
-    private var refusal: StartFailure?
+    /// Nothing is begun any more.
+    private var isStopping = false
 
     package struct Parts: Sendable {
         package let configuration: ServerConfiguration
@@ -146,7 +147,10 @@ package actor Shard {
     // MARK: Starting
 
     /// Connects to Redis and returns once everything is known that has to be.
+    ///
+    /// - Throws: ``StartFailure``: Redis is refused, or it was stopped before or meanwhile.
     package func start(family: [Shard]) async throws {
+        if isStopping { throw StartFailure.stopped }
         self.family = family
         let loop = loop
         loop.reserveMemory()
@@ -213,10 +217,13 @@ package actor Shard {
         waiting.forEach { $0.resume(with: result) }
     }
 
-    package func listen(on socket: ListeningSocket, as kind: ListenerKind) { server.listen(on: socket, as: kind) }
+    package func listen(on socket: ListeningSocket, as kind: ListenerKind) {
+        if !isStopping { server.listen(on: socket, as: kind) }
+    }
 
     /// New connections are shown this certificate.
     package func use(_ identity: TLSIdentity) {
+        if isStopping { return }
         server.use(identity)
         certificateExpiry = identity.expiry
     }
@@ -272,6 +279,7 @@ package actor Shard {
 
     /// Sends everyone away with a time to come back, and renews the lease once more: it is then their linger.
     package func drain() async {
+        isStopping = true
         clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
@@ -286,12 +294,14 @@ package actor Shard {
         }
     }
 
+    /// May come before `start`, which then fails.
     package func stop() {
+        isStopping = true
         wake?.cancel()
         server.shutdown()
         endOfTurn?.cancel()
         store.close()
-        resumeWaiting(.failure(StartFailure("stopped")))
+        resumeWaiting(.failure(StartFailure.stopped))
         family = []
     }
 }
