@@ -47,6 +47,7 @@ public actor Server {
     ///   `stop()` came before or meanwhile; ``InvalidConfiguration`` when what `validateListening()` looks at has changed
     ///   since.
     public func start() async throws -> Int {
+        if stopping != nil { throw StartFailure.stopped }
         do {
             return try await startShards()
         } catch {
@@ -56,7 +57,6 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
-        guard stopping == nil else { throw StartFailure.stopped }
         let location = try configuration.redis.location(redis)
         warnOfSettings()
         TimeZones.load()

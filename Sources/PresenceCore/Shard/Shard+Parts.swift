@@ -1,0 +1,55 @@
+import Installation
+import Logging
+import Redis
+import Tokens
+import WebSockets
+
+extension Shard {
+    /// What a shard is made of, and what it shares with the others of its process.
+    package struct Parts: Sendable {
+        package let configuration: ServerConfiguration
+        package let authenticator: Authenticator
+        package let redis: RedisLocation
+        package let places: Places
+        package let addresses: AddressLimits
+        package let failedTokens: FailedTokens
+        package let outboxes: OutboxBudget
+        package let inbox: ByteBudget
+        package let workers: WorkerPools
+        package let transfers: Transfers
+        /// Nobody but this process uses this Redis.
+        package let isAlone: Bool
+        package let logger: Logger
+        package let name: String
+        package let place: (number: Int, of: Int)
+        /// `nil` without TLS.
+        package let identity: TLSIdentity?
+        package let features: [any Feature.Type]
+
+        package init(
+            configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
+            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: ByteBudget,
+            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
+            place: (number: Int, of: Int),
+            identity: TLSIdentity?,
+            features: [any Feature.Type]
+        ) {
+            self.configuration = configuration
+            self.authenticator = authenticator
+            self.redis = redis
+            self.places = places
+            self.addresses = addresses
+            self.failedTokens = failedTokens
+            self.outboxes = outboxes
+            self.inbox = inbox
+            self.workers = workers
+            self.transfers = transfers
+            self.isAlone = isAlone
+            self.logger = logger
+            self.name = name
+            self.place = place
+            self.identity = identity
+            self.features = features
+        }
+    }
+}
