@@ -155,10 +155,11 @@ build: $(PRODUCTS:%=$(STAMPS)/release-%)
 # ---- Packaging --------------------------------------------------------------------------------------------------------
 
 # A build of its own: with Swift's libraries in the programs, the folder's name in none of them, and no place on this machine
-# where they would look for libraries.
+# where they would look for libraries. Debug information and the hashes for incremental builds would differ with the folder.
 PACKAGE_SCRATCH := .build-package/scratch
 PACKAGE_BUILD ?= .build-package/release
 PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disable-local-rpath \
+    --debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
     -Xswiftc -no-toolchain-stdlib-rpath -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
     -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 
