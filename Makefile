@@ -159,7 +159,7 @@ build: $(PRODUCTS:%=$(STAMPS)/release-%)
 PACKAGE_SCRATCH := .build-package/scratch
 PACKAGE_BUILD ?= .build-package/release
 PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disable-local-rpath \
-    --debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
+    -debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
     -Xswiftc -no-toolchain-stdlib-rpath -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
     -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 
