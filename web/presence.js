@@ -155,7 +155,6 @@ class Hub {
   #lastID = 0;
   #socket;
   #linger = 10_000;
-  #heard;
   #activity;
   #pause = new Pause();
   #closed;
@@ -279,6 +278,7 @@ class Hub {
       let connected = false;
       let error;
       let silence;
+      let heard;
       // Once: what a connection tells after its end is nothing to the next one.
       const finish = (end) => {
         if (this.#socket !== socket) return;
@@ -302,14 +302,18 @@ class Hub {
         this.#send({ type: "connect", id: ++this.#lastID, token, device, activity: (this.#activity = this.#wantedActivity) });
       };
       socket.onmessage = ({ data }) => {
-        this.#heard = now();
+        heard = true;
         const message = JSON.parse(data);
         if (message.type === "connected") {
           connected = true;
           this.#inTime();
           const { interval = 20_000, timeout = 10_000 } = message.heartbeat ?? {};
           const bound = interval + timeout;
-          silence = setInterval(() => now() - this.#heard >= bound && this.#probe(), bound);
+          // The clock may be set back.
+          silence = setInterval(() => {
+            if (!heard) this.#probe();
+            heard = false;
+          }, bound);
           this.#connected(message);
         } else if (!connected && message.type === "error") error = message;
         else this.#hear(message);
@@ -680,7 +684,7 @@ export class PresenceClient extends EventTarget {
   setTyping(conversation, isTyping = true) {
     check(conversation);
     const last = this.#typed.get(conversation);
-    if (isTyping ? last > now() - 3000 : !last) return;
+    if (isTyping ? Math.abs(now() - last) < 3000 : !last) return;
     if (isTyping) this.#typed.set(conversation, now());
     else this.#typed.delete(conversation);
     this.#post("send", { request: { type: "typing", conversation, typing: isTyping } });

@@ -33,14 +33,18 @@ SOCKET = """
             this.onmessage?.({ data: JSON.stringify(said) });
         }
         send(text) {
-            const { type, id, users } = JSON.parse(text);
+            const { type, id, users = [], conversations = [] } = JSON.parse(text);
             asked.push(type);
             said.push({ ...JSON.parse(text), at: performance.now() });
             if (tooFast && tooFast--) return this.hear({ type: "error", id, code: "rate_limited", message: "too fast", retryAfter: 100 });
             if (silent.includes(type)) return;
-            if (type === "connect") this.hear({ type: "connected", id, user: "ana", session: "s", serverTime: Date.now(), status: { status: "auto" } });
-            else if (type === "subscribe") {
-                this.hear({ type: "subscribed", id, users: users.map((user) => ({ user, presence: { version: 1, status: "online" }, profile: null })) });
+            if (type === "connect") {
+                this.hear({ type: "connected", id, user: "ana", session: "s", serverTime: Date.now(), status: { status: "auto" },
+                    heartbeat: globalThis.heartbeat });
+            } else if (type === "subscribe") {
+                this.hear({ type: "subscribed", id,
+                    users: users.map((user) => ({ user, presence: { version: 1, status: "online" }, profile: null })),
+                    conversations: conversations.map((each) => ({ conversation: each.id ?? each, version: 1, typing: [] })) });
             } else this.hear({ type: "ok", id });
         }
         close() {
@@ -50,6 +54,12 @@ SOCKET = """
     open("token", { share: false, timeout: 5000, idleAfter: 1000 });
     follow("bob", client.person("bob"));
 """
+CLOCK = """
+    globalThis.ahead = 0;
+    const date = Date.now;
+    Date.now = () => date() + ahead;
+"""
+TYPED = "said.filter(({ type }) => type === 'typing').map(({ typing }) => typing)"
 CONNECTIONS = "asked.filter((type) => type === 'connect').length"
 
 
@@ -89,6 +99,85 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
         # One that answers stays.
         await page.run("dispatchEvent(new Event('online')); overdue()")
         assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
+
+
+# What comes late
+
+
+async def test_of_each_register_the_largest_version_is_shown(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET + """
+            follow("typing", client.typing("c"));
+            globalThis.presence = (version, status) => socket.hear({ type: "presence", user: "bob", presence: { version, status } });
+            globalThis.profile = (version, displayName) => socket.hear({ type: "profile", user: "bob", profile: { version, displayName } });
+            globalThis.typing = (version, users) => socket.hear({ type: "typing", conversation: "c", version, users });""")
+        await page.until("seen.bob.value?.live && seen.typing.value?.live")
+
+        async def shows(status, name):
+            await page.until(f"seen.bob.value.profile?.displayName === {json.dumps(name)}")
+            assert await page.value("seen.bob.value.presence.status") == status
+
+        await page.run("presence(5, 'busy'); profile(2, 'Bob')")
+        await shows("busy", "Bob")
+        # Older than what is shown, and the same again. Each register has versions of its own.
+        await page.run("presence(4, 'away'); presence(5, 'online'); profile(3, 'Bob Lee')")
+        await shows("busy", "Bob Lee")
+        await page.run("profile(2, 'Bob'); presence(6, 'away'); profile(4, 'Bo')")
+        await shows("away", "Bo")
+        # 0 is of a server that does not show it any more, or does not know: what comes next is newer than that.
+        await page.run("presence(0, 'offline'); profile(5, 'Bob')")
+        await shows("offline", "Bob")
+        await page.run("presence(3, 'online'); profile(6, 'Bo')")
+        await shows("online", "Bo")
+        # An answer replaces.
+        await page.run("""socket.hear({ type: "subscribed", users: [{ user: "bob", presence: { version: 2, status: "busy" } }] });
+            profile(7, "Bob")""")
+        await shows("busy", "Bob")
+        await page.run("typing(3, ['bob'])")
+        await page.until("seen.typing.value.users.join() === 'bob'")
+        await page.run("typing(2, []); typing(3, ['cy']); profile(8, 'Bo')")
+        await shows("busy", "Bo")
+        assert await page.value("seen.typing.value.users.join()") == "bob"
+        # Nobody is shown that they type themselves, on whichever device.
+        await page.run("typing(4, ['ana', 'cy'])")
+        await page.until("seen.typing.value.users.join() === 'cy'")
+        await page.run("typing(5, [])")
+        await page.until("seen.typing.value.users.length === 0")
+
+
+async def test_who_goes_on_typing_says_so_again_after_three_seconds(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(CLOCK + SOCKET)
+        await page.until("seen.bob.value?.live")
+        await page.run("""
+            for (const passed of [0, 1_000, 1_000, 1_100, 1_000]) {
+                ahead += passed;
+                client.setTyping("c");
+            }
+            client.setTyping("c", false);
+            client.setTyping("c");""")
+        await page.until(TYPED + ".length === 4")
+        assert await page.value(TYPED) == [True, True, False, True]
+
+
+# A clock that is set back
+
+
+async def test_a_clock_that_is_set_back_hides_neither_typing_nor_a_dead_connection(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(CLOCK + SOCKET.replace("const start", "globalThis.heartbeat = { interval: 200, timeout: 100 };\n    const start"))
+        await page.until("seen.bob.value?.live")
+        await page.run("""
+            silent = ["get", "typing", "activity"];
+            client.setTyping("c");
+            ahead = -3_600_000;
+            asked.length = 0;""")
+        await page.until("asked.includes('get')")
+        await page.run("client.setTyping('c')")
+        await page.until(TYPED + ".length === 2")
 
 
 # Too fast
