@@ -47,32 +47,6 @@ import Testing
         #expect(server.end().status == 0)
     }
 
-    @Test func `a Redis that outlives its server is dealt with at the next start`() async throws {
-        let scratch = try DataScratch()
-        let left: pid_t
-        do {
-            let server = try serve(scratch)
-            _ = server.line()
-            left = try #require(scratch.processes.first)
-            // Stopped, it does not take the signal that comes with its server's death.
-            kill(left, SIGSTOP)
-            while let state = try? String(contentsOfFile: "/proc/\(left)/stat", encoding: .utf8),
-                !state.contains(") T ")
-            { await Task.yield() }
-            server.signal(SIGKILL)
-            _ = server.end()
-        }
-        #expect(scratch.processes == [left])
-        let server = try serve(scratch)
-        // SIGTERM waits for a process that is stopped: this one goes on in time and writes its log out.
-        kill(left, SIGCONT)
-        #expect(server.line() != nil)
-        #expect(scratch.processes.count == 1 && scratch.processes != [left])
-        server.signal(SIGTERM)
-        #expect(server.end().status == 0)
-        #expect(scratch.processes.isEmpty)
-    }
-
     @Test func `a second server on the same directory is refused, and names the first`() async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)

@@ -10,6 +10,9 @@ final class PresencedProcess {
             .appending(path: "presenced")
     }()
 
+    /// One that neither says nor does what it should is killed after so long: a test that waits for it then fails.
+    private static let longest: DispatchTimeInterval = .seconds(120)
+
     let process = Process()
     private let output = Pipe()
     private let errors = Pipe()
@@ -26,6 +29,9 @@ final class PresencedProcess {
         process.standardOutput = output
         process.standardError = errors
         try process.run()
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.longest) { [process] in
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        }
     }
 
     deinit {
