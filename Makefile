@@ -193,16 +193,17 @@ run: $(STAMPS)/release-presenced
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
-	        'Try next, in another terminal:' '' \
+	        'Try next, in a browser or in another terminal:' '' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
 	        '      in a browser: sign up. Sign up as somebody else in a private window, add them by their id, and talk' \
+	        '      (no mail is sent: mails are files in $(DATA_DIR)/outbox)' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")" \
 	        '      for operators: numbers, people, and a playground with two phones. It asks for a token; this is good for an hour:' \
 	        "      $$console" \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
 	        "  make build && PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \
-	        '      watch people in the terminal' \
+	        '      watch people in the terminal (another minute of building)' \
 	        "  $(RELEASE)/presenced token ana --data-dir $(DATA_DIR) --expires 24h" \
 	        '      a token for somebody else' \
 	        "  curl $$(sed 's|^ws|http|; s|/v1/ws$$|/readyz|' <<<"$$url")" \

@@ -5,6 +5,7 @@ import pytest
 from support.accounts import PASSWORD
 from support.app import accounts, app, checked, fill, press, shows, sign_up, title  # noqa: F401 (a fixture)
 from support.line import Line
+from support.room import Room
 
 
 async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
@@ -46,7 +47,9 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
         await checked(page, "setup", dark)
         await press(page, "Skip profile setup")
         await title(page, "People")
-        await fill(page, "users", "u-with-quite-a-long-id-that-somebody-has-made-by-hand-0123456789")
+        somebody = "u-with-quite-a-long-id-that-somebody-has-made-by-hand-0123456789"
+        await (await Room(accounts.server).socket()).connect(accounts.server.mint.token(somebody))
+        await fill(page, "users", somebody)
         await page.key("Enter")
         await page.until("!!document.querySelector('.people li')")
         await checked(page, "people", dark)

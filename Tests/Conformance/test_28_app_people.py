@@ -14,9 +14,11 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
         # What people try first.
-        await fill(ana, "users", "bob@example.org")
-        await ana.key("Enter")
-        await shows(ana, "Nobody has this id.")
+        for text in ("bob@example.org", "Bob", "u-7hq2cdefgh"):
+            await fill(ana, "users", text)
+            assert "Nobody has this id." not in await ana.value("document.body.innerText")
+            await ana.key("Enter")
+            await shows(ana, "Nobody has this id.")
         assert await ana.value("document.querySelectorAll('.people li').length") == 0
         # A page has a clipboard, or it has none: then the id is chosen, for the keys that copy.
         await bob.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")

@@ -37,6 +37,24 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         await title(page, "People")
 
 
+async def test_a_profile_that_is_not_known_does_not_look_empty(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        line.cut()
+        await shows(page, "No connection.")
+        await press(page, "Profile")
+        await page.until("document.querySelector('[name=displayName]')?.placeholder === 'Loading…'")
+        await fill(page, "username", "somebody")
+        assert await page.value(f"{found('Save')}.disabled")
+        assert await page.value("!document.body.innerText.includes('Remove photo')")
+        await shot(page, "profile-lost")
+        line.mend()
+        await page.until("document.querySelector('[name=displayName]').value === 'Ana Lovelace'")
+        assert await page.value("[...document.querySelectorAll('input')].every((input) => !input.placeholder)")
+        assert not await page.value(f"{found('Save')}.disabled")
+
+
 async def test_what_is_typed_before_the_profile_is_known_stays(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)

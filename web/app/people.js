@@ -16,10 +16,10 @@ class People extends Screen {
       const id = user.value.trim();
       if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
       if (id === client.own.user) return fail("users", "This is you.");
-      // Ids may look so, but what most people try is somebody's address.
-      if (id.includes("@")) {
-        const [{ presence, profile }] = await client.get([id]);
-        if (!profile && !presence.version) return fail("users", "Nobody has this id. Ask them for theirs: it is under People, not their email address.");
+      // A name, an address or a slip would be added as somebody who never answers.
+      const [{ presence, profile }] = await client.get([id]);
+      if (!profile && !presence.version) {
+        return fail("users", "Nobody has this id. Ask them for theirs: it is under People, not their name or email address.");
       }
       await client.request("addContacts", { users: [id] });
       user.input.value = "";

@@ -12,7 +12,7 @@ const photoPart = (app, changed) => {
   const bar = h("progress", { max: "1", value: "0", hidden: true, "aria-label": "Upload" });
   const file = h("input", { type: "file", accept: "image/jpeg,image/png", hidden: true, tabindex: "-1" });
   const choose = button("Change photo", { "aria-label": "Profile picture: choose a photo" });
-  const remove = button("Remove photo", { class: "plain" });
+  const remove = button("Remove photo", { class: "plain", hidden: true });
   const cancel = button("Cancel", { class: "plain", hidden: true });
   const retry = button("Try again", { class: "plain", hidden: true });
   let ending = null;
@@ -156,6 +156,7 @@ class ProfileScreen extends Screen {
     const done = h("p", { class: "good", role: "status" });
     const inputs = { displayName, username };
     let uploading = false;
+    let isKnown = false;
     this.#changed = () => Object.keys(inputs).some((name) => inputs[name].value.trim() !== this.#saved[name]);
 
     const send = async (fail) => {
@@ -179,7 +180,7 @@ class ProfileScreen extends Screen {
       busyText: "Saving…", otherwise: "Failed to save profile. Please try again.", more: [done], after: () => update(),
     });
     const save = made.querySelector("[type=submit]");
-    const update = () => (save.disabled = uploading || !this.hasChanges);
+    const update = () => (save.disabled = uploading || !isKnown || !this.hasChanges);
     const photo = photoPart(this.app, (isUploading) => {
       uploading = isUploading;
       update();
@@ -189,9 +190,14 @@ class ProfileScreen extends Screen {
       update();
     });
     this.#followUsername(username, availability);
+    // Without a connection it may take a while: empty fields would look as if nothing were there.
+    for (const { input } of Object.values(inputs)) input.placeholder = "Loading…";
+    update();
 
     this.each(this.app.own({ signal: this.signal }), ({ profile, account }) => {
       const now = { displayName: profile?.displayName ?? "", username: account?.username ?? "" };
+      for (const { input } of Object.values(inputs)) input.placeholder = "";
+      isKnown = true;
       for (const [name, value] of Object.entries(now)) {
         // What was typed and not saved stays; the rest follows.
         if (inputs[name].value.trim() !== this.#saved[name]) continue;

@@ -22,6 +22,8 @@ const passwordField = (label, autocomplete, options) => {
   return made;
 };
 
+const CHOICE = { hint: "At least 8 characters, and none that is used often." };
+
 const card = (title, ...content) => [h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, title), ...content)];
 
 class SignIn extends Screen {
@@ -46,7 +48,7 @@ class SignUp extends Screen {
     const displayName = nameField();
     displayName.hint.textContent = "What others see. You can change it later.";
     const email = emailField();
-    const password = passwordField("Password", "new-password");
+    const password = passwordField("Password", "new-password", CHOICE);
     const send = async (fail) => {
       const problem = problemOfName(displayName.value);
       if (problem) return fail("displayName", problem);
@@ -85,7 +87,7 @@ class Forgot extends Screen {
 
 class Reset extends Screen {
   render() {
-    const password = passwordField("New password", "new-password");
+    const password = passwordField("New password", "new-password", CHOICE);
     const send = async (fail) => {
       if (!password.value) return fail("password", "Please choose a password.");
       await this.app.account.resetPassword(this.app.mailToken, password.value);
