@@ -7,6 +7,15 @@ from support.app import REFUSED, accounts, app, fill, press, settled, shot, show
 from support.line import Line
 
 
+async def test_the_servers_address_alone_is_the_app(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, path="/", expected=())
+        await title(page, "Sign in")
+        await settled(page, accounts)
+        await page.go(line.origin + "/")
+        await title(page, "People")
+
+
 async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())

@@ -153,7 +153,8 @@ package struct HTTPRouteEntry {
         self.judge = judge
         rates = RouteRates(limits.rate)
         self.handle = handle
-        let words = path.split(separator: "/")
+        // As in the path of a call: `/` has one part, which is empty.
+        let words = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         parts = words.map { ["{id}", "{text}"].contains($0) ? nil : String($0) }
         textPlaces = Set(words.indices.filter { words[$0] == "{text}" })
     }

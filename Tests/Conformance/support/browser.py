@@ -186,7 +186,7 @@ class Page:
 
     async def fulfil(self, event):
         path = event["request"]["url"].split("//", 1)[1].partition("/")[2].split("?")[0].split("#")[0]
-        if path in ("app", "app/", "verify", "reset"):
+        if path in ("", "app", "app/", "verify", "reset"):
             path = "app/index.html"
         path = SHARED.get(path, path)
         file = os.path.join(WEB, path)

@@ -46,8 +46,8 @@ extension WebFile {
     }()
 
     static let app: [WebFile] = {
-        // `/verify` and `/reset` are where links in mails lead.
-        let pages = ["/app", "/verify", "/reset"].map {
+        // `/` is what people try first; `/verify` and `/reset` are where links in mails lead.
+        let pages = ["/", "/app", "/verify", "/reset"].map {
             WebFile($0, html, asset_app_html(), appPage)
         }
         return pages + [
