@@ -1,5 +1,7 @@
 """Conversations in the app for everybody: news that disturb nobody, the keyboard, labels, small screens, both schemes."""
 
+import asyncio
+
 import pytest
 
 from support.app import BUBBLES, STATUS, accounts, checked, direct, enter, fill, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
@@ -12,6 +14,8 @@ async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts)
         page = await enter(chromium, line, ana, expected=())
         one, two = await direct(second, ana), await direct(third, ana)
         await second.did("send", conversation=one, message={"id": "a", "text": "first"})
+        # Lists are in the order of milliseconds.
+        await asyncio.sleep(0.01)
         await third.did("send", conversation=two, message={"id": "b", "text": "second"})
         await press(page, "Conversations2 unread")
         await page.until("document.querySelectorAll('.talks li.unread').length === 2")

@@ -46,6 +46,12 @@ class Talk extends Screen {
       log.scrollTop = log.scrollHeight;
       top = log.scrollTop;
     };
+    /** Also before rows are added: a page that is busy hears of what was scrolled only afterwards. */
+    const noteScroll = () => {
+      // Only upwards: the browser itself scrolls down, to what gets the focus.
+      isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
+      top = log.scrollTop;
+    };
     const sizes = new ResizeObserver(() => isStaying && toEnd());
     for (const each of [log, list]) sizes.observe(each);
     this.signal.addEventListener("abort", () => sizes.disconnect());
@@ -68,6 +74,7 @@ class Talk extends Screen {
     };
     const showPage = () => {
       const { messages: all, hasEarlier, live } = this.#page;
+      noteScroll();
       const wasAtEnd = isAtEnd();
       const fromEnd = log.scrollHeight - log.scrollTop;
       const first = list.firstChild;
@@ -88,7 +95,7 @@ class Talk extends Screen {
       const isOwnNews = newest && newest.id !== seen && newest.from === client.user;
       if (wasAtEnd || isOwnNews) toEnd();
       // What is above was added: what is seen stays where it is.
-      else if (list.firstChild !== first) log.scrollTop = log.scrollHeight - fromEnd;
+      else if (list.firstChild !== first) top = log.scrollTop = log.scrollHeight - fromEnd;
       if (!wasAtEnd && newest && newest.id !== seen && seen && !isOwnNews) fresh.hidden = false;
       if (isAtEnd()) fresh.hidden = true;
       read();
@@ -115,9 +122,7 @@ class Talk extends Screen {
     };
     earlier.addEventListener("click", readEarlier);
     log.addEventListener("scroll", () => {
-      // Only upwards: the browser itself scrolls down, to what gets the focus.
-      isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
-      top = log.scrollTop;
+      noteScroll();
       if (isAtEnd()) fresh.hidden = true;
       if (log.scrollTop < NEAR && log.scrollHeight > log.clientHeight) readEarlier();
       read();
