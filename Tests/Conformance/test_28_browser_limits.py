@@ -11,7 +11,7 @@ async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, s
     server = start({"requests_per_second": 40, "request_burst": 10, "limits.rateLimited": 300})
     room = Room(server)
     async with Line(server) as line, chromium:
-        page = await opened(await tab(chromium, line), room.token("ana"))
+        page = await opened(await tab(chromium, line), room.token("ana"), timeout=60_000)
         answers = await page.run("return (await Promise.all(Array.from({ length: 100 }, () => client.get(['bob'])))).length")
         assert answers == 100
         refused = [each for each in page.received if each.get("code") == "rate_limited"]

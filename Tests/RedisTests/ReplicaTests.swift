@@ -8,6 +8,8 @@ import Testing
 /// Changes that replicas must have, with a replica that is there, hangs, or never was.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ReplicaTests {
+    /// In ms. Tests whose changes wait until something happens do not depend on when they have their turn.
+    private static let long: Int64 = 240_000
     let server: RedisServer
     let replica: RedisServer
     private static let script = RedisScript(name: "append", source: "return redis.call('RPUSH', KEYS[1], ARGV[1])")
@@ -62,7 +64,7 @@ struct ReplicaTests {
     }
 
     @Test func `a change that waits is confirmed when the replica goes on`() async throws {
-        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+        try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             replica.pause()
             async let first = client.change(Self.script)
             await client.gather(1)
@@ -76,7 +78,7 @@ struct ReplicaTests {
 
     @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws
     {
-        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+        try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             replica.pause()
             async let lost = client.change(Self.script)
             await client.gather(1)
@@ -102,7 +104,7 @@ struct ReplicaTests {
     }
 
     @Test func `no other server confirms what this one was told`() async throws {
-        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+        try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             // Another server at the same address, while a connection to the old one stays open.
             let other = try RedisServer()
             try #require(rename(other.socketPath, server.socketPath) == 0)
