@@ -85,6 +85,7 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
                 await client.did("send", conversation=talk, message={"id": f"m{number}", "text": text})
         await fill(page, "users", bob.user)
         await page.key("Enter")
+        await page.until("!!document.querySelector('.people li')")
         await page.run("location.hash = '/conversations'")
         await page.until("document.querySelectorAll('.talks li.unread').length === 2")
         await page.run("document.querySelector('summary').click()")
