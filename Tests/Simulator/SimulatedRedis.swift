@@ -9,7 +9,10 @@ import TestSupport
 ///
 /// It serves one world at a time; `empty` makes it ready for the next.
 final class SimulatedRedis {
-    let server: RedisServer
+    var server: RedisServer { redis.server }
+    private var redis: SpareRedis
+    /// Somebody has changed its settings: it is for no other world.
+    private var isChanged = false
     private var admin: BlockingRedis
     private var listener: BlockingRedis
     private(set) var failure: (any Error)?
@@ -50,16 +53,18 @@ final class SimulatedRedis {
     var counts: [String: Int] = [:]
 
     init(
-        partitions: Int = 0, substitutes: [Script: RedisScript] = [:], features: [any Feature.Type] = Features.all
+        substitutes: [Script: RedisScript] = [:], features: [any Feature.Type] = Features.all
     ) throws {
-        // Small hashes keep the order of their fields, so that a history does not depend on the server's hash seed.
-        let settings = ["--hash-max-listpack-value", "1024"]
-        server = try RedisServer(settings)
+        redis = try SpareRedis.take()
         self.substitutes = substitutes
-        admin = try BlockingRedis(server.unix)
-        listener = try BlockingRedis(server.unix)
+        admin = try BlockingRedis(redis.server.unix)
+        listener = try BlockingRedis(redis.server.unix)
         try listener.command("PSUBSCRIBE", "*")
-        for script in Script.all(of: features) { try admin.command("SCRIPT", "LOAD", .string(compiled(script).source)) }
+        try redis.load(Script.all(of: features).map(compiled), by: admin)
+    }
+
+    deinit {
+        if failure == nil, !isChanged { redis.giveBack() }
     }
 
     private func compiled(_ script: Script) -> RedisScript { substitutes[script] ?? script.redis }
@@ -102,6 +107,7 @@ final class SimulatedRedis {
 
     func command(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         counts[words[0], default: 0] += 1
+        if words[0] == "CONFIG" { isChanged = true }
         if let refusal = refuse(nil, words) { return .failure(refusal) }
         return ask(words)
     }

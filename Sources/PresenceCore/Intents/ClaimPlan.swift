@@ -24,9 +24,9 @@ package struct ClaimPlan: Sendable {
     ///   - record: What the key of an owner's record begins with; `nil`: it is in the user's own hash.
     ///   - claim: The same of the keys with claims.
     ///   - change: The text of the script.
-    ///   - library: What is put before it beside `claim-lib.lua`.
+    ///   - library: What it may use beside `claim-lib.lua`.
     package init(
-        _ name: String, record: String?, claim: String, change: (name: String, text: String), library: String = ""
+        _ name: String, record: String?, claim: String, change: (name: String, text: String), library: ScriptLibrary = .none
     ) {
         self.name = name
         self.record = record.map { KeyFamily(name: $0, isPassing: false, type: "hash") }
@@ -37,7 +37,7 @@ package struct ClaimPlan: Sendable {
     }
 
     /// `fulfil` and `abandon`, for scripts that change an owner's record together with what else is in its partition.
-    package static var library: String { asset_claim_lib().text }
+    package static let library = ScriptLibrary(asset_claim_lib())
 
     /// The owner's record.
     package func record(of owner: Identifier, in keys: PartitionKeys) -> String {
@@ -79,13 +79,13 @@ package struct ClaimChange {
 
 /// The steps that are the same for all claims.
 extension Script {
-    static let claimWant = Script("claim-want", asset_claim_want(), library: asset_claim_lib())
+    static let claimWant = Script("claim-want", asset_claim_want(), library: ClaimPlan.library)
     static let claimTake = Script("claim-take", asset_claim_take(), isAcknowledged: true)
     static let claimState = Script("claim-state", asset_claim_state())
     static let claimLook = Script("claim-look", asset_claim_look())
     static let claimDrop = Script("claim-drop", asset_claim_drop(), isAcknowledged: true)
     static let claimConfirm = Script("claim-confirm", asset_claim_confirm())
-    static let claimEnd = Script("claim-end", asset_claim_end(), library: asset_claim_lib())
+    static let claimEnd = Script("claim-end", asset_claim_end(), library: ClaimPlan.library)
     static let claims: [Script] = [
         .claimWant, .claimTake, .claimState, .claimLook, .claimDrop, .claimConfirm, .claimEnd,
     ]

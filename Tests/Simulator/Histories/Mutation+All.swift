@@ -104,7 +104,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "the dead keep their right to write",
-            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\n-- Its", "-- Its"), faults: [0],
+            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\nredis.call('SET'", "redis.call('SET'"), faults: [0],
             shows: .leak,
             history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,

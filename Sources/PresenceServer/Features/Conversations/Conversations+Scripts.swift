@@ -4,11 +4,11 @@ import PresenceCore
 /// The scripts of this folder's feature.
 extension Script {
     /// Who types is a conversation's too: members who leave type no more. So is what was uploaded to it.
-    static let conversationLibrary =
-        asset_typing_lib().text + asset_attachment_lib().text + asset_conversation_lib().text
+    static let conversationLibrary = ScriptLibrary(
+        asset_typing_lib(), asset_attachment_lib(), asset_conversation_lib())
 
     private static func conversation(_ name: String, _ file: asset) -> Script {
-        Script(name, file.text, library: conversationLibrary, isAcknowledged: true)
+        Script(name, file, library: conversationLibrary, isAcknowledged: true)
     }
 
     static let create = conversation("create", asset_create())

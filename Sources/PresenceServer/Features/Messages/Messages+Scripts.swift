@@ -3,9 +3,10 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
+    private static let messageLibrary = conversationLibrary + ScriptLibrary(asset_message_lib())
+
     private static func message(_ name: String, _ file: asset) -> Script {
-        Script(
-            name, file.text, library: conversationLibrary + asset_message_lib().text, isAcknowledged: true)
+        Script(name, file, library: messageLibrary, isAcknowledged: true)
     }
 
     static let send = message("send", asset_send())
@@ -15,8 +16,7 @@ extension Script {
     static let catchUp = Script("catch-up", asset_catch_up())
     static let logPage = Script("log-page", asset_log_page())
 
-    static let expireMessages = Script(
-        "expire-messages", asset_expire_messages().text, library: conversationLibrary + asset_message_lib().text)
+    static let expireMessages = Script("expire-messages", asset_expire_messages(), library: messageLibrary)
     static let findAging = Script("find-aging", asset_find_aging())
 
     static let messageScripts: [Script] =

@@ -3,8 +3,10 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
+    private static let notificationLibrary = ScriptLibrary(asset_notification_lib())
+
     private static func notification(_ name: String, _ file: asset) -> Script {
-        Script(name, file, library: asset_notification_lib(), isAcknowledged: true)
+        Script(name, file, library: notificationLibrary, isAcknowledged: true)
     }
 
     static let notify = notification("notify", asset_notify())

@@ -148,7 +148,7 @@ final class Photos: Feature {
 
 extension Script {
     static let setPhoto = Script(
-        "set-photo", asset_set_photo(), library: asset_profile_lib(), isAcknowledged: true)
+        "set-photo", asset_set_photo(), library: profileLibrary, isAcknowledged: true)
 }
 
 extension KeyFamily {

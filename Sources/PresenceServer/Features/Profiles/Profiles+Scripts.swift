@@ -3,5 +3,7 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    static let profile = Script("profile", asset_profile(), library: asset_profile_lib(), isAcknowledged: true)
+    static let profileLibrary = ScriptLibrary(asset_profile_lib())
+
+    static let profile = Script("profile", asset_profile(), library: profileLibrary, isAcknowledged: true)
 }

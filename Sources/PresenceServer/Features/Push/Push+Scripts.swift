@@ -4,8 +4,10 @@ import PresenceProtocol
 
 /// The scripts of this folder's feature.
 extension Script {
+    private static let pushLibrary = ScriptLibrary(asset_account_lib(), asset_push_lib())
+
     private static func push(_ name: String, _ file: asset) -> Script {
-        Script(name, file.text, library: asset_account_lib().text + asset_push_lib().text)
+        Script(name, file, library: pushLibrary)
     }
 
     static let setDevice = Script("set-device", asset_set_device(), isAcknowledged: true)

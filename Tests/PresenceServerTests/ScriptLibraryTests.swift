@@ -1,0 +1,85 @@
+import CAssets
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+@Suite("Scripts are given the shared functions that they use")
+struct ScriptLibraryTests {
+    let library = ScriptLibrary(
+        """
+        -- What every script begins with.
+        local function clock()
+            return tonumber(ARGV[1])
+        end
+        local now = clock()
+
+        -- Numbers.
+        local function int(number) return string.format('%d', number) end
+        local most, least = 20, 3
+        local names = {
+            'int',
+        }
+        local function bounded(number)
+            -- Never more than `most`.
+            if number > most then
+                return most
+            end
+            return number
+        end
+        if now < 0 then
+            return { 'EARLY' }
+        end
+        """)
+
+    @Test("what does something is kept, with what it uses, and nothing else")
+    func statements() {
+        #expect(
+            library.completing("return 1") == """
+                local function clock()
+                    return tonumber(ARGV[1])
+                end
+                local now = clock()
+                if now < 0 then
+                    return { 'EARLY' }
+                end
+                return 1
+                """)
+    }
+
+    @Test("a function that is used brings what it uses itself, and stands where it stood")
+    func chain() {
+        let text = library.completing("-- KEYS: none\nreturn bounded(7)")
+        #expect(text.contains("local most, least = 20, 3\nlocal function bounded(number)\n    if number > most then"))
+        #expect(!text.contains("int(") && !text.contains("names") && !text.contains("--"))
+        #expect(text.hasSuffix("end\nreturn bounded(7)"))
+    }
+
+    @Test("a block that ends in the first column is whole")
+    func block() {
+        #expect(library.completing("return names[1]").contains("local names = {\n    'int',\n}\n"))
+    }
+
+    @Test("names are whole words")
+    func words() {
+        #expect(!library.completing("return mostly, x.now2").contains("most, least"))
+    }
+
+    @Test("no shared function is left that no script uses")
+    func dead() {
+        let scripts = Script.all(of: Features.all).map(\.source)
+        let libraries: [(String, asset)] = [
+            ("lib", asset_lib()), ("claim-lib", asset_claim_lib()), ("profile-lib", asset_profile_lib()),
+            ("typing-lib", asset_typing_lib()), ("account-lib", asset_account_lib()), ("guess-lib", asset_guess_lib()),
+            ("attachment-lib", asset_attachment_lib()), ("conversation-lib", asset_conversation_lib()),
+            ("message-lib", asset_message_lib()), ("notification-lib", asset_notification_lib()),
+            ("push-lib", asset_push_lib()),
+        ]
+        for (name, file) in libraries {
+            for line in file.text.split(separator: "\n") where line.hasPrefix("local function ") {
+                let head = line.prefix { $0 != "(" } + "("
+                #expect(scripts.contains { $0.contains(head) }, "\(head) of \(name)")
+            }
+        }
+    }
+}
