@@ -16,13 +16,13 @@ package struct Script: Sendable {
     ///   - name: Unique among all scripts; for logs.
     ///   - body: Its text. One of the first two lines may say `-- flags: allow-oom` or, of one that only reads,
     ///     `-- flags: no-writes`: that runs whatever Redis refuses to write for.
-    ///   - library: What it may use beside the functions that all scripts share.
+    ///   - library: What it may use.
     ///   - allowsFullMemory: Whether it runs also when memory is full; `nil`: as the file says.
     ///
     /// Without a flag a script is refused whole when memory is full; with no first line at all it would run until its
     /// first denied write and stay half done.
     package init(
-        _ name: String, _ body: String, library: ScriptLibrary = .none, isAcknowledged: Bool = false,
+        _ name: String, _ body: String, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
     ) {
         self.name = name
@@ -31,20 +31,18 @@ package struct Script: Sendable {
         let mark = "-- flags: "
         var flags = head.first { $0.hasPrefix(mark) }?.dropFirst(mark.count)
         if let allowsFullMemory { flags = allowsFullMemory ? "allow-oom" : nil }
-        source = (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n") + (Self.shared + library).completing(body)
+        source = (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n") + library.completing(body)
         redis = RedisScript(name: name, source: source)
     }
 
     /// The same of files that the program carries in it (`CAssets`).
     package init(
-        _ name: String, _ file: asset, library: ScriptLibrary = .none, isAcknowledged: Bool = false,
+        _ name: String, _ file: asset, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
     ) {
         self.init(
             name, file.text, library: library, isAcknowledged: isAcknowledged, allowsFullMemory: allowsFullMemory)
     }
-
-    private static let shared = ScriptLibrary(asset_lib())
 
     /// Every script of a server with these features.
     package static func all(of features: [any Feature.Type]) -> [Script] {

@@ -1,40 +1,51 @@
 import CAssets
 
-/// Functions that scripts share. A script is given those that it uses, because Redis runs it from its first line: each function
-/// before it costs 0.1 µs a call, and all of those for messages cost 7.
+/// Functions that scripts may use. A script is given those that it uses, because Redis runs it from its first line: each function
+/// before it costs 0.1 µs a call, and all of those for messages would cost 7.
 ///
-/// A library is Lua in which what stands outside of functions begins in the first column, and all else does not, but for the
-/// lines that end it. Of that, what begins with `local` is left out if nothing kept names what it declares. Names are compared
-/// as words, wherever they stand: too much may be kept, but never too little.
+/// Every library has what all scripts share (`lib.lua`). Its files are Lua in which what stands outside of functions begins in
+/// the first column, and all else does not, but for the lines that end it. What begins there with `local` is left out if
+/// nothing that is kept names what it declares. Names are compared as words, wherever they stand: too much may be kept, but
+/// never too little.
 package struct ScriptLibrary: Sendable {
     private let statements: [Statement]
+    /// By what they declare.
+    private let places: [String: [Int]]
+    /// Of each statement, those that declare what it names.
+    private let needs: [[Int]]
 
-    /// Files, in the order in which Redis is to have them.
-    package init(_ files: asset...) { statements = files.flatMap { Self.statements(of: $0.text) } }
+    /// What all scripts share, and files of a feature, in the order in which Redis is to have them.
+    package init(_ files: asset...) { self.init(Self.common.statements + files.flatMap { Self.statements(of: $0.text) }) }
 
-    init(_ text: String) { statements = Self.statements(of: text) }
+    init(_ text: String) { self.init(Self.statements(of: text)) }
 
-    private init(statements: [Statement]) { self.statements = statements }
-
-    package static func + (first: Self, second: Self) -> Self {
-        Self(statements: first.statements + second.statements)
+    private init(_ statements: [Statement]) {
+        var places: [String: [Int]] = [:]
+        for (index, statement) in statements.enumerated() {
+            for name in statement.declares { places[name, default: []].append(index) }
+        }
+        self.statements = statements
+        self.places = places
+        needs = statements.map { $0.words.flatMap { places[$0] ?? [] } }
     }
 
-    package static let none = Self(statements: [])
+    package static func + (first: Self, second: Self) -> Self {
+        Self(first.statements + second.statements.dropFirst(common.statements.count))
+    }
+
+    /// `lib.lua`.
+    package static let common = Self(asset_lib().text)
 
     /// `body` with what it needs before it, and no comments.
     func completing(_ body: String) -> String {
         let body = ScriptText.lines(of: body).joined(separator: "\n")
-        var isKept = statements.map(\.declares.isEmpty)
-        var seen = ScriptText.words(of: body)
-        for statement in statements where statement.declares.isEmpty { seen.formUnion(statement.words) }
-        var unfollowed = seen
-        while let word = unfollowed.popFirst() {
-            for (index, statement) in statements.enumerated() where !isKept[index] && statement.declares.contains(word) {
-                isKept[index] = true
-                unfollowed.formUnion(statement.words.subtracting(seen))
-                seen.formUnion(statement.words)
-            }
+        var isKept = Array(repeating: false, count: statements.count)
+        var unfollowed = statements.indices.filter { statements[$0].declares.isEmpty }
+        unfollowed += ScriptText.words(of: body).flatMap { places[$0] ?? [] }
+        while let index = unfollowed.popLast() {
+            guard !isKept[index] else { continue }
+            isKept[index] = true
+            unfollowed += needs[index]
         }
         return zip(statements, isKept).filter(\.1).map { $0.0.text + "\n" }.joined() + body
     }
@@ -42,14 +53,14 @@ package struct ScriptLibrary: Sendable {
     private struct Statement {
         let text: String
         /// The names that `local` makes known. Other statements, which do something, have none.
-        let declares: Set<String>
-        let words: Set<String>
+        let declares: [String]
+        let words: [String]
     }
 
     private static func statements(of text: String) -> [Statement] {
         var blocks: [[Substring]] = []
         for line in ScriptText.lines(of: text) {
-            let goesOn = line.hasPrefix(" ") || line.hasPrefix("end") || line.hasPrefix("}") || line.hasPrefix(")")
+            let goesOn = [" ", "end", "}", ")"].contains { line.utf8.starts(with: $0.utf8) }
             if goesOn, !blocks.isEmpty { blocks[blocks.count - 1].append(line) } else { blocks.append([line]) }
         }
         return blocks.map { lines in
@@ -59,11 +70,12 @@ package struct ScriptLibrary: Sendable {
     }
 
     /// Of `local function NAME(`, `local NAME, NAME = …` or `local NAME`.
-    private static func declared(by line: Substring) -> Set<String> {
-        let isFunction = line.hasPrefix("local function ")
-        guard isFunction || line.hasPrefix("local ") else { return [] }
-        let names = line.utf8.dropFirst(isFunction ? 15 : 6).prefix { $0 != UInt8(ascii: isFunction ? "(" : "=") }
-        return ScriptText.words(of: String(Substring(names)))
+    private static func declared(by line: Substring) -> [String] {
+        for (beginning, end) in [("local function ", "("), ("local ", "=")] where line.hasPrefix(beginning) {
+            let names = line.utf8.dropFirst(beginning.utf8.count).prefix { $0 != end.utf8.first }
+            return ScriptText.words(of: String(Substring(names)))
+        }
+        return []
     }
 }
 
@@ -76,8 +88,9 @@ private enum ScriptText {
         }
     }
 
-    static func words(of text: String) -> Set<String> {
-        Set(text.utf8.split { !isOfWord($0) }.map { String(Substring($0)) })
+    /// Some of them more than once.
+    static func words(of text: String) -> [String] {
+        text.utf8.split { !isOfWord($0) }.map { String(Substring($0)) }
     }
 
     private static func isOfWord(_ byte: UInt8) -> Bool {

@@ -30,6 +30,9 @@ EDITS = (
      f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1))\n"),
 )
 
+IN_ALL = ("if given ~= 0 then return given end", "if 0 ~= given then return given end")
+"""What every script has, and the same in other words: so all of them have another name."""
+
 
 def version_of(binary):
     """What it says of itself."""
@@ -59,7 +62,7 @@ def replace(program, there, instead):
 
 def other_version(directory):
     """The path of a copy of the program, in a directory, that says another version and whose scripts do something else. All of
-    them have other names too: the first of the edits is in what they all begin with."""
+    them have other names too."""
     path = os.path.join(directory, "presenced-of-another-version")
     shutil.copy(BINARY if os.path.sep in BINARY else shutil.which(BINARY), path)
     own = version_of(BINARY)
@@ -68,6 +71,9 @@ def other_version(directory):
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as program:
         for words in EDITS:
             edit(program, *words)
+        there, instead = (text.encode() for text in IN_ALL)
+        assert program.find(there) >= 0, "the scripts have changed"
+        replace(program, there, instead)
         # Short strings lie in a program in pieces of eight bytes.
         replace(program, own[:8].encode(), others[:8].encode())
     return path
