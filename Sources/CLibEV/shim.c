@@ -35,14 +35,19 @@ void clibev_reserve_memory(void)
     // Shorter than what glibc asks the kernel for by itself. What is freed at the end of the heap is given back, but stays
     // writable.
     enum { pieces = 600, size = 100 << 10 };
-    void **first = NULL;
+    void **first = NULL, **last = NULL;
     for (int count = 0; count < pieces; count++) {
         void **piece = malloc(size);
         if (!piece)
             break;
-        *piece = first;
-        first = piece;
+        *piece = NULL;
+        if (last)
+            *last = piece;
+        else
+            first = piece;
+        last = piece;
     }
+    // From the first on: only with the last one does the heap end in what is free, so it is given back once and not 600 times.
     while (first) {
         void **next = *first;
         free(first);
