@@ -7,20 +7,21 @@ import PackageDescription
 let isForTests = Context.environment["BUILD_OPTIMISED"] == "1"
 let optimised: [SwiftSetting] = isForTests ? [.unsafeFlags(["-O"])] : []
 let whole: [SwiftSetting] = isForTests ? [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2"])] : []
+/// What a debugger needs is a tenth of the compiling: `DEBUG=1` has it.
+let withoutDebugging: [SwiftSetting] = isForTests ? [.unsafeFlags(["-gnone"])] : []
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
-let checked: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+let checked: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + withoutDebugging
 let strict: [SwiftSetting] = checked + whole
 let ours: [SwiftSetting] = strict + optimised
 
 /// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
 /// histories is in the simulator, which is optimised. The client library and small programs are not optimised either: tests
-/// ask little of them. What a debugger needs of them is a tenth of their compiling: they have it with `DEBUG=1`.
-let withoutDebugging: [SwiftSetting] = isForTests ? [.unsafeFlags(["-gnone"])] : []
-let tests = strict + withoutDebugging
+/// ask little of them.
+let tests = strict
 /// Of the largest of them, which is compiled last and alone: on all cores, some files on each.
-let lastTests = checked + withoutDebugging
+let lastTests = checked
 
 /// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
 /// the instructions of a delivery. Debug builds, which are what all tests run, have them. No product that an app uses has

@@ -57,7 +57,10 @@ final class MessageLogs: TopicKind {
     private func members(of topic: Topic) -> ConversationMembers? { topic.state as? ConversationMembers }
 
     static func frame(_ topic: Topic, _ change: Int64, _ message: StoredMessage, at: Timestamp) -> [UInt8] {
-        var json = Array(#"{"type":"message","conversation":"#.utf8)
+        var json: [UInt8] = []
+        // Names, numbers and ids have room in 512 bytes.
+        json.reserveCapacity(message.text.count + message.attachments.count + 512)
+        JSONWriter.raw(#"{"type":"message","conversation":"#, to: &json)
         JSONWriter.string(topic.subject.string, to: &json)
         JSONWriter.key("message", to: &json)
         message.write(to: &json)

@@ -28,34 +28,61 @@ struct StoredMessage {
 
     /// `nil` for what no script has written.
     init?(_ bytes: ArraySlice<UInt8>) {
-        let parts = bytes.split(separator: 0x1F, omittingEmptySubsequences: false)
-        guard parts.count >= 4 else { return nil }
-        let words = parts[0].split(separator: 0x20)
-        guard words.count == 9, let seq = Self.number(words[1]), let version = Self.number(words[2]),
-            let at = Self.number(words[3]), let editedAt = Self.number(words[5]), let editCount = Self.number(words[6]),
-            let deletedAt = Self.number(words[7])
+        var parts = Pieces(bytes, separator: 0x1F)
+        guard let head = parts.next(), let text = parts.next(), let attachments = parts.next(),
+            let priority = parts.next()
         else { return nil }
-        (id, from, deletedBy) = (Self.text(words[0]), Self.text(words[4]), Self.text(words[8]))
+        var words = Pieces(head, separator: 0x20)
+        guard let id = words.text(), let seq = words.number(), let version = words.number(), let at = words.number(),
+            let from = words.text(), let editedAt = words.number(), let editCount = words.number(),
+            let deletedAt = words.number(), let deletedBy = words.text(), words.next() == nil
+        else { return nil }
+        (self.id, self.from, self.deletedBy) = (id, from, deletedBy)
         (self.seq, self.version, self.at) = (seq, version, at)
         (self.editedAt, self.editCount, self.deletedAt) = (editedAt, editCount, deletedAt)
-        (text, attachments, priority) = (parts[1], parts[2], parts[3])
-        edits = parts[4...].compactMap { part in
-            guard let space = part.firstIndex(of: 0x20), let at = Self.number(part[..<space]) else { return nil }
-            return Edit(at: at, text: part[(space + 1)...])
+        (self.text, self.attachments, self.priority) = (text, attachments, priority)
+        var edits: [Edit] = []
+        while let part = parts.next() {
+            var pieces = Pieces(part, separator: 0x20)
+            if let at = pieces.number(), let text = pieces.rest { edits.append(Edit(at: at, text: text)) }
         }
+        self.edits = edits
     }
 
-    private static func text(_ word: ArraySlice<UInt8>) -> String { String(decoding: word, as: UTF8.self) }
+    /// What stands between separators, one after the other: a message is read in every server that somebody in its conversation
+    /// is connected to, so nothing is allocated for them.
+    private struct Pieces {
+        /// `nil` after the last one.
+        private(set) var rest: ArraySlice<UInt8>?
+        private let separator: UInt8
 
-    /// Digits only, and at most 18 of them; `nil` for anything else.
-    private static func number(_ word: ArraySlice<UInt8>) -> Int64? {
-        guard !word.isEmpty, word.count <= 18 else { return nil }
-        var value: Int64 = 0
-        for byte in word {
-            guard (0x30...0x39).contains(byte) else { return nil }
-            value = value * 10 + Int64(byte - 0x30)
+        init(_ bytes: ArraySlice<UInt8>, separator: UInt8) { (rest, self.separator) = (bytes, separator) }
+
+        mutating func next() -> ArraySlice<UInt8>? {
+            guard let rest else { return nil }
+            guard let end = rest.firstIndex(of: separator) else {
+                self.rest = nil
+                return rest
+            }
+            self.rest = rest[(end + 1)...]
+            return rest[..<end]
         }
-        return value
+
+        mutating func text() -> String? {
+            guard let word = next(), !word.isEmpty else { return nil }
+            return String(decoding: word, as: UTF8.self)
+        }
+
+        /// Digits only, and at most 18 of them; `nil` for anything else.
+        mutating func number() -> Int64? {
+            guard let word = next(), !word.isEmpty, word.count <= 18 else { return nil }
+            var value: Int64 = 0
+            for byte in word {
+                guard (0x30...0x39).contains(byte) else { return nil }
+                value = value * 10 + Int64(byte - 0x30)
+            }
+            return value
+        }
     }
 
     init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
