@@ -65,17 +65,32 @@ struct ScriptLibraryTests {
         #expect(!library.completing("return mostly, x.now2").contains("most, least"))
     }
 
-    @Test("no shared function is left that no script uses")
-    func dead() {
-        let scripts = Script.all(of: Features.all).map(\.source)
-        let libraries: [(String, asset)] = [
+    private var files: [(String, asset)] {
+        [
             ("lib", asset_lib()), ("claim-lib", asset_claim_lib()), ("profile-lib", asset_profile_lib()),
             ("typing-lib", asset_typing_lib()), ("account-lib", asset_account_lib()), ("guess-lib", asset_guess_lib()),
             ("attachment-lib", asset_attachment_lib()), ("conversation-lib", asset_conversation_lib()),
             ("message-lib", asset_message_lib()), ("notification-lib", asset_notification_lib()),
             ("push-lib", asset_push_lib()),
         ]
-        for (name, file) in libraries {
+    }
+
+    @Test("the files are written as it is said of them")
+    func shape() {
+        for (name, file) in files {
+            #expect(!file.text.contains("[["), "\(name): what is long may look like statements, or comments")
+            for line in file.text.split(separator: "\n") where !line.hasPrefix(" ") && !line.hasPrefix("--") {
+                // What a function is called for stands by itself: a `local` for it would be left out.
+                let isWhole = line.hasPrefix("local ") && !line.hasSuffix(",") || line.hasPrefix("if ")
+                #expect(isWhole || ["end", "}"].contains(line), "\(name): \(line)")
+            }
+        }
+    }
+
+    @Test("no shared function is left that no script is given")
+    func dead() {
+        let scripts = Script.all(of: Features.all).map(\.source)
+        for (name, file) in files {
             for line in file.text.split(separator: "\n") where line.hasPrefix("local function ") {
                 let head = line.prefix { $0 != "(" } + "("
                 #expect(scripts.contains { $0.contains(head) }, "\(head) of \(name)")

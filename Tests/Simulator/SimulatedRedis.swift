@@ -10,9 +10,9 @@ import TestSupport
 /// It serves one world at a time; `empty` makes it ready for the next.
 final class SimulatedRedis {
     var server: RedisServer { redis.server }
-    private var redis: SpareRedis
-    /// Somebody has changed its settings: it is for no other world.
-    private var isChanged = false
+    private let redis: SpareRedis
+    /// Somebody has changed its settings, or it did not answer: it is for no other world.
+    private var isSpoilt = false
     private var admin: BlockingRedis
     private var listener: BlockingRedis
     private(set) var failure: (any Error)?
@@ -55,16 +55,15 @@ final class SimulatedRedis {
     init(
         substitutes: [Script: RedisScript] = [:], features: [any Feature.Type] = Features.all
     ) throws {
-        redis = try SpareRedis.take()
+        redis = try SpareRedis.take(knowing: Script.all(of: features).map { substitutes[$0] ?? $0.redis })
         self.substitutes = substitutes
         admin = try BlockingRedis(redis.server.unix)
         listener = try BlockingRedis(redis.server.unix)
         try listener.command("PSUBSCRIBE", "*")
-        try redis.load(Script.all(of: features).map(compiled), by: admin)
     }
 
     deinit {
-        if failure == nil, !isChanged { redis.giveBack() }
+        if failure == nil, !isSpoilt { redis.giveBack() }
     }
 
     private func compiled(_ script: Script) -> RedisScript { substitutes[script] ?? script.redis }
@@ -107,7 +106,7 @@ final class SimulatedRedis {
 
     func command(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         counts[words[0], default: 0] += 1
-        if words[0] == "CONFIG" { isChanged = true }
+        if words[0] == "CONFIG" { isSpoilt = true }
         if let refusal = refuse(nil, words) { return .failure(refusal) }
         return ask(words)
     }
@@ -128,7 +127,13 @@ final class SimulatedRedis {
     }
 
     private func attempt(_ words: [RedisArgument]) -> Result<RedisValue, RedisFailure> {
-        do throws(RedisFailure) { return .success(try admin.command(words)) } catch { return .failure(error) }
+        do throws(RedisFailure) {
+            return .success(try admin.command(words))
+        } catch {
+            if case .server = error { return .failure(error) }
+            isSpoilt = true
+            return .failure(error)
+        }
     }
 
     /// Hands on what the script published: it comes before a mark that is published last, in the same packet.
@@ -143,6 +148,7 @@ final class SimulatedRedis {
             }
         } catch {
             failure = failure ?? error
+            isSpoilt = true
             return .failure(error)
         }
     }

@@ -6,21 +6,25 @@ import TestSupport
 /// done with waits for the next.
 struct SpareRedis {
     let server: RedisServer
-    /// SHA-1s.
+    /// SHA-1s of what it knows: those of all worlds that had it.
     private var known: Set<String> = []
 
     private static let waiting = Locked<[Held]>([])
     /// It moves from one thread to another, and is used by one at a time.
     private struct Held: @unchecked Sendable { let redis: SpareRedis }
 
-    /// One that waits, emptied, or a new one.
-    static func take() throws -> SpareRedis {
-        guard let held = waiting.withLock({ $0.popLast() }) else { return try SpareRedis() }
-        try BlockingRedis(held.redis.server.unix).command("FLUSHALL")
-        return held.redis
+    /// One that waits, or a new one.
+    static func take(knowing scripts: [RedisScript]) throws -> SpareRedis {
+        var redis = try waiting.withLock { $0.popLast() }?.redis ?? SpareRedis()
+        let connection = try BlockingRedis(redis.server.unix)
+        for script in scripts where !redis.known.contains(script.sha1) {
+            try connection.command("SCRIPT", "LOAD", .string(script.source))
+            redis.known.insert(script.sha1)
+        }
+        return redis
     }
 
-    /// Its connections are closed, and its settings are those it began with.
+    /// For the next world, which empties it. Its settings are those that it began with, and it answers.
     func giveBack() {
         let held = Held(redis: self)
         Self.waiting.withLock { $0.append(held) }
@@ -29,11 +33,5 @@ struct SpareRedis {
     private init() throws {
         // Small hashes keep the order of their fields, so that a history does not depend on the server's hash seed.
         server = try RedisServer(["--hash-max-listpack-value", "1024"])
-    }
-
-    mutating func load(_ scripts: [RedisScript], by connection: BlockingRedis) throws {
-        for script in scripts where known.insert(script.sha1).inserted {
-            try connection.command("SCRIPT", "LOAD", .string(script.source))
-        }
     }
 }

@@ -26,7 +26,8 @@ package struct ClaimPlan: Sendable {
     ///   - change: The text of the script.
     ///   - library: What it may use beside `claim-lib.lua`.
     package init(
-        _ name: String, record: String?, claim: String, change: (name: String, text: String), library: ScriptLibrary = .common
+        _ name: String, record: String?, claim: String, change: (name: String, text: String),
+        library: ScriptLibrary = .common
     ) {
         self.name = name
         self.record = record.map { KeyFamily(name: $0, isPassing: false, type: "hash") }

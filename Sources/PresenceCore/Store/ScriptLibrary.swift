@@ -15,7 +15,9 @@ package struct ScriptLibrary: Sendable {
     private let needs: [[Int]]
 
     /// What all scripts share, and files of a feature, in the order in which Redis is to have them.
-    package init(_ files: asset...) { self.init(Self.common.statements + files.flatMap { Self.statements(of: $0.text) }) }
+    package init(_ files: asset...) {
+        self.init(Self.common.statements + files.flatMap { Self.statements(of: $0.text) })
+    }
 
     init(_ text: String) { self.init(Self.statements(of: text)) }
 
