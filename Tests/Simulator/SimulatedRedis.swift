@@ -63,7 +63,7 @@ final class SimulatedRedis {
     }
 
     deinit {
-        if failure == nil, !isSpoilt { redis.giveBack() }
+        if !isSpoilt { redis.giveBack() }
     }
 
     private func compiled(_ script: Script) -> RedisScript { substitutes[script] ?? script.redis }

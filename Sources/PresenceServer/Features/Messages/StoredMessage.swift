@@ -50,7 +50,7 @@ struct StoredMessage {
     }
 
     /// What stands between separators, one after the other: a message is read in every server that somebody in its conversation
-    /// is connected to, so nothing is allocated for them.
+    /// is connected to, so no arrays are made of them.
     private struct Pieces {
         /// `nil` after the last one.
         private(set) var rest: ArraySlice<UInt8>?
