@@ -1,6 +1,7 @@
 -- flags: allow-oom
 -- Looks for leases that ran out, about once in `interval` over all shards.
 -- A sweep that comes late itself (Redis was stopped, its clock jumped) extends every lease instead: nobody could renew.
+-- One that is less late moves each lease by what is too much: several such gaps may follow each other.
 -- While no server has been there for as long as `grace`, nothing is reaped: before, nobody could come back to any. The
 -- caller's own lease tells how long there has been one: another that has not run out may be that of a dead server.
 -- KEYS: leases
@@ -29,6 +30,12 @@ for i = 1, #fields, 2 do
         elseif late then
             over = false
             redis.call('HSET', KEYS[1], fields[i], renewed .. ' ' .. int(now + extension) .. ' ' .. since)
+        elseif gap > 3 * tonumber(ARGV[2]) then
+            -- For so long nobody could renew, and the next gap may follow at once. Two intervals are what there is between
+            -- two sweeps of callers that may not reap yet.
+            limit = math.min(limit + gap - 2 * tonumber(ARGV[2]), now + tonumber(ARGV[4]))
+            over = limit <= now
+            redis.call('HSET', KEYS[1], fields[i], renewed .. ' ' .. int(limit) .. ' ' .. since)
         elseif limit > now + tonumber(ARGV[4]) then
             -- The clock has gone back since it was renewed.
             redis.call('HSET', KEYS[1], fields[i], renewed .. ' ' .. int(now + tonumber(ARGV[4])) .. ' ' .. since)

@@ -235,5 +235,21 @@ import Testing
                     .holdLease(shard: 1, ms: 4497),
                     .wait(3971),
                 ])),
+        Found(
+            testDescription: "Redis is silent twice, while a shard waits to come back: nobody could renew",
+            history: SimulatedHistory(
+                seed: 1_795_705_633_935, people: 4, shards: 2, times: .defaults, connections: 2,
+                steps: [
+                    .wait(1446),
+                    .connect(person: 0, place: 1, shard: 1, activity: 1, status: 1),
+                    .wait(2304),
+                    .cutCommands(shard: 1),
+                    .wait(17),
+                    .holdCommands(shard: 1, ms: 6125),
+                    .wait(2897),
+                    .silence(ms: 2618),
+                    .silence(ms: 3195),
+                    .wait(9),
+                ])),
     ]
 }

@@ -44,7 +44,7 @@ extension HistoryRun {
             redisIsUp(.silence)
             world.redis.isSilent = false
         case .restart(let pause, let data, let clock): try restart(Milliseconds(pause), data, Milliseconds(clock))
-        case .remember: if isRedisUp { try world.redis.remember() }
+        case .remember: if isRedisUp { try remember() }
         case .jump(let clock): jump(Milliseconds(clock))
         case .refuse(let script, let times):
             refusals[Script.allCases[script % Script.allCases.count], default: 0] += times
@@ -274,35 +274,5 @@ extension HistoryRun {
 
     func reviveSomebody() {
         if !world.shards.contains(where: { !$0.isDead }) { startAgain(0) }
-    }
-
-    // MARK: Redis
-
-    func restart(_ pause: Milliseconds, _ data: Int, _ clock: Milliseconds) throws {
-        world.redis.isGone = true
-        redisIsDown(.restart)
-        deafSince = [:]
-        for shard in world.shards where !shard.isDead { shard.cutAll() }
-        try wait(pause)
-        if data > 0 {
-            if data == 1 { _ = world.redis.command(["FLUSHALL"]) } else { try world.redis.goBack() }
-            hasLostData = true
-            for person in people {
-                person.announced = nil
-                person.invisibleOn = nil
-                person.stays.forEach { $0.bannedAt = nil }
-                person.revokedAt = 0
-                person.forgetWrites()
-            }
-        }
-        if clock != 0 { jump(clock) }
-        redisIsUp(.restart)
-        world.redis.isGone = false
-    }
-
-    private func jump(_ clock: Milliseconds) {
-        world.redisEpoch += clock
-        jumpedAt = world.now
-        troubledAt = world.now
     }
 }

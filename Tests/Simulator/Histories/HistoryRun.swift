@@ -16,8 +16,10 @@ final class HistoryRun {
 
     /// Redis has lost changes since the last quiet.
     var hasLostData = false
-    /// Its clock has jumped since the last quiet, and when.
+    /// Its clock has jumped since the last quiet, and when; or times from before a jump have come back with old data.
     var jumpedAt: Milliseconds?
+    /// By which clock the times are that Redis would come back with.
+    var rememberedEpoch: Timestamp?
     /// When something was last not as it should be: a server stopped, Redis out of reach.
     var troubledAt: Milliseconds = 0
     /// When each server, by its name, was last told that its lease is renewed, on the clock of `uptime`.

@@ -87,7 +87,7 @@ extension Mutation {
             name: "a late sweep reaps those who could not renew",
             replacing: (
                 "local late = gap < 0 or gap > tonumber(ARGV[3])",
-                "local late = false"
+                "local late = false; gap = 0"
             ), faults: [9],
             shows: .flicker,
             history: SimulatedHistory(
@@ -101,6 +101,24 @@ extension Mutation {
                     .silence(ms: 6942),
                     .silence(ms: 5394),
                     .wait(70),
+                ])),
+        Mutation(
+            name: "of several short silences, each by itself is no reason to extend a lease",
+            replacing: ("elseif gap > 3 * tonumber(ARGV[2]) then", "elseif false then"), isSearched: false,
+            shows: .flicker,
+            history: SimulatedHistory(
+                seed: 1_795_705_633_935, people: 4, shards: 2, times: .defaults, connections: 2,
+                steps: [
+                    .wait(1446),
+                    .connect(person: 0, place: 1, shard: 1, activity: 1, status: 1),
+                    .wait(2304),
+                    .cutCommands(shard: 1),
+                    .wait(17),
+                    .holdCommands(shard: 1, ms: 6125),
+                    .wait(2897),
+                    .silence(ms: 2618),
+                    .silence(ms: 3195),
+                    .wait(9),
                 ])),
         Mutation(
             name: "the dead keep their right to write",
@@ -208,7 +226,9 @@ extension Mutation {
                 steps: [
                     .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0),
                     .wait(2280),
-                    .blackout(ms: 1000),
+                    .holdLease(shard: 1, ms: 9000),
+                    .wait(2000),
+                    .blackout(ms: 0),
                     .wait(3000),
                 ])),
         Mutation(
@@ -223,8 +243,8 @@ extension Mutation {
                     .wait(1730),
                     .holdLease(shard: 1, ms: 9000),
                     .holdLease(shard: 2, ms: 2670),
-                    .wait(670),
-                    .blackout(ms: 1000),
+                    .wait(2000),
+                    .blackout(ms: 0),
                     .wait(3000),
                 ])),
         Mutation(
