@@ -114,6 +114,21 @@ import Testing
         }
     }
 
+    /// Runs a step of the conversation's intent, in the partition of these keys, as some server would.
+    private func run(
+        _ script: Script, of id: ConversationID, in keys: PartitionKeys, _ names: [String], _ arguments: [String]
+    ) -> [String] {
+        let first = [String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)"]
+        let answer = world.redis.run(
+            script, keys: [keys.shards, keys.unfinished] + names, arguments: first + arguments)
+        return (try? answer.get().array?.compactMap(\.string)) ?? []
+    }
+
+    /// The names of all that a conversation has.
+    private func names(of id: ConversationID, in keys: PartitionKeys) -> [String] {
+        [keys.floor, keys.conversation(id), keys.typing(id)] + keys.messages(id)
+    }
+
     @Test func `a step that comes late brings nobody back who was taken out because there was no room`() throws {
         // Found full by one server; another one finds room, and says so after the first has acted on it.
         let first = try made(create(#""participants":["bob"],"name":"A""#, by: ana, 101))
@@ -121,40 +136,44 @@ import Testing
         let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
         let logic = world.shards[0].logic!
         let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
-        let intent = "joining \(third)"
-        func run(_ script: Script, _ keys: [String], _ arguments: [String]) -> [String] {
-            let answer = world.redis.run(
-                script, keys: keys,
-                arguments: [
-                    String(world.redisNow), logic.partitions.keys(of: bob).events, logic.link.incarnation, intent,
-                ]
-                    + arguments)
-            return (try? answer.get().array?.compactMap(\.string)) ?? []
-        }
-        let all =
-            [keys.shards, keys.unfinished, keys.floor, keys.conversation(third), keys.typing(third)]
-            + keys.messages(third)
-        #expect(run(.members, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
-        let waiting = run(.joining, [keys.shards, keys.unfinished, keys.conversation(third)], [])
+        let all = names(of: third, in: keys)
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
+        let waiting = run(.joining, of: third, in: keys, [keys.conversation(third)], [])
         let version = try #require(waiting.last)
         func enroll(_ state: String, _ version: String) -> String? {
             run(
-                .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
+                .enroll, of: third, in: bobs, [bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
                 [third.string, state, version, "2"]
             ).last
         }
         #expect(enroll("in", version) == "+")
-        #expect(run(.settle, all, [third.string, "bob", version, "+"]) == ["OK"])
+        #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, "+"]) == ["OK"])
         #expect(try members(of: third) == ["eve", "cy"])
         // There is room now, and the late step takes it.
         ana.sendText(#"{"type":"changeMembers","id":103,"conversation":"\#(first)","remove":["bob"]}"#)
         #expect(try answer(to: 103, of: ana) == .ok)
         _ = enroll("in", version)
-        _ = run(.settle, all, [third.string, "bob", version, ""])
+        _ = run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""])
         // The sweep carries to the inbox that bob is not in it.
         try world.run(for: 30_000)
         #expect(try inbox(of: "bob").count == 1)
         #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+    }
+
+    @Test func `a step that comes twice tells nobody of the conversation twice`() throws {
+        let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
+        let client = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        client.sendText(#"{"type":"subscribe","id":201,"conversationList":true}"#)
+        try world.run(until: "bob has the list") { client.texts.contains { $0.contains(#""type":"subscribed""#) } }
+        let keys = world.shards[0].logic.partitions.keys(of: third)
+        let all = names(of: third, in: keys)
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
+        let version = try #require(run(.joining, of: third, in: keys, [keys.conversation(third)], []).last)
+        for _ in 0..<2 { #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""]) == ["OK"]) }
+        func heard() -> Int { client.texts.count { $0.hasPrefix(#"{"type":"conversation","#) } }
+        try world.run(until: "bob hears of it") { heard() > 0 }
+        try world.run(for: 30_000)
+        #expect(heard() == 1)
     }
 
     // MARK: Strangers' groups

@@ -28,7 +28,8 @@ for i = 6, #ARGV, 3 do
         left = true
     end
     local m = c.members[user]
-    if m then told[user] = true end
+    -- Once, however often the step comes.
+    if m and isAwaited then told[user] = true end
     if m and receipts and tonumber(setting) > m.setting then
         changed = changed or m.receipts ~= receipts
         m.receipts, m.setting = receipts, tonumber(setting)
