@@ -151,6 +151,32 @@ import Testing
         #expect(try world.redis.command(["EXISTS", found]).get().int == 0)
     }
 
+    @Test func `what is forgotten while the last walk is noted stays forgotten`() throws {
+        let room = try Room()
+        let world = room.world
+        let keys = (0..<4).map { world.shards[0].logic.partitions.keys($0).agingFound }
+        func found() throws -> [String?] { try keys.map { try world.redis.ask(["GET", $0]).get().string } }
+        try world.run(until: "all are walked over") { try! found().allSatisfy { $0 != nil } }
+        for key in keys { _ = try world.redis.ask(["SET", key, String(world.redisNow - 25 * 3_600_000)]).get() }
+        // A server without the setting comes when the walk has been noted by nobody yet.
+        var isForgotten = false
+        world.redis.refuse = { [unowned redis = world.redis] _, words in
+            if words.first == "SET", words[1] == keys[1], !isForgotten {
+                isForgotten = true
+                _ = redis.ask(["DEL", keys[1]])
+            }
+            return nil
+        }
+        for place in 0...1 {
+            world.shards[place].die()
+            world.replaceShard(at: place)
+        }
+        try world.run(until: "the others are done") { try! found().count { $0 == "done" } == 3 }
+        try world.run(for: 600_000)
+        #expect(isForgotten)
+        #expect(try found()[1].flatMap(Int64.init) != nil)
+    }
+
     @Test func `that it was found is forgotten, however often Redis refuses`() throws {
         let world = try World(shards: 1)
         let keys = (0..<4).map { world.shards[0].logic.partitions.keys($0).agingFound }

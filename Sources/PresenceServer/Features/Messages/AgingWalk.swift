@@ -76,15 +76,15 @@ final class AgingWalk {
     private func note(_ partitions: Set<Int>, done: @escaping (Bool) -> Void) {
         BoundedConcurrency(partitions.sorted(), window: Self.window) { [self] partition, next in
             state(of: partition) { [self] state in
-                let value: String
+                let words: [String]
                 switch state {
-                case .never?: value = String(shard.clock.redisNow)
-                // Those that were walked over at once come at once.
-                case .once(wait: ...Self.pause)?: value = Self.done
+                case .never?: words = [String(shard.clock.redisNow)]
+                // Those that were walked over at once come at once. What has been forgotten meanwhile stays so.
+                case .once(wait: ...Self.pause)?: words = [Self.done, "XX"]
                 case .once?, .done?, nil: return next()
                 }
                 let key = shard.partitions.keys(partition).agingFound
-                shard.store.command(["SET", key, value], lane: .commands) { [self] result in
+                shard.store.command(["SET", key] + words, lane: .commands) { [self] result in
                     // The next step sees it.
                     due[partition] = result.failure == nil ? 0 : shard.clock.now + Self.pause
                     next()
