@@ -12,7 +12,7 @@ extension DataDirectory {
     ///
     /// - Throws: ``StartFailure`` if the file cannot be written or read, or holds too little to be a secret.
     public func secret() throws(StartFailure) -> TokenSecret {
-        if access(secretFile, F_OK) != 0 { try createSecret() }
+        if !hasSecret { try createSecret() }
         let data = try PlainFile.read(secretFile)
         guard let text = String(validating: data, as: UTF8.self), let secret = TokenSecret(text) else {
             let needed = "at least \(TokenSecret.shortest) bytes of text without control characters"
@@ -20,6 +20,9 @@ extension DataDirectory {
         }
         return secret
     }
+
+    /// Whether a secret has been made already.
+    public var hasSecret: Bool { access(secretFile, F_OK) == 0 }
 
     /// Whether other users of this machine can read the secret, and so make tokens for anybody, or can replace it.
     public var isSecretExposed: Bool { PlainFile.isExposed(secretFile) }

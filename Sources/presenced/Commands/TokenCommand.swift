@@ -40,20 +40,24 @@ struct TokenCommand: AsyncParsableCommand {
                 dataDir
                 ?? ProcessInfo.processInfo.environment["PRESENCE_DATA_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
             let directory = try DataDirectory(path ?? DataDirectory.standardPath())
+            let isNew = !directory.hasSecret
             let maker = try await TokenMaker(secret: try directory.secret())
-            if directory.isSecretExposed {
-                FileHandle.standardError.write(
-                    Data("presenced: other users can read the secret: \(directory.secretFile)\n".utf8))
+            if isNew {
+                // A mistyped directory looks like this, too.
+                Self.warn("made a new secret, \(directory.secretFile); only servers with this data directory know it")
             }
+            if directory.isSecretExposed { Self.warn("other users can read the secret: \(directory.secretFile)") }
             let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
             try StandardOutput.print(try maker.make(user: user, lifetime: expires, role: role, now: now))
         } catch let error as ExitCode {
             throw error
         } catch {
-            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            Self.warn("\(error)")
             throw ExitCode(ExitStatus.failure)
         }
     }
+
+    private static func warn(_ text: String) { FileHandle.standardError.write(Data("presenced: \(text)\n".utf8)) }
 
     private static func userID(_ text: String) throws -> UserID {
         guard let user = Identifier(text) else {
