@@ -174,7 +174,10 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         # Who reads further up stays there: at the top, so that the wide page, which is shorter, has not all of it in sight.
         await page.until("!document.querySelector('.editing')")
         drawn = "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame);"
-        await page.run(drawn + "document.querySelector('.messages').scrollTop = 0;" + drawn)
+        # Also when a size changes before the page hears of it.
+        await page.run(drawn + "const log = document.querySelector('.messages'); "
+                       "log.firstChild.style.minHeight = `${log.scrollHeight + 9}px`; log.scrollTop = 0;" + drawn)
+        assert not await page.run(f"return {end}")
         await page.resize(width=1000, height=900)
         await page.until("document.documentElement.clientWidth > 900")
         await page.run(drawn)

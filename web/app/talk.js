@@ -46,13 +46,16 @@ class Talk extends Screen {
       log.scrollTop = log.scrollHeight;
       top = log.scrollTop;
     };
-    /** Also before rows are added: a page that is busy hears of what was scrolled only afterwards. */
+    /** Also before rows are added or sizes change: a page that is busy hears of what was scrolled only afterwards. */
     const noteScroll = () => {
       // Only upwards: the browser itself scrolls down, to what gets the focus.
       isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
       top = log.scrollTop;
     };
-    const sizes = new ResizeObserver(() => isStaying && toEnd());
+    const sizes = new ResizeObserver(() => {
+      noteScroll();
+      if (isStaying) toEnd();
+    });
     for (const each of [log, list]) sizes.observe(each);
     this.signal.addEventListener("abort", () => sizes.disconnect());
     const read = () => {
