@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// What a shard's features have registered: by the type of a request, the letter of an event, the path of a call, …
 package struct Registry {
-    private var requests: [RequestName: RequestHandler] = [:]
+    private var requests: [RequestName: RegisteredRequest] = [:]
     /// By the first byte of an event.
     package private(set) var events: [((StoreEvent) -> Void)?] = Array(repeating: nil, count: 256)
     private(set) var deadlines: [(DeadlineKey) -> Void] = []
@@ -54,7 +54,7 @@ package struct Registry {
 
     private mutating func add(_ name: String, _ handler: @escaping RequestHandler) {
         precondition(name.utf8.count <= RequestName.longest, "the request \(name) has too long a name")
-        let previous = requests.updateValue(handler, forKey: RequestName(name))
+        let previous = requests.updateValue(RegisteredRequest(handle: handler), forKey: RequestName(name))
         precondition(previous == nil, "two features register the request \(name)")
     }
 
@@ -63,7 +63,7 @@ package struct Registry {
         let found =
             type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
         guard let found else { throw .unknownType }
-        return found
+        return found.handle
     }
 
     // MARK: Events and deadlines
@@ -197,6 +197,11 @@ package struct RequestContext {
     package var user: UserID { session.user.id }
     /// By what right they change something.
     package var writer: Writer { Writer(session) }
+}
+
+/// A dictionary of bare closures allocates at each look.
+private struct RegisteredRequest {
+    let handle: RequestHandler
 }
 
 /// The type of a request as a key that costs no `String` to look up: up to 24 bytes.

@@ -29,6 +29,18 @@ extension PastStatuses? {
         map { past in users.map { past.key(of: $0, in: keys) } } ?? []
     }
 
+    /// A script's keys with the last one; without the feature no other array is made of them.
+    package func keys(after others: consuming [String], of user: UserID, in keys: PartitionKeys) -> [String] {
+        if let past = self { others.append(past.key(of: user, in: keys)) }
+        return others
+    }
+
+    /// A script's arguments with the last one, likewise.
+    package func arguments(after others: consuming [String]) -> [String] {
+        others += arguments
+        return others
+    }
+
     /// What a script gets as its last argument.
     package var arguments: [String] { map(\.words) ?? [] }
 }

@@ -108,14 +108,14 @@ private struct OwnStatusRead {
 
     init?(_ value: RedisValue) {
         guard let line = value.bytes else { return nil }
-        let fields = line.split(separator: 0x20, maxSplits: 5, omittingEmptySubsequences: false)
-        func integer(_ index: Int) -> Int64? { Int64(String(decoding: fields[index], as: UTF8.self)) }
-        guard fields.count == 6, let time = integer(0) else { return nil }
+        var words = Pieces(line[...], separator: 0x20)
+        guard let time = words.number() else { return nil }
+        let (status, clearAt, version, revokedAt) = (words.text(), words.number(), words.number(), words.number())
+        guard let text = words.rest else { return nil }
         self.time = time
-        revokedAt = integer(4) ?? 0
+        self.revokedAt = revokedAt ?? 0
         chosen = LocalUser.Chosen(
-            status: ChosenStatus(rawValue: String(decoding: fields[1], as: UTF8.self)) ?? .auto,
-            text: fields[5].isEmpty ? nil : String(validating: fields[5], as: UTF8.self), clearAt: integer(2),
-            version: integer(3) ?? 0)
+            status: status.flatMap(ChosenStatus.init) ?? .auto,
+            text: text.isEmpty ? nil : String(validating: text, as: UTF8.self), clearAt: clearAt, version: version ?? 0)
     }
 }

@@ -50,19 +50,20 @@ extension Sessions {
             hasStatus: chosen[0] != "")
         shard.store.run(
             script,
-            keys: [
-                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
-                user.keys.users(ofShard: shard.link.incarnation), user.keys.grants(user.id),
-            ] + shard.past.keys(of: [user.id], in: user.keys),
-            arguments: [
+            keys: shard.past.keys(
+                after: [
+                    user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                    user.keys.users(ofShard: shard.link.incarnation), user.keys.grants(user.id),
+                ], of: user.id, in: user.keys),
+            arguments: shard.past.arguments(after: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, telling.state, String(shard.clock.now - session.began),
-            ] + chosen + [
+                chosen[0], chosen[1], chosen[2], chosen[3],
                 // One that lingers does nothing: its client comes back with a token of its own.
                 String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
                 shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
                 session.connection == nil ? "" : session.grant?.string ?? "",
-            ] + shard.past.arguments,
+            ]),
             lane: .commands
         ) { [self] result in
             switch result {
@@ -72,13 +73,15 @@ extension Sessions {
         }
     }
 
+    private static let nothingChosen = ["", "", "", ""]
+
     /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
     private func chosenStatus(toTell session: Session) -> [String] {
         let user = session.user
         if let status = session.wantedStatus { return StatusArguments(status).words + [""] }
         guard session.isAdmitted || user.sessions.contains(where: \.isAdmitted), let held = user.chosen,
             held.version > 0
-        else { return ["", "", "", ""] }
+        else { return Self.nothingChosen }
         let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
         return [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
     }
@@ -204,14 +207,15 @@ extension Sessions {
         let user = session.user
         shard.store.run(
             .end,
-            keys: [
-                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
-                user.keys.users(ofShard: shard.link.incarnation),
-            ] + shard.past.keys(of: [user.id], in: user.keys),
-            arguments: [
+            keys: shard.past.keys(
+                after: [
+                    user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                    user.keys.users(ofShard: shard.link.incarnation),
+                ], of: user.id, in: user.keys),
+            arguments: shard.past.arguments(after: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id,
                 String(max(0, shard.clock.now - session.lastHeard)),
-            ] + shard.past.arguments,
+            ]),
             lane: .commands
         ) { [self] result in
             switch result {

@@ -86,15 +86,16 @@ package struct PartitionKeys {
 
     /// The intents of this partition that are not carried out: `KIND SUBJECT` each.
     package var unfinished: String { name + ":unfinished" }
-    package func user(_ id: UserID) -> String { name + ":user:" + id.string }
-    package func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
+    package func user(_ id: UserID) -> String { key(":user:", id.string) }
+    package func sessions(_ id: UserID) -> String { key(":sessions:", id.string) }
     /// The devices that a user has signed in on.
-    package func grants(_ id: UserID) -> String { name + ":grants:" + id.string }
-    package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
-    package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
-    package func conversation(_ id: ConversationID) -> String { conversations + id.string }
+    package func grants(_ id: UserID) -> String { key(":grants:", id.string) }
+    package func contacts(_ id: UserID) -> String { key(":contacts:", id.string) }
+    package func blocks(_ id: UserID) -> String { key(":blocks:", id.string) }
+    package func conversation(_ id: ConversationID) -> String { key(Self.conversations, id.string) }
     /// What the keys of all conversations begin with.
-    package var conversations: String { name + ":conversation:" }
+    package var conversations: String { name + Self.conversations }
+    private static let conversations = ":conversation:"
     /// The hash that holds a small value, as one of many: a key of its own would cost Redis twice what the value does.
     /// With a million values of a family there are some eight in each, and up to 128 are searched faster than a key is found.
     package func bucket(_ family: KeyFamily, of text: String) -> String {
@@ -102,6 +103,17 @@ package struct PartitionKeys {
         "\(name):\(family.name):\((Partitions.hash(text) >> 14) % Self.buckets)"
     }
     private static let buckets: UInt64 = 1_024
-    package func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
-    package func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
+    package func fenced(_ incarnation: String) -> String { key(":fenced:", incarnation) }
+    package func users(ofShard incarnation: String) -> String { key(":shard:", incarnation, ":users") }
+
+    /// Put together in room of its length: each `+` would take its own.
+    private func key(_ kind: String, _ id: String, _ end: String = "") -> String {
+        var key = ""
+        key.reserveCapacity(name.utf8.count + kind.utf8.count + id.utf8.count + end.utf8.count)
+        key += name
+        key += kind
+        key += id
+        key += end
+        return key
+    }
 }

@@ -16,6 +16,8 @@ public struct SnapshotReply {
     }
 
     private static let more: StaticString = ",\"more\":true}"
+    /// A person who shows a short text and has a name.
+    private static let bytesPerPerson = 160
 
     /// The message up to its `id`, the same for each part.
     private let head: [UInt8]
@@ -33,15 +35,16 @@ public struct SnapshotReply {
     /// One person or conversation, before it is known which part has room for it.
     private var entry: [UInt8] = []
 
-    /// - Parameter limit: The longest message in bytes, `limits.maxServerMessageBytes`.
-    public init(_ kind: Kind, id: Int64?, limit: Int) {
+    /// - Parameters:
+    ///   - limit: The longest message in bytes, `limits.maxServerMessageBytes`.
+    ///   - people: About how many are added: room is taken for them at once.
+    public init(_ kind: Kind, id: Int64?, limit: Int, people: Int = 1) {
         var head: [UInt8] = []
         ServerMessageWriter.begin(kind == .subscribed ? "subscribed" : "users", id: id, to: &head)
         self.head = head
         self.limit = limit
         part = head
-        // Room for some people: most replies are about more than one.
-        part.reserveCapacity(min(limit, 1_024))
+        part.reserveCapacity(min(limit, Self.bytesPerPerson * (people + 1)))
     }
 
     /// Adds a person from the registers' bytes, which are lent for the call.

@@ -5,8 +5,8 @@ extension ClientMessage.Subscribe {
         guard members.users != nil || members.conversations != nil || list || notifications else {
             throw DecodingFailure(code: .badRequest, message: "users or conversations is missing", field: "users")
         }
-        let tooMany = DecodingFailure.tooManyIDs(limit, in: "subscribe")
-        let users = try members.users?.identifiers("users", limit: limit, tooMany: tooMany) ?? []
+        func tooMany() -> DecodingFailure { .tooManyIDs(limit, in: "subscribe") }
+        let users = try members.users?.identifiers("users", limit: limit, tooMany: tooMany()) ?? []
         self.init(users: users.withoutRepetitions())
         conversationList = list
         self.notifications = notifications
@@ -16,12 +16,12 @@ extension ClientMessage.Subscribe {
 
     /// A bare id subscribes to typing, an object to the messages as well.
     private mutating func readConversations(
-        _ list: JSONValue?, limit: Int, _ tooMany: DecodingFailure
+        _ list: JSONValue?, limit: Int, _ tooMany: () -> DecodingFailure
     ) throws(DecodingFailure) {
         guard let list else { return }
         var left = limit
         let elements = try list.elements("conversations") { (element) throws(DecodingFailure) in
-            guard left > 0 else { throw tooMany }
+            guard left > 0 else { throw tooMany() }
             left -= 1
             guard element.kind == .object else {
                 return (id: try element.checkedIdentifier("conversations"), cursor: ClientMessage.MessageCursor?.none)

@@ -89,8 +89,11 @@ extension WebSocketServer {
 
     // MARK: - Deadlines
 
+    /// Asked for with each connection: no array is made of them.
     private var nextDeadline: Int64? {
-        [handshakes.next, closings.next, idles.next, transfers.next].compactMap(\.self).min()
+        let opening = min(handshakes.next ?? .max, transfers.next ?? .max)
+        let next = min(opening, min(closings.next ?? .max, idles.next ?? .max))
+        return next < .max ? next : nil
     }
 
     func armDeadlines() {

@@ -169,7 +169,9 @@ import Testing
         let all = names(of: third, in: keys)
         #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
         let version = try #require(run(.joining, of: third, in: keys, [keys.conversation(third)], []).last)
-        for _ in 0..<2 { #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""]) == ["OK"]) }
+        for _ in 0..<2 {
+            #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""]) == ["OK"])
+        }
         func heard() -> Int { client.texts.count { $0.hasPrefix(#"{"type":"conversation","#) } }
         try world.run(until: "bob hears of it") { heard() > 0 }
         try world.run(for: 30_000)

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// A message as Redis has it (`Scripts/message-lib.lua`).
@@ -47,42 +48,6 @@ struct StoredMessage {
             if let at = pieces.number(), let text = pieces.rest { edits.append(Edit(at: at, text: text)) }
         }
         self.edits = edits
-    }
-
-    /// What stands between separators, one after the other: a message is read in every server that somebody in its conversation
-    /// is connected to, so no arrays are made of them.
-    private struct Pieces {
-        /// `nil` after the last one.
-        private(set) var rest: ArraySlice<UInt8>?
-        private let separator: UInt8
-
-        init(_ bytes: ArraySlice<UInt8>, separator: UInt8) { (rest, self.separator) = (bytes, separator) }
-
-        mutating func next() -> ArraySlice<UInt8>? {
-            guard let rest else { return nil }
-            guard let end = rest.firstIndex(of: separator) else {
-                self.rest = nil
-                return rest
-            }
-            self.rest = rest[(end + 1)...]
-            return rest[..<end]
-        }
-
-        mutating func text() -> String? {
-            guard let word = next(), !word.isEmpty else { return nil }
-            return String(decoding: word, as: UTF8.self)
-        }
-
-        /// Digits only, and at most 18 of them; `nil` for anything else.
-        mutating func number() -> Int64? {
-            guard let word = next(), !word.isEmpty, word.count <= 18 else { return nil }
-            var value: Int64 = 0
-            for byte in word {
-                guard (0x30...0x39).contains(byte) else { return nil }
-                value = value * 10 + Int64(byte - 0x30)
-            }
-            return value
-        }
     }
 
     init?(_ bytes: [UInt8]) { self.init(bytes[...]) }

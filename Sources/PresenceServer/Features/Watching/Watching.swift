@@ -103,7 +103,8 @@ final class Watching: Feature {
         _ request: ClientMessage.Subscribe, _ id: Int64?, _ shown: [Topic], _ conversations: [Topic],
         _ gathered: Gathered, to connection: Connection
     ) {
-        var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
+        var answer = SnapshotReply(
+            .subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes, people: shown.count)
         if !gathered.messages.isEmpty { answer.beginMessages() }
         for topic in shown {
             let known = request.known[topic.subject]
@@ -133,7 +134,7 @@ final class Watching: Feature {
             for item in reading.items where !item.json.isEmpty { answer.add(notification: item.object) }
             notifications?.inboxes.ready(watcher, reading)
         }
-        for part in answer.finish() { shard.replies.send(part, to: connection) }
+        for part in (consume answer).finish() { shard.replies.send(part, to: connection) }
     }
 
     /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
@@ -229,11 +230,12 @@ final class Watching: Feature {
                             message: "the store is out of reach, and not all of these are held here",
                             retryAfter: 1_000), to: connection)
                 }
-                var answer = SnapshotReply(.users, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
+                var answer = SnapshotReply(
+                    .users, id: id, limit: shard.configuration.limits.maxServerMessageBytes, people: people.count)
                 for each in people.map({ shown($0, to: session.user.id) }) {
                     answer.add(user: each.user, presence: each.presence, profile: each.profile)
                 }
-                for part in answer.finish() { shard.replies.send(part, to: connection) }
+                for part in (consume answer).finish() { shard.replies.send(part, to: connection) }
             }
         }
     }

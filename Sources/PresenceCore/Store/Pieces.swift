@@ -1,0 +1,37 @@
+/// What stands between separators in an answer of a script, one after the other. What is read often, a message in every server
+/// that somebody in its conversation is connected to, makes no arrays of them.
+@frozen package struct Pieces {
+    /// What is left; `nil` after the last one.
+    package var rest: ArraySlice<UInt8>?
+    @usableFromInline let separator: UInt8
+
+    @inlinable package init(_ bytes: ArraySlice<UInt8>, separator: UInt8) {
+        (rest, self.separator) = (bytes, separator)
+    }
+
+    @inlinable package mutating func next() -> ArraySlice<UInt8>? {
+        guard let rest else { return nil }
+        guard let end = rest.firstIndex(of: separator) else {
+            self.rest = nil
+            return rest
+        }
+        self.rest = rest[(end + 1)...]
+        return rest[..<end]
+    }
+
+    @inlinable package mutating func text() -> String? {
+        guard let word = next(), !word.isEmpty else { return nil }
+        return String(decoding: word, as: UTF8.self)
+    }
+
+    /// Digits only, and at most 18 of them; `nil` for anything else.
+    @inlinable package mutating func number() -> Int64? {
+        guard let word = next(), !word.isEmpty, word.count <= 18 else { return nil }
+        var value: Int64 = 0
+        for byte in word {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            value = value * 10 + Int64(byte - 0x30)
+        }
+        return value
+    }
+}
