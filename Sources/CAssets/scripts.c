@@ -557,6 +557,11 @@ static const unsigned char push_note_bytes[] = {
 };
 ASSET(push_note)
 
+static const unsigned char push_withdraw_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-withdraw.lua"
+};
+ASSET(push_withdraw)
+
 static const unsigned char push_take_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-take.lua"
 };

@@ -522,3 +522,28 @@ async def test_messages_for_people_who_are_away_are_among_their_notifications(st
     await say(ana, id, "read at once")
     await bob.did("mark", conversation=id, read=4)
     assert (await inbox(bob))["unread"] == 2
+
+
+async def test_a_deleted_messages_notification_goes_and_the_next_message_makes_one(start):
+    room = Room(start(SETTINGS | {"linger": 1_000, "notifications.ofMessages": True}))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await bob.close()
+    secret = await say(ana, id, "secret")
+
+    async def bodies():
+        bob = await room.come("bob")
+        items = (await inbox(bob))["items"]
+        await bob.close()
+        return [item["body"] for item in items]
+
+    async def become(expected):
+        deadline = asyncio.get_running_loop().time() + 2 * PATIENCE
+        while (held := await bodies()) != expected:
+            assert asyncio.get_running_loop().time() < deadline, held
+            await asyncio.sleep(0.3)
+    await become(["secret"])
+    assert (await ana.did("deleteMessage", conversation=id, message=secret["id"]))["type"] == "messageUpdated"
+    await become([])
+    await say(ana, id, "second")
+    await become(["second"])

@@ -74,6 +74,21 @@ struct ClientMessageTests {
         #expect(try client(huge).body == .subscribe(.init(users: ids("a"), known: [id("a"): .init()])))
     }
 
+    @Test func `known versions of conversations are integers, however large`() throws {
+        func known(_ version: String) throws -> ClientMessage.Body {
+            try client(#"{"type":"subscribe","conversationList":true,"known":{"c":\#(version)}}"#).body
+        }
+        var subscribe = ClientMessage.Subscribe()
+        subscribe.conversationList = true
+        for (written, version) in [("7", 7), ("9007199254740993", 0), ("99999999999999999999", 0)] {
+            subscribe.knownConversations = [id("c"): Int64(version)]
+            #expect(try known(written) == .subscribe(subscribe))
+        }
+        for written in ["1.5", "1.0", "1e3", "1e400"] {
+            #expect(throws: DecodingFailure.self, "\(written)") { try known(written) }
+        }
+    }
+
     @Test func `known versions are found among many people`() throws {
         let users = (0..<200).map { id("u\($0)") }
         let known = Dictionary(uniqueKeysWithValues: users.map { ($0, ClientMessage.KnownVersions(presence: 5)) })

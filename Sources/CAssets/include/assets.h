@@ -183,6 +183,7 @@ struct asset asset_notifications(void);
 struct asset asset_set_device(void);
 struct asset asset_drop_device(void);
 struct asset asset_push_note(void);
+struct asset asset_push_withdraw(void);
 struct asset asset_push_take(void);
 struct asset asset_push_tell(void);
 struct asset asset_push_lib(void);

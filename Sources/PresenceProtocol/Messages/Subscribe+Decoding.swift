@@ -53,6 +53,15 @@ extension ClientMessage.Subscribe {
         return (id, cursor)
     }
 
+    /// No conversation has so large a version: who holds that holds an old one, and is told what became of it.
+    private static func knownVersion(_ value: JSONValue) throws(DecodingFailure) -> Int64 {
+        switch value.number {
+        case .integer(let version) where version <= ClientMessage.maximumID: version
+        case .integer, .tooLarge: 0
+        case .fraction, nil: throw .wrongKind("known", wanted: "an object of objects of integers, and of integers")
+        }
+    }
+
     /// People have an object of two versions each, conversations one version.
     private mutating func readKnown(_ value: JSONValue) throws(DecodingFailure) {
         var versions = try value.object("known")
@@ -60,10 +69,8 @@ extension ClientMessage.Subscribe {
         let watched = few ? [] : Set(users)
         try versions.forEachMember { (key, value) throws(DecodingFailure) in
             if conversationList, value.kind == .number {
-                guard let id = key.identifier, case .integer(let version) = value.number,
-                    version <= ClientMessage.maximumID
-                else { return }
-                knownConversations[id] = version
+                let version = try Self.knownVersion(value)
+                if let id = key.identifier { knownConversations[id] = version }
                 return
             }
             let known = try ClientMessage.KnownVersions(value)

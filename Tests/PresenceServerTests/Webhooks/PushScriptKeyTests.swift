@@ -32,6 +32,7 @@ extension ScriptKeyTests {
             let told = String(decoding: webhooks.calls("push.due")[0].body, as: UTF8.self)
             #expect(told.contains(#""devices":[{"platform":"fcm","pushToken":"second"}]"#), "\(told)")
             try runOthers(on: shard, of: bob, in: made, world)
+            try withdraw(on: shard, of: bob, in: made, world)
             // Registered since, of another platform, another token; then that one.
             run(.dropDevice, [], ["fcm", "\"second\"", "1"])
             run(.dropDevice, [], ["apns", "\"second\"", "9000000000000"])
@@ -67,5 +68,31 @@ extension ScriptKeyTests {
             [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\""])
         try world.run(until: "they are answered") { answers.count == 4 }
         #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
+    }
+    /// What a deleted message was told by: once its notification is there, and once it has still to come.
+    private func withdraw(on shard: SimulatedShard, of bob: UserID, in made: ConversationID, _ world: World) throws {
+        let keys = shard.logic.partitions.keys(of: bob)
+        let (notifications, marks) = (keys.notifications(bob), keys.notificationMarks(bob))
+        let sender = [keys.events, shard.logic.link.incarnation]
+        for (place, at) in ["5", "6"].enumerated() {
+            _ = try world.redis.command(["HSET", keys.pushed(bob), made.string, "1 \(at)"]).get()
+            var answers: [[String]] = []
+            func run(_ script: Script, _ names: [String], _ arguments: [String]) {
+                shard.run(script, keys: names, arguments: sender + arguments, lane: .commands) {
+                    answers.append((try? $0.get().array?.compactMap(\.string)) ?? [])
+                }
+            }
+            if place == 0 {
+                run(
+                    .notify, [keys.shards, keys.floor, notifications, marks],
+                    ["10", "100000", "message-\(at)-\(made)", "", "", "bob"])
+            }
+            run(
+                .pushWithdraw, [keys.shards, keys.floor, keys.pushed(bob), notifications, marks],
+                ["bob", made.string, "1", "10", "100000"])
+            try world.run(until: "they are answered") { answers.last?.count == 2 && answers.last?[1] == "1" }
+            #expect(try world.redis.command(["HLEN", notifications]).get().int == 1)
+            #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 1))
+        }
     }
 }

@@ -14,13 +14,14 @@ final class PushTalk {
     private(set) var id = ConversationID("c")!
     private var sent = 0
 
-    init(apns: Bool = false, queue: Int64 = 1_000) throws {
+    /// - Parameter others: Further members: it is a group then.
+    init(apns: Bool = false, queue: Int64 = 1_000, others: [UserID] = []) throws {
         webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns)
         world = webhooks.world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
-        ana.send(.createConversation(participants: [UserID("bob")!]))
+        ana.send(.createConversation(participants: [UserID("bob")!] + others))
         var made: ConversationID?
         try world.run(until: "there is a conversation") {
             made =

@@ -5,7 +5,8 @@ import PresenceProtocol
 /// Messages for people who are away, among their notifications.
 ///
 /// Who is truly away is decided by `Push`, once for each conversation until it is read. Each such event makes one notification,
-/// whose id is the event's: so one that comes twice changes nothing. It replaces an unread one of the same conversation.
+/// whose id says which: so one that comes twice changes nothing. It replaces an unread one of the same conversation. When the
+/// message is deleted, so is the notification (`push-withdraw.lua`).
 extension Notifications {
     /// What an event `push.due` says.
     private struct Due: Decodable {
@@ -52,7 +53,7 @@ extension Notifications {
         else { return nil }
         var new = NotificationRequest.New()
         new.users = [user]
-        new.id = Identifier(event.id(partition: partition))
+        new.id = Identifier(String("message-\(event.at)-\(conversation)".prefix(Identifier.maximumLength)))
         new.kind = CreationKey("message")
         new.collapse = conversation
         // Who has no name yet has written all the same.

@@ -138,17 +138,34 @@ extension DuePushes {
         }
     }
 
-    /// That is not deleted; `nil` if there is none. It is not their own: what is older than one of theirs counts as read.
+    /// That is not deleted, nor of somebody whom they have blocked; `nil` if there is none. It is not their own: what is older
+    /// than one of theirs counts as read.
     func newestUnread(
         by member: ConversationRecord.Member, in record: ConversationRecord,
         found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
     ) {
         guard isUnread(record.last, by: member), let newest = record.message else { return found(.success(nil)) }
-        guard newest.deletedAt != 0 else { return found(.success(newest)) }
+        let blocks = shard.partitions.keys(of: member.user).blocks(member.user)
+        shard.store.command(["SISMEMBER", blocks, newest.from], lane: .commands) { [self] result in
+            guard case .success(let value) = result else { return found(.failure(result.failure!)) }
+            if newest.deletedAt == 0, value.int == 0 { return found(.success(newest)) }
+            shard.store.command(["SMEMBERS", blocks], lane: .commands) { [self] result in
+                guard case .success(let value) = result else { return found(.failure(result.failure!)) }
+                let blocked = Set((value.array ?? []).compactMap(\.string))
+                let members = record.members.map(\.user.string).filter(blocked.contains)
+                earlierUnread(by: member, in: record, except: members, found)
+            }
+        }
+    }
+
+    private func earlierUnread(
+        by member: ConversationRecord.Member, in record: ConversationRecord, except blocked: [String],
+        _ found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
+    ) {
         let keys = shard.partitions.keys(of: record.id)
         shard.store.run(
             .pushMessage, keys: [keys.conversation(record.id), keys.log(record.id)],
-            arguments: [String(max(member.read, member.own)), String(Self.mostLooked)], lane: .commands
+            arguments: [String(max(member.read, member.own)), String(Self.mostLooked)] + blocked, lane: .commands
         ) { result in
             found(result.map { $0.bytes.flatMap { StoredMessage($0) } })
         }

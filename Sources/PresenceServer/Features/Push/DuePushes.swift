@@ -68,8 +68,9 @@ final class DuePushes {
     /// - Parameter done: Gets whether all is noted. It may come twice: what is noted is once there.
     private func note(_ events: [WebhookEvent], done: @escaping (Bool) -> Void) {
         var failed = false
-        BoundedConcurrency(events.filter { $0.type == "message.created" }, window: Self.window) { [self] event, next in
-            note(event) { isDone in
+        let kinds = ["message.created", "message.changed"]
+        BoundedConcurrency(events.filter { kinds.contains($0.type) }, window: Self.window) { [self] event, next in
+            look(at: event) { isDone in
                 if !isDone { failed = true }
                 next()
             }
@@ -78,8 +79,13 @@ final class DuePushes {
         }
     }
 
-    private func note(_ event: WebhookEvent, done: @escaping (Bool) -> Void) {
+    private func look(at event: WebhookEvent, done: @escaping (Bool) -> Void) {
         guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest) else { return done(true) }
+        if event.type == "message.created" { return note(message, in: id, done: done) }
+        message.deletedAt == 0 ? done(true) : withdraw(message, in: id, done: done)
+    }
+
+    private func note(_ message: StoredMessage, in id: ConversationID, done: @escaping (Bool) -> Void) {
         read(id) { [self] result in
             // Whom a damaged conversation is for cannot be known.
             guard case .success(let record) = result else { return done(result.failure?.isLasting == true) }
@@ -99,7 +105,7 @@ final class DuePushes {
         }
     }
 
-    private func note(
+    func note(
         _ member: ConversationRecord.Member, of id: ConversationID, _ seq: Int64, done: @escaping (Bool) -> Void
     ) {
         let (user, partition) = (member.user, shard.partitions.index(of: member.user))

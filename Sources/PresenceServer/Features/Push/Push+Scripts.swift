@@ -4,7 +4,8 @@ import PresenceProtocol
 
 /// The scripts of this folder's feature.
 extension Script {
-    private static let pushLibrary = ScriptLibrary(asset_account_lib(), asset_push_lib())
+    private static let pushLibrary = ScriptLibrary(
+        asset_account_lib(), asset_push_lib(), asset_notification_lib())
 
     private static func push(_ name: String, _ file: asset) -> Script {
         Script(name, file, library: pushLibrary)
@@ -19,9 +20,11 @@ extension Script {
     static let pushTell = push("push-tell", asset_push_tell())
     static let pushCheck = push("push-check", asset_push_check())
     static let pushMissed = push("push-missed", asset_push_missed())
+    static let pushWithdraw = push("push-withdraw", asset_push_withdraw())
 
     static let push: [Script] = [
         .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck, .pushMissed,
+        .pushWithdraw,
     ]
 }
 

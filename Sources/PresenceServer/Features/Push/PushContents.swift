@@ -16,7 +16,7 @@ struct PushContents {
         _ message: StoredMessage, in record: ConversationRecord, for user: UserID, _ keys: PartitionKeys,
         found: @escaping ((before: [UInt8], after: [UInt8])?) -> Void
     ) {
-        title(record, message) { title in
+        title(record, message, for: user) { title in
             badge(of: user, keys) { badge in
                 guard let title, let badge else { return found(nil) }
                 var (before, after): ([UInt8], [UInt8]) = ([], [])
@@ -37,7 +37,7 @@ struct PushContents {
         _ push: PushMessage, with message: StoredMessage, in record: ConversationRecord, for user: UserID,
         found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
     ) {
-        title(record, message) { title in
+        title(record, message, for: user) { title in
             guard let title else { return found(.failure(.disconnected(sent: false))) }
             var renewed = push.saying(title: title, text: Self.shortened(message.text))
             guard renewed != push else { return found(.success(push)) }
@@ -49,17 +49,34 @@ struct PushContents {
         }
     }
 
-    /// The conversation's name, or that of who wrote; as JSON. `nil` if Redis did not say. A damaged record has none.
-    private func title(_ record: ConversationRecord, _ message: StoredMessage, found: @escaping ([UInt8]?) -> Void) {
+    /// The conversation's name, or that of who wrote, if the user may see it; as JSON. `nil` if Redis did not say. A damaged
+    /// record has none.
+    private func title(
+        _ record: ConversationRecord, _ message: StoredMessage, for user: UserID, found: @escaping ([UInt8]?) -> Void
+    ) {
         if let name = record.name { return found(name) }
-        guard let sender = UserID(message.from) else { return found(Array("\"\"".utf8)) }
+        guard let sender = UserID(message.from) else { return found(Self.noTitle) }
         let key = shard.partitions.keys(of: sender).user(sender)
         shard.store.command(["HGET", key, "profile"], lane: .commands) { [unowned shard] result in
             if let failure = result.failure {
                 guard failure.isLasting else { return found(nil) }
                 shard.noteDamage("profile", of: sender)
             }
-            found((try? result.get())?.bytes.flatMap(ProfileBody.displayName) ?? Array("\"\"".utf8))
+            guard let name = (try? result.get())?.bytes.flatMap(ProfileBody.displayName) else {
+                return found(Self.noTitle)
+            }
+            maySee(sender, user) { found($0 ? name : Self.noTitle) }
+        }
+    }
+
+    private static let noTitle = Array("\"\"".utf8)
+
+    /// Who may see somebody cannot be known while that is damaged: then nobody may.
+    private func maySee(_ user: UserID, _ viewer: UserID, then: @escaping (Bool) -> Void) {
+        let people = [user, viewer].map { shard.watchers.hold(person: $0) }
+        shard.loader.load(people) { [unowned shard] outcome in
+            defer { people.forEach(shard.watchers.release) }
+            then(outcome == .loaded && shard.policies.view(of: user, for: viewer) != .nothing)
         }
     }
 

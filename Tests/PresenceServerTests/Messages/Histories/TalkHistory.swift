@@ -168,7 +168,10 @@ final class TalkHistory: DrawnHistory {
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         case 11, 12: changeMembers(person)
         case 13: block(person)
-        case 14: person.markDelivered(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
+        case 14:
+            let seq = Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6
+            // What is said late is less.
+            for late in 0...1 { person.markDelivered(talk, upTo: seq - Int64(late)) }
         case 15:
             guard talk == group, person === people[1] else { return }
             names += 1

@@ -12,6 +12,11 @@ local function short(text)
     return struct.pack('>I4I4', tonumber(string.sub(hash, 1, 8), 16), tonumber(string.sub(hash, 9, 16), 16))
 end
 
+-- The id of the notification of a message for which a push was told at that time, as Notifications+Messages.swift has it.
+local function messageNotification(conversation, at)
+    return string.sub('message-' .. at .. '-' .. conversation, 1, 128)
+end
+
 local function stateOf(b, i) return string.sub(b.states, i, i) end
 local function seqOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 17)) end
 local function timeOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 23)) end

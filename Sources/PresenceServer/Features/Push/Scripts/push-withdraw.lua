@@ -1,0 +1,29 @@
+-- flags: allow-oom
+-- uses: push-lib, notification-lib
+-- A message has been deleted. A user who was pushed for it is told of the next one of the conversation again, and among their
+-- notifications it is no more; one that has still to come (notify) is known already, so it does not.
+-- KEYS: shards, floor, pushed, notifications, notificationMarks
+-- ARGV: now, channel, incarnation, user, conversation, number of the message, most notifications kept (0: messages are no
+--       notifications), ms for which they are kept
+-- Replies {OK, 1 if they were pushed for it, or 0} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local seq, at = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%d+) (%d+)')
+if seq ~= ARGV[6] then return { 'OK', '0' } end
+redis.call('HDEL', KEYS[3], ARGV[5])
+local keep, keepFor = tonumber(ARGV[7]), tonumber(ARGV[8])
+if keep == 0 then return { 'OK', '1' } end
+local b = notificationsAt(KEYS[4], KEYS[5], KEYS[2], keep, keepFor)
+local id, archived = short(messageNotification(ARGV[5], at)), {}
+local place = find(b, id, 1, 1)
+if not place then
+    b.last = b.last + 1
+    append(b, id, NONE, b.last)
+    setState(b, #b.states, 'x')
+    trim(b, keep, keepFor)
+elseif stateOf(b, place) ~= 'x' then
+    archived[1] = int(seqOf(b, place))
+    retire(b, place)
+end
+if b.changed then save(b, ARGV[2], ARGV[4], { read = {}, archived = archived }) end
+redis.call('PEXPIRE', b.entries, ARGV[8])
+return { 'OK', '1' }
