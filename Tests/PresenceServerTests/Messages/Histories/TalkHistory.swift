@@ -173,9 +173,10 @@ final class TalkHistory: DrawnHistory {
             // What is said late is less.
             for late in 0...1 { person.markDelivered(talk, upTo: seq - Int64(late)) }
         case 15:
-            guard talk == group, person === people[1] else { return }
+            // One renames it: the name is the last that they gave it.
+            guard talk == group, people[1].isIn(talk) else { return }
             names += 1
-            person.rename(talk, to: "All \(names)")
+            people[1].rename(talk, to: "All \(names)")
         // An owner deletes what others wrote.
         case 16: if talk == group, person.name == owner { person.delete(talk, draw(0...50), ofOthers: true) }
         case 17: if draw(0...2) == 0 { putAllIn() }
