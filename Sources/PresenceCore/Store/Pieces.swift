@@ -1,15 +1,16 @@
 /// What stands between separators in an answer of a script, one after the other. What is read often, a message in every server
-/// that somebody in its conversation is connected to, makes no arrays of them.
+/// that somebody in its conversation is connected to, makes no arrays of them. Inlined in the other module, too: with a call for
+/// each word, what is only pushed costs a tenth more.
 @frozen package struct Pieces {
     /// What is left; `nil` after the last one.
     package var rest: ArraySlice<UInt8>?
     @usableFromInline let separator: UInt8
 
-    @inlinable package init(_ bytes: ArraySlice<UInt8>, separator: UInt8) {
+    @inlinable @inline(__always) package init(_ bytes: ArraySlice<UInt8>, separator: UInt8) {
         (rest, self.separator) = (bytes, separator)
     }
 
-    @inlinable package mutating func next() -> ArraySlice<UInt8>? {
+    @inlinable @inline(__always) package mutating func next() -> ArraySlice<UInt8>? {
         guard let rest else { return nil }
         guard let end = rest.firstIndex(of: separator) else {
             self.rest = nil
@@ -19,13 +20,13 @@
         return rest[..<end]
     }
 
-    @inlinable package mutating func text() -> String? {
+    @inlinable @inline(__always) package mutating func text() -> String? {
         guard let word = next(), !word.isEmpty else { return nil }
         return String(decoding: word, as: UTF8.self)
     }
 
     /// Digits only, and at most 18 of them; `nil` for anything else.
-    @inlinable package mutating func number() -> Int64? {
+    @inlinable @inline(__always) package mutating func number() -> Int64? {
         guard let word = next(), !word.isEmpty, word.count <= 18 else { return nil }
         var value: Int64 = 0
         for byte in word {
