@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: push-lib, notification-lib
--- A message has been deleted. A user who was pushed for it is told of the next one of the conversation again, and among their
--- notifications it is no more; one that has still to come (notify) is known already, so it does not.
+-- A message has been deleted. If a user was pushed for it, that is forgotten, so the next message of the conversation is pushed
+-- again, and their notification of it is archived. If notify has not made that yet, its id is entered, and notify then makes none.
 -- KEYS: shards, floor, pushed, notifications, notificationMarks
 -- ARGV: now, channel, incarnation, user, conversation, number of the message, most notifications kept (0: messages are no
 --       notifications), ms for which they are kept
