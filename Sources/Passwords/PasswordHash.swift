@@ -47,19 +47,19 @@ public struct PasswordHash: Sendable, Equatable {
     public init(of password: String, _ parameters: Parameters? = nil) {
         let parameters = parameters ?? .standard
         let salt = Sodium.random(Self.saltCount)
-        let memory = parameters.memory
-        bytes =
-            [Self.version] + (0..<4).map { UInt8(truncatingIfNeeded: memory >> ($0 * 8)) } + [parameters.passes] + salt
-            + Self.hash(password, salt, parameters)
+        self.init(parameters, salt, hash: Self.hash(password, salt, parameters))
     }
 
-    /// Hashed of nothing that anybody knows: what is verified for somebody who does not exist, so that it takes as long.
+    private init(_ parameters: Parameters, _ salt: [UInt8], hash: [UInt8]) {
+        let memory = (0..<4).map { UInt8(truncatingIfNeeded: parameters.memory >> ($0 * 8)) }
+        bytes = [Self.version] + memory + [parameters.passes] + salt + hash
+    }
+
+    /// Random bytes, which no password that anybody knows has as its hash: what is verified for somebody who does not exist, so
+    /// that it takes as long.
     public static var ofNobody: PasswordHash {
-        Parameters.standard == nobody.parameters ? nobody : PasswordHash(of: "")
+        PasswordHash(.standard, Sodium.random(saltCount), hash: Sodium.random(hashCount))
     }
-
-    private static let nobody = PasswordHash(
-        of: String(decoding: Sodium.random(32).map { $0 & 0x7F }, as: UTF8.self), Parameters())
 
     /// Whether the password is the one. It takes as long as hashing.
     public func matches(_ password: String) -> Bool {

@@ -56,8 +56,6 @@ final class Accounts: Feature {
         // The file was read before, by `check`: it is there.
         let blocked = PasswordRules.list((try? Self.blockedPasswords(configuration)) ?? "")
         rules = PasswordRules(minimum: Int(configuration[.passwordMinimum]), blocked: blocked)
-        // Now, and not within the first try.
-        _ = PasswordHash.ofNobody
     }
 
     func register(in registry: inout Registry) {
