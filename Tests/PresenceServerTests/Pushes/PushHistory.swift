@@ -182,7 +182,7 @@ final class PushHistory: DrawnHistory {
     /// Of the app's own: the device was registered before.
     private func revoke(_ user: String) {
         let id = UserID(user)!
-        past.revoked[user] = world.redisNow
+        past.revoked[user] = past.revoked[user] ?? world.redisNow
         _ = redis.ask(["HSET", partitions.keys(of: id).user(id), "revokedAt", String(world.redisNow)])
     }
 

@@ -37,6 +37,7 @@ struct PushPast {
     private var deliveries: [Place: [Mark]] = [:]
     private var closings: [Place: [(at: Timestamp, isClosed: Bool)]] = [:]
     var states: [String: [(at: Timestamp, state: Session)]] = [:]
+    /// When their tokens were revoked first: no device is registered again.
     var revoked: [String: Timestamp] = [:]
     private(set) var pushes: Set<Push> = []
     /// What the service has refused for good, and not taken or kept since: when it last said so.
