@@ -53,21 +53,23 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
     /// or only those that somebody asked for (``Seeds``). If not, all of them are the same each time.
     var isSearching = true
     var substitutes: [Script: RedisScript] = [:]
-    /// After so many faults no other history is begun, on any thread.
+    /// After so many faults no history of a higher seed is begun: which ones are found does not hang on the threads.
     var enough = 3
 
     struct Sum: Sendable, CustomStringConvertible {
         fileprivate(set) var histories = 0
         fileprivate(set) var firsts: [UInt64] = []
         fileprivate(set) var tally: [String: Int] = [:]
-        fileprivate(set) var faults: [String] = []
+        fileprivate var found: [UInt64: String] = [:]
+        /// By seed.
+        var faults: [String] { found.sorted { $0.key < $1.key }.map { "SEED=\($0.key): \($0.value)" } }
 
         subscript(name: String) -> Int { tally[name] ?? 0 }
 
         fileprivate mutating func add(_ other: Sum) {
             histories += other.histories
             tally.merge(other.tally, uniquingKeysWith: +)
-            faults += other.faults
+            found.merge(other.found) { one, _ in one }
         }
 
         var description: String {
@@ -78,7 +80,7 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
 
     func run() async throws -> Sum {
         let threads = ProcessInfo.processInfo.activeProcessorCount
-        let faults = FaultCount()
+        let faults = FaultSeeds()
         let ranges = isSearching ? Seeds.halves(of: count) : [1..<UInt64(count) + 1]
         let seeds = ranges.flatMap(Array.init)
         return try await withThrowingTaskGroup(of: Sum.self) { group in
@@ -102,30 +104,30 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
         return sum.faults.first
     }
 
-    private func play(_ seeds: [UInt64], _ faults: FaultCount) throws -> Sum {
+    private func play(_ seeds: [UInt64], _ faults: FaultSeeds) throws -> Sum {
         let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
         var sum = Sum()
-        for seed in seeds where faults.count < enough {
+        for seed in seeds where faults.count(below: seed) < enough {
             let history = try History(seed: seed, on: redis)
             var one = Sum(histories: 1)
             do {
                 try history.play()
             } catch let fault as HistoryFault {
-                one.faults.append("SEED=\(seed): \(fault)")
+                one.found[seed] = fault.description
             } catch let impatience as World.Impatience {
-                one.faults.append("SEED=\(seed): never so: \(impatience.what)")
+                one.found[seed] = "never so: \(impatience.what)"
             }
             one.tally = history.tally
-            faults.add(one.faults.count)
+            if !one.found.isEmpty { faults.add(seed) }
             sum.add(one)
         }
         return sum
     }
 }
 
-/// How many faults the threads have found together.
-private final class FaultCount: Sendable {
-    private let sum = Locked(0)
-    var count: Int { sum.withLock(\.self) }
-    func add(_ more: Int) { sum.withLock { $0 += more } }
+/// The seeds of the faults that the threads have found together.
+private final class FaultSeeds: Sendable {
+    private let seeds = Locked<[UInt64]>([])
+    func count(below seed: UInt64) -> Int { seeds.withLock { $0.count { $0 < seed } } }
+    func add(_ seed: UInt64) { seeds.withLock { $0.append(seed) } }
 }
