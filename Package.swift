@@ -2,26 +2,23 @@
 import PackageDescription
 
 /// Whether this is the debug build of `make test`. Packages are built as fast as they can be, and our own targets so:
-/// the server optimised, modules whole, which takes two thirds of the processor time of a file at a time.
+/// the server's core optimised, modules whole, which takes two thirds of the processor time of a file at a time.
 /// (Flags that are "unsafe" keep others from depending on the targets that have them.)
 let isForTests = Context.environment["BUILD_OPTIMISED"] == "1"
 let optimised: [SwiftSetting] = isForTests ? [.unsafeFlags(["-O"])] : []
-let whole: [SwiftSetting] = isForTests ? [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2"])] : []
-/// What a debugger needs is a tenth of the compiling: `DEBUG=1` has it.
-let withoutDebugging: [SwiftSetting] = isForTests ? [.unsafeFlags(["-gnone"])] : []
+let whole: [SwiftSetting] =
+    isForTests
+    ? [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2", "-no-emit-module-separately-wmo"])] : []
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
-let checked: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + withoutDebugging
-let strict: [SwiftSetting] = checked + whole
+let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + whole
 let ours: [SwiftSetting] = strict + optimised
 
 /// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
 /// histories is in the simulator, which is optimised. The client library and small programs are not optimised either: tests
 /// ask little of them.
 let tests = strict
-/// Of the largest of them, which is compiled last and alone: on all cores, some files on each.
-let lastTests = checked
 
 /// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
 /// the instructions of a delivery. Debug builds, which are what all tests run, have them. No product that an app uses has
@@ -29,9 +26,18 @@ let lastTests = checked
 let unchecked: [SwiftSetting] =
     ours + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
+/// The features are half of the server's code and a fiftieth of what a test run's processors do: tests have them as they are
+/// compiled fastest.
+let features: [SwiftSetting] = isForTests ? strict : unchecked
+
 /// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux build is tested: on
 /// none of these platforms was it ever built or run.
 let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
+
+/// What only `make docs` needs: a plugin is built whenever its package is there.
+let documentation: [Package.Dependency] =
+    Context.environment["DOCUMENTATION"] == "1"
+    ? [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")] : []
 
 /// The packages that the server and the tools need. An app that uses the client's products alone switches the trait off
 /// (`traits: []` in its dependency), and none of them is fetched.
@@ -76,8 +82,7 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
-    ],
+    ] + documentation,
     targets: [
         // C libraries: a module map and a shim each, nothing else.
         .target(name: "CLibEV", linkerSettings: [.linkedLibrary("ev")]),
@@ -157,7 +162,7 @@ let package = Package(
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts",
             ],
-            swiftSettings: unchecked
+            swiftSettings: features
         ),
 
         // The client library. On Apple platforms it is pure Swift.
@@ -322,7 +327,7 @@ let package = Package(
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
-            swiftSettings: lastTests),
+            swiftSettings: tests),
         // A feature from outside, as anybody could add one.
         .testTarget(
             name: "PollsTests",
@@ -395,3 +400,26 @@ let package = Package(
             ], swiftSettings: tests),
     ]
 )
+
+/// SwiftPM compiles what is ready in the order of names, from Z to A. The longest chain of modules is Crypto, Tokens, the core,
+/// the server, the simulator, the server's tests. So other tests wait for a link of it, and are compiled beside the next.
+if isForTests {
+    let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto", condition: server)
+    let beside: [(link: Target.Dependency, tests: [String])] = [
+        (crypto, ["PresenceMessagesTests", "PresenceModelsTests"]),
+        ("Tokens", ["EventLoopsTests", "OutgoingHTTPTests", "PasswordsTests", "PresenceAccountsTests"]),
+        ("PresenceCore", ["PresenceKitTests", "PresenceLoadTests", "PresenceProtocolTests"]),
+        (
+            "PresenceServer",
+            [
+                "PresenceDomainTests", "PresenceURLSessionTests", "RedisTests", "TokensTests", "WebSocketsTests",
+                "WorkersTests",
+            ]
+        ),
+    ]
+    for (link, tests) in beside {
+        for target in package.targets where tests.contains(target.name) {
+            target.dependencies.append(link)
+        }
+    }
+}
