@@ -7,11 +7,11 @@ import Redis
 @testable import Simulator
 
 /// A drawn history of three people to whom somebody writes in a group and in direct conversations, while they come, rest and
-/// go, read, mute and archive, and of the servers that decide who is pushed for what. What people do happens at once and for
-/// certain: it is written by the real scripts, or as these would write it. Between any script of a server and its answer the
-/// server may die, lose its connections, be late, or stand still; some reads and messages come while a push is decided. In half
-/// of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push service takes what it
-/// gets, or fails, or refuses it.
+/// go, read, mute and archive, and messages are deleted; and of the servers that decide who is pushed for what. What people do
+/// happens at once and for certain: it is written by the real scripts, or as these would write it. Between any script of a
+/// server and its answer the server may die, lose its connections, be late, or stand still; some reads and messages come while
+/// a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push
+/// service takes what it gets, or fails, or refuses it.
 ///
 /// `PushRules` compares what was told and handed over with what had happened.
 final class PushHistory: DrawnHistory {
@@ -29,15 +29,15 @@ final class PushHistory: DrawnHistory {
     var tally: [String: Int] {
         [
             "deaths": deaths, "told": past.pushes.count, "outages": redisTrouble?.count ?? 0,
-            "refused": redisTrouble?.refused ?? 0,
+            "refused": redisTrouble?.refused ?? 0, "deleted": past.deletions,
         ]
     }
 
     static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
     private static let writer = "history"
     private static let scripts: Set<Script> = [
-        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .webhookEnqueue,
-        .webhookTake, .webhookSettle, .leadCourier,
+        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
+        .webhookEnqueue, .webhookTake, .webhookSettle, .leadCourier,
     ]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
@@ -82,6 +82,7 @@ final class PushHistory: DrawnHistory {
         case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.sent[talk, default: []].count - 1) : nil)
         case 6: mark(user, talk, delivered: true)
         case 7: close(user, talk, past.isClosed(user, talk) ? nil : draw(0...1) == 0 ? ["-1", ""] : ["", "1"])
+        case 9: delete(talk)
         case 8 where user == "dan" && draw(0...3) == 0: revoke(user)
         default: be(user, [.away, .away, .idle, .active].randomElement(using: &random)!)
         }
@@ -155,6 +156,19 @@ final class PushHistory: DrawnHistory {
                 [$0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue]
             },
             ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
+    }
+
+    /// One of the newest three.
+    private func delete(_ talk: String) {
+        let last = past.sent[talk, default: []].count
+        let seq = last - [0, 0, 1, 2][draw(0...3)]
+        guard seq > 0, past.delete(seq, of: talk, at: world.redisNow) else { return }
+        run(
+            .deleteMessage, talk,
+            {
+                [$0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue]
+            },
+            ["ana", "m\(seq)", "1000"])
     }
 
     /// - Parameter read: Up to which message; `nil`: to the newest.

@@ -15,6 +15,7 @@ import Testing
         // It came to what it is about.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
+        #expect(sum["deleted"] > 100)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
@@ -39,10 +40,17 @@ import Testing
             name: "what was given up counts as told", old: "redis.call('HDEL', KEYS[2], ARGV[4])", new: "",
             faults: ["was not told of"]),
         ScriptMistake(
+            name: "who was pushed for a deleted message is told of no other",
+            old: "redis.call('HDEL', KEYS[3], ARGV[5])", new: "", faults: ["was not told of"]),
+        ScriptMistake(
+            name: "what is unread beside a deleted message is not decided",
+            old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(seq), tonumber(ARGV[9])))", new: "'0'",
+            faults: ["was not told of"]),
+        ScriptMistake(
             name: "a revoked device is pushed to", old: "isCurrent = tonumber(at or '0') >= revokedAt",
             new: "isCurrent = true", faults: ["after their tokens were revoked"]),
         ScriptMistake(
-            name: "who has a session has no time", old: "== 1 and tonumber(ARGV[8]) or 0",
-            new: "== 1 and 0 or 0", faults: ["was told early"]),
+            name: "who has a session has no time", old: "if redis.call('EXISTS', keys.sessions) == 0 then wait = 0 end",
+            new: "wait = 0", faults: ["was told early"]),
     ]
 }

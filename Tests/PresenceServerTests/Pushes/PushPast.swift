@@ -37,6 +37,7 @@ struct PushPast {
     private var deliveries: [Place: [Mark]] = [:]
     private var closings: [Place: [(at: Timestamp, isClosed: Bool)]] = [:]
     var states: [String: [(at: Timestamp, state: Session)]] = [:]
+    private var deleted: [String: [Int: Timestamp]] = [:]
     /// When their tokens were revoked first: no device is registered again.
     var revoked: [String: Timestamp] = [:]
     private(set) var pushes: Set<Push> = []
@@ -60,6 +61,13 @@ struct PushPast {
 
     mutating func close(_ user: String, _ talk: String, _ isClosed: Bool, at time: Timestamp) {
         closings[Place(user: user, talk: talk), default: []].append((time, isClosed))
+    }
+
+    /// Whether it was there.
+    mutating func delete(_ seq: Int, of talk: String, at time: Timestamp) -> Bool {
+        guard deleted[talk]?[seq] == nil else { return false }
+        deleted[talk, default: [:]][seq] = time
+        return true
     }
 
     func isClosed(_ user: String, _ talk: String) -> Bool {
@@ -98,6 +106,12 @@ struct PushPast {
     func read(_ place: Place, at time: Timestamp) -> Int {
         (reads[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
     }
+
+    func isDeleted(_ seq: Int, of talk: String, at time: Timestamp) -> Bool {
+        deleted[talk]?[seq].map { $0 <= time } ?? false
+    }
+
+    var deletions: Int { deleted.values.map(\.count).reduce(0, +) }
 
     func delivered(_ place: Place, at time: Timestamp) -> Int {
         (deliveries[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0

@@ -26,7 +26,7 @@ struct PushRules {
         for (talk, people) in PushHistory.talks.sorted(by: { $0.key < $1.key }) {
             for user in people where user != "ana" {
                 let place = Place(user: user, talk: talk)
-                let told = (pushes[place] ?? []).sorted { ($0.seq, $0.at) < ($1.seq, $1.at) }
+                let told = (pushes[place] ?? []).sorted { ($0.at, $0.seq) < ($1.at, $1.seq) }
                 if let fault = doubled(told, place) ?? lost(told, place, now) { return fault }
                 for push in told { if let fault = needless(push, place) ?? early(push, place) { return fault } }
             }
@@ -39,9 +39,12 @@ struct PushRules {
         past.revoked[user].map { time > max($0, redisBack) + Self.standstill } ?? false
     }
 
-    /// One for each conversation until it is read, or its push was given up.
+    /// One for each conversation until it is read or deleted, or its push was given up.
     private func doubled(_ told: [Push], _ place: Place) -> String? {
         for (one, next) in zip(told, told.dropFirst()) {
+            if isDeleted(one, next.at + Self.second) { continue }
+            // Which of two came first in a second is not known.
+            if one.at == next.at, isDeleted(next, one.at + Self.second) { continue }
             if past.revoked[place.user].map({ next.at + Self.second >= $0 }) == true { continue }
             if let refusal = past.firstRefusal(one), refusal <= next.at + Self.second { continue }
             if past.read(place, at: next.at + Self.second) >= one.seq, next.seq > one.seq { continue }
@@ -50,12 +53,17 @@ struct PushRules {
         return nil
     }
 
-    /// What came after the last read, and concerns somebody who was away, was told.
+    private func isDeleted(_ push: Push, _ time: Timestamp) -> Bool {
+        past.isDeleted(push.seq, of: push.talk, at: time)
+    }
+
+    /// What came after the last read and is still there, and concerns somebody who was away, was told.
     private func lost(_ told: [Push], _ place: Place, _ now: Timestamp) -> String? {
         let (read, before) = (past.read(place, at: now), past.sentBeforeRead(place))
         let sent = past.sent[place.talk] ?? []
         let due = sent.indices.filter { index in
-            index + 1 > read && index >= before && past.isOpen(place, always: sent[index]...now)
+            index + 1 > read && index >= before && !past.isDeleted(index + 1, of: place.talk, at: now)
+                && past.isOpen(place, always: sent[index]...now)
                 && !past.hadIt(place, index + 1, in: sent[index]...now)
         }
         guard let newest = due.last else { return nil }
@@ -63,15 +71,18 @@ struct PushRules {
             guard push.seq > read else { return false }
             // Whose tokens were revoked has no device: what waits to be tried again is withdrawn, and no try says when.
             if past.revoked[place.user] != nil { return true }
+            // What a service had refused counts for nothing any more: it takes nothing with it.
+            if isDeleted(push, now) { return past.firstRefusal(push) != nil }
             return past.refusal(push).map { $0 > sent[newest] - Self.margin } ?? true
         }
         return isTold ? nil : "\(place) was not told of \(newest + 1), sent at \(sent[newest])"
     }
 
-    /// Nobody is told who has read, muted or archived it, or who is active and has it.
+    /// Nobody is told of what is deleted, or who has read, muted or archived it, or who is active and has it.
     private func needless(_ push: Push, _ place: Place) -> String? {
         let before = push.at - Self.margin
         let times = before...push.at + Self.second
+        if isDeleted(push, before) { return "\(push) was deleted before" }
         if past.read(place, at: before) >= push.seq { return "\(push) was read before" }
         if past.isClosed(place, always: times) { return "\(push) was muted or archived" }
         if past.delivered(place, at: before) >= push.seq,

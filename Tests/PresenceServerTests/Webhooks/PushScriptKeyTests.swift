@@ -88,9 +88,11 @@ extension ScriptKeyTests {
                     ["10", "100000", "message-\(at)-\(made)", "", "", "bob"])
             }
             run(
-                .pushWithdraw, [keys.shards, keys.floor, keys.pushed(bob), notifications, marks],
-                ["bob", made.string, "1", "10", "100000"])
-            try world.run(until: "they are answered") { answers.last?.count == 2 && answers.last?[1] == "1" }
+                .pushWithdraw,
+                [
+                    keys.shards, keys.floor, keys.pushed(bob), notifications, marks, keys.push, keys.sessions(bob),
+                ], ["bob", made.string, "1", "10", "100000", "10000"])
+            try world.run(until: "they are answered") { answers.last?.count == 2 && answers.last?[0] == "OK" }
             #expect(try world.redis.command(["HLEN", notifications]).get().int == 1)
             #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 1))
         }

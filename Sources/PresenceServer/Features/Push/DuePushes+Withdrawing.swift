@@ -6,7 +6,7 @@ import Redis
 extension DuePushes {
     /// Who was pushed for it is told of the newest that they have not read instead, or of the next one that comes.
     ///
-    /// - Parameter done: Gets whether all of it is done. It may be done twice: then nobody was pushed for it any more.
+    /// - Parameter done: Gets whether all of it is noted. It may come twice: then nobody was pushed for it any more.
     func withdraw(_ message: StoredMessage, in id: ConversationID, done: @escaping (Bool) -> Void) {
         read(id) { [self] result in
             guard case .success(let record?) = result else {
@@ -30,37 +30,28 @@ extension DuePushes {
         done: @escaping (Bool) -> Void
     ) {
         let (user, configuration) = (member.user, shard.configuration)
-        let keys = shard.partitions.keys(of: user)
+        let partition = shard.partitions.index(of: user)
+        let keys = shard.partitions.keys(partition)
         let kept = configuration.isOn(Notifications.ofMessages) ? configuration[Notifications.keep] : 0
         run(
             .pushWithdraw, keys,
-            [keys.shards, keys.floor, keys.pushed(user), keys.notifications(user), keys.notificationMarks(user)],
+            [
+                keys.shards, keys.floor, keys.pushed(user), keys.notifications(user), keys.notificationMarks(user),
+                keys.push, keys.sessions(user),
+            ],
             [
                 user.string, record.id.string, String(seq), String(kept),
-                String(configuration[Notifications.keepFor]),
+                String(configuration[Notifications.keepFor]), String(Self.wait),
             ]
         ) { [self] result in
             switch result {
             case .success(let words):
-                guard words.last?.string == "1" else { return done(true) }
-                noteNewest(in: record, of: member, done: done)
+                if words.count > 1, let wait = words[1].int { look(at: partition, after: wait + 5) }
+                done(true)
             // It must not keep the others of its partition from being told.
             case .failure(let failure):
                 if failure.isLasting { shard.noteDamage("push", of: user) }
                 done(failure.isLasting)
-            }
-        }
-    }
-
-    private func noteNewest(
-        in record: ConversationRecord, of member: ConversationRecord.Member, done: @escaping (Bool) -> Void
-    ) {
-        guard wantsPushes(member) else { return done(true) }
-        newestUnread(by: member, in: record) { [self] result in
-            switch result {
-            case .success(let message?): note(member, of: record.id, message.seq, done: done)
-            case .success(nil): done(true)
-            case .failure(let failure): done(failure.isLasting)
             }
         }
     }

@@ -105,7 +105,7 @@ final class DuePushes {
         }
     }
 
-    func note(
+    private func note(
         _ member: ConversationRecord.Member, of id: ConversationID, _ seq: Int64, done: @escaping (Bool) -> Void
     ) {
         let (user, partition) = (member.user, shard.partitions.index(of: member.user))

@@ -11,6 +11,28 @@ local function putNoted(key, conversation, first, newest, held)
     redis.call('HSET', key, ' ' .. conversation, int(first) .. ' ' .. int(newest) .. ' ' .. int(held))
 end
 
+-- A message may need a push: that is decided now if its user has no session, or after `wait` ms in which one of them may get it.
+-- Returns in how many ms.
+--   push    sorted set of the partition: "USER CONVERSATION" by when it is due
+--   pushed  hash of the user: what is noted, and what they were pushed for
+local function noteDue(keys, user, conversation, seq, wait)
+    if redis.call('EXISTS', keys.sessions) == 0 then wait = 0 end
+    local entry = user .. ' ' .. conversation
+    local first, newest, held = noted(keys.pushed, conversation)
+    if redis.call('ZADD', keys.push, 'NX', int(now + wait), entry) == 1 then
+        putNoted(keys.pushed, conversation, seq, seq, 0)
+    elseif seq > newest then
+        -- A decision that is under way must see that there is a newer one. One that comes while the decision is put off has its
+        -- own time.
+        if newest <= held then
+            first = seq
+            redis.call('ZADD', keys.push, 'LT', int(now + wait), entry)
+        end
+        putNoted(keys.pushed, conversation, first, seq, held)
+    end
+    return wait
+end
+
 -- What a user was pushed for is under the conversation's name: "SEQ AT DEVICE …", the message, when it was told, and those who
 -- may still get it. A device that this installation sends to is named by 6 digits of a hash, others by a - each: nobody hears
 -- what becomes of those.
