@@ -25,7 +25,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests presenced-for-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -220,7 +220,7 @@ demo: $(STAMPS)/release-presence-load
 # (Our own targets only; see Package.swift.)
 TEST_BUILD := $(if $(DEBUG),.build-debug,.build)
 # (Not without an index: SwiftPM looks there for the tests, and fails in a fresh clone.)
-# What a debugger needs is a tenth of the compiling. Another tenth is saved by the allocator that redis-server brings along.
+# What a debugger needs is a tenth of the compiling. jemalloc, which redis-server brings along, saves 7 % of it.
 BUILD_TESTS = $(if $(DEBUG),swift build --scratch-path .build-debug,\
     LD_PRELOAD='$(wildcard /usr/lib/*/libjemalloc.so.2)' BUILD_OPTIMISED=1 swift build -debug-info-format none) -j $(JOBS)
 
@@ -231,6 +231,10 @@ export SIMULATOR_SEEDS
 build-tests: setup-tests
 	@echo "Building the tests; the first time takes some minutes"
 	@$(BUILD_TESTS) --build-tests
+
+# What fuzzers are linked of: the same build.
+presenced-for-tests:
+	@$(BUILD_TESTS) --product presenced
 
 check test: build-tests
 	@Tests/run --build $(TEST_BUILD) $(if $(REPEAT),--repeat) $(if $(filter check,$@),check,all)

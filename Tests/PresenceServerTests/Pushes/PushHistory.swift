@@ -82,8 +82,8 @@ final class PushHistory: DrawnHistory {
         case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.sent[talk, default: []].count - 1) : nil)
         case 6: mark(user, talk, delivered: true)
         case 7: close(user, talk, past.isClosed(user, talk) ? nil : draw(0...1) == 0 ? ["-1", ""] : ["", "1"])
-        case 9: delete(talk)
         case 8 where user == "dan" && draw(0...3) == 0: revoke(user)
+        case 9: delete(talk)
         default: be(user, [.away, .away, .idle, .active].randomElement(using: &random)!)
         }
         if let failure = redis.failure { throw failure }
