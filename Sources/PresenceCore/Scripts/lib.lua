@@ -77,9 +77,9 @@ end
 
 -- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
 -- wants to hear of it. `data` is "SUBJECT REST". Of too many, or too many bytes, the oldest go, and the next one says how many
--- went. Who takes them hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
+-- went. `about` is for those who take them, and is not told outside. Who takes them hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
 local mostOffers, mostOfferedBytes = 20000, 8 * 1024 * 1024
-local function offer(type, data)
+local function offer(type, data, about)
     local key = KEYS[#KEYS]
     if not string.match(key, '^[^{]*{p%d+}:offers$') then return end
     local lost, sum = 0, offered(redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]) + #data
@@ -89,7 +89,8 @@ local function offer(type, data)
         if count == 0 or count < mostOffers and sum - first + own <= mostOfferedBytes then break end
         lost = lost + redis.call('XTRIM', key, 'MAXLEN', count - math.ceil(count / 20))
     end
-    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'sum', int(sum), 'data', data)
+    local more = about and { 'about', about } or {}
+    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'sum', int(sum), 'data', data, unpack(more))
     local partition = string.match(ARGV[2] or '', '^(.*{p%d+}):events:$')
     if partition then redis.call('PUBLISH', partition .. ':offers', 'B - 0 ' .. int(now)) end
 end

@@ -7,10 +7,10 @@ import Redis
 @testable import Simulator
 
 /// A drawn history of three people to whom somebody writes in a group and in direct conversations, while they come, rest and
-/// go, read, mute and archive, and messages are deleted; and of the servers that decide who is pushed for what. What people do
-/// happens at once and for certain: it is written by the real scripts, or as these would write it. Between any script of a
-/// server and its answer the server may die, lose its connections, be late, or stand still; some reads and messages come while
-/// a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push
+/// go, read, mute and archive, and messages are deleted; and of the servers that decide who is pushed for what, and notify them of
+/// it. What people do happens at once and for certain: it is written by the real scripts, or as these would write it. Between any
+/// script of a server and its answer the server may die, lose its connections, be late, or stand still; some reads, messages and
+/// deletions come while a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push
 /// service takes what it gets, or fails, or refuses it.
 ///
 /// `PushRules` compares what was told and handed over with what had happened.
@@ -24,7 +24,9 @@ final class PushHistory: DrawnHistory {
     /// What people do is refused by nobody.
     private var isCertain = false
     private var isQuiet = false
-    private(set) var past = PushPast()
+    var past = PushPast()
+    /// What was seen to go wrong at once.
+    var fault: String?
     private var deaths = 0
     var tally: [String: Int] {
         [
@@ -44,7 +46,9 @@ final class PushHistory: DrawnHistory {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 31)
         trouble = [0, 3, 8, 15].randomElement(using: &random)!
         self.redis = redis
-        webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis)
+        webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis) {
+            $0[Notifications.ofMessages] = 1
+        }
         if seed.isMultiple(of: 2) {
             redisTrouble = RedisTrouble(world)
             let refuse = redis.refuse
@@ -57,7 +61,7 @@ final class PushHistory: DrawnHistory {
     }
 
     var world: World { webhooks.world }
-    private var partitions: Partitions { Partitions(world.configuration, database: 0) }
+    var partitions: Partitions { Partitions(world.configuration, database: 0) }
     private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
     // MARK: The course of it
@@ -70,20 +74,24 @@ final class PushHistory: DrawnHistory {
                 try world.run(for: Milliseconds(draw(pause)))
             }
             try quieten()
-            if let fault = PushRules(past).fault(at: world.redisNow) { throw HistoryFault(description: fault) }
+            let isCalm = trouble == 0 && redisTrouble == nil
+            let fault = fault ?? PushRules(past, isCalm: isCalm).fault(at: world.redisNow) ?? notificationFault()
+            if let fault { throw HistoryFault(description: fault) }
         }
     }
 
     private func step() throws {
         let user = ["bob", "cy", "dan"][draw(0...2)]
         let talk = Self.talks.filter { $0.value.contains(user) }.keys.sorted().randomElement(using: &random)!
-        switch draw(0...11) {
+        switch draw(0...13) {
         case 0...4: for _ in 0..<draw(1...3) { send(talk) }
-        case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.sent[talk, default: []].count - 1) : nil)
+        case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.newest(talk) - 1) : nil)
         case 6: mark(user, talk, delivered: true)
         case 7: close(user, talk, past.isClosed(user, talk) ? nil : draw(0...1) == 0 ? ["-1", ""] : ["", "1"])
         case 8 where user == "dan" && draw(0...3) == 0: revoke(user)
-        case 9: delete(talk)
+        case 9: delete(draw(0...1) == 0 ? toldLast(talk, to: user) : past.newest(talk) - draw(0...2), talk)
+        case 10: readNotifications(user)
+        case 11 where user != "dan": changeToken(of: user)
         default: be(user, [.away, .away, .idle, .active].randomElement(using: &random)!)
         }
         if let failure = redis.failure { throw failure }
@@ -137,7 +145,7 @@ final class PushHistory: DrawnHistory {
         run(script, isOffered ? PartitionKeys.offering(all) : all, keys, [talk] + rest)
     }
 
-    private func run(_ script: Script, _ names: [String], _ keys: PartitionKeys, _ rest: [String]) {
+    func run(_ script: Script, _ names: [String], _ keys: PartitionKeys, _ rest: [String]) {
         let arguments = [String(world.redisNow), keys.events, Self.writer] + rest
         isCertain = true
         let answer = redis.run(script, keys: names, arguments: arguments)
@@ -148,7 +156,7 @@ final class PushHistory: DrawnHistory {
     }
 
     private func send(_ talk: String, isOffered: Bool = true) {
-        let seq = past.sent[talk, default: []].count + 1
+        let seq = past.newest(talk) + 1
         past.sent[talk, default: []].append(world.redisNow)
         run(
             .send, talk, isOffered: isOffered,
@@ -158,13 +166,10 @@ final class PushHistory: DrawnHistory {
             ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
     }
 
-    /// One of the newest three.
-    private func delete(_ talk: String) {
-        let last = past.sent[talk, default: []].count
-        let seq = last - [0, 0, 1, 2][draw(0...3)]
+    private func delete(_ seq: Int, _ talk: String, isOffered: Bool = true) {
         guard seq > 0, past.delete(seq, of: talk, at: world.redisNow) else { return }
         run(
-            .deleteMessage, talk,
+            .deleteMessage, talk, isOffered: isOffered,
             {
                 [$0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue]
             },
@@ -173,7 +178,7 @@ final class PushHistory: DrawnHistory {
 
     /// - Parameter read: Up to which message; `nil`: to the newest.
     private func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
-        let newest = past.sent[talk, default: []].count
+        let newest = past.newest(talk)
         let seq = delivered ? newest : read ?? newest
         past.add(PushPast.Mark(at: world.redisNow, seq: seq, sent: newest), isRead: !delivered, of: user, in: talk)
         run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)"])
@@ -200,6 +205,15 @@ final class PushHistory: DrawnHistory {
         _ = redis.ask(["HSET", partitions.keys(of: id).user(id), "revokedAt", String(world.redisNow)])
     }
 
+    /// Their device is new to the server, so it is not known what has reached them.
+    private func changeToken(of user: String) {
+        let id = UserID(user)!
+        let keys = partitions.keys(of: id)
+        past.devices[user, default: []].append(world.redisNow)
+        let names = [keys.shards, keys.devices(id), keys.grants(id), keys.user(id), keys.pushed(id)]
+        run(.setDevice, names, keys, ["-", "apns", "\"\(past.devices[user]!.count)\(token(of: user))\""])
+    }
+
     // MARK: Trouble
 
     private func answer(_ call: QueuedWebhook) -> WebhookOutcome? {
@@ -216,6 +230,7 @@ final class PushHistory: DrawnHistory {
     }
 
     private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        if case .success(let value) = answer, value.array?.first?.string == "OK" { look(script, arguments) }
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
         if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
             for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }
@@ -227,12 +242,24 @@ final class PushHistory: DrawnHistory {
         world.after(0) { [unowned self] in harm(place) }
     }
 
-    /// What is about to be told is read in this moment, and a newer message comes, of which another courier makes a note.
+    /// What is about to be told is read in this moment, and a newer message comes; or it is deleted. Another courier notes it.
     private func willRun(_ script: Script, _ arguments: [String]) {
-        guard script == .pushTell, !isQuiet, arguments[8] != "", draw(0...3) == 0 else { return }
+        guard script == .pushTell, !isQuiet, arguments[8] != "" else { return }
         let (user, talk) = (arguments[3], arguments[4])
-        mark(user, talk)
-        send(talk, isOffered: false)
+        switch draw(0...7) {
+        case 0, 1:
+            mark(user, talk)
+            send(talk, isOffered: false)
+            noteNewest(talk)
+        case 2:
+            let seq = Int(arguments[7])!
+            delete(seq, talk, isOffered: false)
+            withdraw(seq, talk)
+        default: break
+        }
+    }
+
+    private func noteNewest(_ talk: String) {
         let seq = past.sent[talk]!.count
         for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
             let id = UserID(other)!

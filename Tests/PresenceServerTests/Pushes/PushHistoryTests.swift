@@ -21,7 +21,8 @@ import Testing
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
         async throws
     {
-        let fault = try await DrawnHistories<PushHistory>.find(mistake, in: Script.push, count: Self.most)
+        let scripts = Script.push + Script.notificationScripts
+        let fault = try await DrawnHistories<PushHistory>.find(mistake, in: scripts, count: Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }
 
@@ -44,8 +45,18 @@ import Testing
             old: "redis.call('HDEL', KEYS[3], ARGV[5])", new: "", faults: ["was not told of"]),
         ScriptMistake(
             name: "what is unread beside a deleted message is not decided",
-            old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(seq), tonumber(ARGV[9])))", new: "'0'",
+            old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))", new: "'0'",
             faults: ["was not told of"]),
+        ScriptMistake(
+            name: "what was deleted while it is decided is told", old: "or deleted ~= tonumber(ARGV[15])", new: "",
+            faults: ["which was deleted"]),
+        ScriptMistake(
+            name: "the notification of a deleted message stays where another was told since",
+            old: "local place = find(b, id, 1, 1)\nif place and",
+            new: "local place = isTold and find(b, id, 1, 1)\nif place and", faults: ["which is deleted"]),
+        ScriptMistake(
+            name: "what is told anew makes no notification", old: "timeOf(b, known) < told", new: "false",
+            faults: ["has no notification of"]),
         ScriptMistake(
             name: "a revoked device is pushed to", old: "isCurrent = tonumber(at or '0') >= revokedAt",
             new: "isCurrent = true", faults: ["after their tokens were revoked"]),

@@ -40,6 +40,10 @@ struct PushPast {
     private var deleted: [String: [Int: Timestamp]] = [:]
     /// When their tokens were revoked first: no device is registered again.
     var revoked: [String: Timestamp] = [:]
+    /// When somebody's device got a new token.
+    var devices: [String: [Timestamp]] = [:]
+    /// Deletions that servers know of: `USER TALK:SEQ`.
+    var withdrawn: Set<String> = []
     private(set) var pushes: Set<Push> = []
     /// What the service has refused for good, and not taken or kept since: when it last said so.
     private var refused: [Place: [Int: Timestamp]] = [:]
@@ -49,6 +53,8 @@ struct PushPast {
     private var firstSaid: [Place: [Timestamp: Int]] = [:]
     /// With when Redis had last begun to take everything again.
     private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
+    /// By what was said to a device that the service has taken: when each push was due that said it.
+    private(set) var taken: [Place: [Int: Set<Timestamp>]] = [:]
 
     // MARK: Noting
 
@@ -80,6 +86,7 @@ struct PushPast {
         handed.append((time, push.user, redisBack))
         guard let said = Self.seq(push.text), let due = push.at else { return }
         let place = Place(user: push.user, talk: push.conversation)
+        if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
         let seq = firstSaid[place, default: [:]][due, default: said]
         firstSaid[place, default: [:]][due] = seq
         guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }
@@ -103,12 +110,21 @@ struct PushPast {
 
     // MARK: Asking
 
+    /// The number of the newest message.
+    func newest(_ talk: String) -> Int { sent[talk, default: []].count }
+
     func read(_ place: Place, at time: Timestamp) -> Int {
         (reads[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
     }
 
     func isDeleted(_ seq: Int, of talk: String, at time: Timestamp) -> Bool {
         deleted[talk]?[seq].map { $0 <= time } ?? false
+    }
+
+    /// - Parameter text: Of a message.
+    func isDeleted(_ text: String, at time: Timestamp) -> Bool {
+        guard let seq = Self.seq(text), let talk = text.split(separator: ":").first else { return false }
+        return isDeleted(seq, of: String(talk), at: time)
     }
 
     var deletions: Int { deleted.values.map(\.count).reduce(0, +) }
@@ -119,6 +135,9 @@ struct PushPast {
 
     /// How many messages there were when they read last. In numbers: what is read and what is sent may happen in the same ms.
     func sentBeforeRead(_ place: Place) -> Int { reads[place]?.last?.sent ?? 0 }
+
+    /// Whether the service has ever refused a push that was due for a message of this conversation.
+    func hasRefused(_ place: Place) -> Bool { refusedOnce[place]?.isEmpty == false }
 
     func refusal(_ push: Push) -> Timestamp? { refused[Place(user: push.user, talk: push.talk)]?[push.seq] }
     func firstRefusal(_ push: Push) -> Timestamp? { refusedOnce[Place(user: push.user, talk: push.talk)]?[push.seq] }

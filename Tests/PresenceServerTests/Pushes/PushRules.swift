@@ -3,14 +3,14 @@ import PresenceProtocol
 @testable import PresenceServer
 
 /// What docs/protocol.md says of pushes, compared with what happened. Where something changed while a push was decided, either
-/// may have come first: `margin` is how old what a decision rests on may be.
+/// may have come first: `margin` is how old what a decision rests on may be, in ms. That is a moment, unless servers are harmed:
+/// a decision that comes after the end of its lease does not count.
 struct PushRules {
     private typealias Place = PushPast.Place
     private typealias Push = PushPast.Push
 
     private let past: PushPast
-    /// In ms: a decision that comes after the end of its lease does not count.
-    private static let margin: Timestamp = DuePushes.lease
+    private let margin: Timestamp
     /// In ms: between the check of a device and its push there is only a server that stands still, or that waits for what it
     /// asked of other devices.
     private static let standstill: Timestamp = 5_000
@@ -18,7 +18,9 @@ struct PushRules {
     private static let second: Timestamp = 1_000
     private static let wait: Timestamp = 10_000
 
-    init(_ past: PushPast) { self.past = past }
+    init(_ past: PushPast, isCalm: Bool) {
+        (self.past, margin) = (past, isCalm ? 1_000 : DuePushes.lease)
+    }
 
     /// - Parameter now: Everything that was noted has been decided and told.
     func fault(at now: Timestamp) -> String? {
@@ -27,7 +29,7 @@ struct PushRules {
             for user in people where user != "ana" {
                 let place = Place(user: user, talk: talk)
                 let told = (pushes[place] ?? []).sorted { ($0.at, $0.seq) < ($1.at, $1.seq) }
-                if let fault = doubled(told, place) ?? lost(told, place, now) { return fault }
+                if let fault = doubled(told, place) ?? repeated(place) ?? lost(told, place, now) { return fault }
                 for push in told { if let fault = needless(push, place) ?? early(push, place) { return fault } }
             }
         }
@@ -45,12 +47,26 @@ struct PushRules {
             if isDeleted(one, next.at + Self.second) { continue }
             // Which of two came first in a second is not known.
             if one.at == next.at, isDeleted(next, one.at + Self.second) { continue }
+            if hasNewDevice(place, one.at...next.at + Self.second) {
+                continue
+            }
             if past.revoked[place.user].map({ next.at + Self.second >= $0 }) == true { continue }
             if let refusal = past.firstRefusal(one), refusal <= next.at + Self.second { continue }
             if past.read(place, at: next.at + Self.second) >= one.seq, next.seq > one.seq { continue }
             return "\(place) was told of \(one.seq) at \(one.at) and of \(next.seq) at \(next.at)"
         }
         return nil
+    }
+
+    /// No device is told the same by two pushes, unless the service has refused one, or the device is new.
+    private func repeated(_ place: Place) -> String? {
+        guard !past.hasRefused(place), past.devices[place.user] == nil else { return nil }
+        return (past.taken[place] ?? [:]).filter { $0.value.count > 1 }.min { $0.key < $1.key }
+            .map { "\(place) was told of \($0.key) by pushes of \($0.value.sorted())" }
+    }
+
+    private func hasNewDevice(_ place: Place, _ times: ClosedRange<Timestamp>) -> Bool {
+        past.devices[place.user, default: []].contains(where: times.contains)
     }
 
     private func isDeleted(_ push: Push, _ time: Timestamp) -> Bool {
@@ -71,16 +87,17 @@ struct PushRules {
             guard push.seq > read else { return false }
             // Whose tokens were revoked has no device: what waits to be tried again is withdrawn, and no try says when.
             if past.revoked[place.user] != nil { return true }
-            // What a service had refused counts for nothing any more: it takes nothing with it.
-            if isDeleted(push, now) { return past.firstRefusal(push) != nil }
-            return past.refusal(push).map { $0 > sent[newest] - Self.margin } ?? true
+            // What a service had refused, or was told before a device was new, counts for nothing any more: it takes nothing
+            // with it.
+            if isDeleted(push, now) { return past.firstRefusal(push) != nil || hasNewDevice(place, push.at...now) }
+            return past.refusal(push).map { $0 > sent[newest] - margin } ?? true
         }
         return isTold ? nil : "\(place) was not told of \(newest + 1), sent at \(sent[newest])"
     }
 
     /// Nobody is told of what is deleted, or who has read, muted or archived it, or who is active and has it.
     private func needless(_ push: Push, _ place: Place) -> String? {
-        let before = push.at - Self.margin
+        let before = push.at - margin
         let times = before...push.at + Self.second
         if isDeleted(push, before) { return "\(push) was deleted before" }
         if past.read(place, at: before) >= push.seq { return "\(push) was read before" }
@@ -95,10 +112,14 @@ struct PushRules {
 
     /// Who has a session has ten seconds.
     private func early(_ push: Push, _ place: Place) -> String? {
-        let unread = past.read(place, at: push.at - Self.margin)
-        guard let sent = past.sent[place.talk], unread < sent.count, sent[unread] <= push.at else { return nil }
-        guard past.is(place.user, { $0 != .away }, always: sent[unread]...push.at + Self.second) else { return nil }
-        if push.at + Self.second >= sent[unread] + Self.wait { return nil }
-        return "\(push) was told early: the first that was unread was sent at \(sent[unread])"
+        let unread = past.read(place, at: push.at - margin)
+        let sent = past.sent[place.talk] ?? []
+        let first = sent.indices.first {
+            $0 >= unread && !past.isDeleted($0 + 1, of: place.talk, at: push.at - margin)
+        }
+        guard let first, sent[first] <= push.at else { return nil }
+        guard past.is(place.user, { $0 != .away }, always: sent[first]...push.at + Self.second) else { return nil }
+        if push.at + Self.second >= sent[first] + Self.wait { return nil }
+        return "\(push) was told early: the first that was unread was sent at \(sent[first])"
     }
 }

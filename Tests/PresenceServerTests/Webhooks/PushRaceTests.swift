@@ -61,6 +61,29 @@ import Testing
         #expect(talk.pushes.count == 2)
     }
 
+    @Test func `a message that is deleted while it is told is not told, and the one before is`() throws {
+        let talk = try PushTalk()
+        beforeTelling(talk) { [self] keys, bobs in
+            let (id, bob) = (talk.id, UserID("bob")!)
+            run(
+                talk, .deleteMessage,
+                [
+                    keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+                    keys.aging, keys.attachments(id), keys.attachmentsDue,
+                ], keys.events, [id.string, "ana", "m2", "100"])
+            run(
+                talk, .pushWithdraw,
+                [
+                    bobs.shards, bobs.floor, bobs.pushed(bob), bobs.notifications(bob), bobs.notificationMarks(bob),
+                    bobs.push, bobs.sessions(bob),
+                ], bobs.events, ["bob", id.string, "2", "0", "1", "10000", "none", "2"])
+        }
+        for text in ["first", "second"] { talk.say(text) }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
+        #expect(talk.pushes.map { String(decoding: $0.body, as: UTF8.self) }.first?.contains("first") == true)
+    }
+
     @Test func `a message that comes while one is told that stays unread is not told`() throws {
         let talk = try PushTalk()
         beforeTelling(talk) { [self] keys, bobs in write(talk, keys, bobs, 2, read: 0) }

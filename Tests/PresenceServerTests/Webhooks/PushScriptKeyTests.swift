@@ -54,14 +54,14 @@ extension ScriptKeyTests {
                 answers.append((try? $0.get()).flatMap { $0.array?.first?.string ?? $0.string } ?? "")
             }
         }
-        run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10"])
+        run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10", "1"])
         run(.pushCheck, [own.devices(bob), own.grants(bob), own.user(bob)], ["fcm", "1000", "\"second\""])
         _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
         run(
             .pushLater, [own.shards, own.push, own.pushed(bob)],
             [
                 own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
-                "9000000000000",
+                "9000000000000", "0",
             ])
         run(
             .pushMissed, [own.shards, own.pushed(bob)],
@@ -75,6 +75,7 @@ extension ScriptKeyTests {
         let (notifications, marks) = (keys.notifications(bob), keys.notificationMarks(bob))
         let sender = [keys.events, shard.logic.link.incarnation]
         for (place, at) in ["5", "6"].enumerated() {
+            let id = "message-\(at)-\(made)"
             _ = try world.redis.command(["HSET", keys.pushed(bob), made.string, "1 \(at)"]).get()
             var answers: [[String]] = []
             func run(_ script: Script, _ names: [String], _ arguments: [String]) {
@@ -85,13 +86,13 @@ extension ScriptKeyTests {
             if place == 0 {
                 run(
                     .notify, [keys.shards, keys.floor, notifications, marks],
-                    ["10", "100000", "message-\(at)-\(made)", "", "", "bob"])
+                    ["10", "100000", id, "", "", at, "bob"])
             }
             run(
                 .pushWithdraw,
                 [
                     keys.shards, keys.floor, keys.pushed(bob), notifications, marks, keys.push, keys.sessions(bob),
-                ], ["bob", made.string, "1", "10", "100000", "10000"])
+                ], ["bob", made.string, "1", "10", "100000", "10000", id, "1"])
             try world.run(until: "they are answered") { answers.count == (place == 0 ? 2 : 1) }
             // With when it is decided: they were pushed for it.
             #expect(answers.last?.first == "OK" && answers.last?.count == 2)

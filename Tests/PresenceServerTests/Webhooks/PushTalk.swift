@@ -14,9 +14,13 @@ final class PushTalk {
     private(set) var id = ConversationID("c")!
     private var sent = 0
 
-    /// - Parameter others: Further members: it is a group then.
-    init(apns: Bool = false, queue: Int64 = 1_000, others: [UserID] = []) throws {
-        webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns)
+    /// - Parameters:
+    ///   - notifications: Whether messages are notifications too.
+    ///   - others: Further members: it is a group then.
+    init(apns: Bool = false, queue: Int64 = 1_000, notifications: Bool = false, others: [UserID] = []) throws {
+        webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns) {
+            $0[Notifications.ofMessages] = notifications ? 1 : 0
+        }
         world = webhooks.world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])

@@ -86,9 +86,10 @@ extension Notifications {
         }
     }
 
+    /// - Parameter told: When it was told (ms since 1970) if the same may be told anew; `nil` of backends'.
     func store(
-        _ new: NotificationRequest.New, _ json: String, for users: [UserID], _ progress: Progress,
-        done: @escaping () -> Void
+        _ new: NotificationRequest.New, _ json: String, for users: [UserID], told: Timestamp? = nil,
+        _ progress: Progress, done: @escaping () -> Void
     ) {
         let keys = shard.partitions.keys(of: users[0])
         let settings = shard.configuration
@@ -97,7 +98,7 @@ extension Notifications {
             keys: [keys.shards, keys.floor] + users.flatMap { [keys.notifications($0), keys.notificationMarks($0)] },
             arguments: [
                 keys.events, shard.link.incarnation, String(settings[Self.keep]), String(settings[Self.keepFor]),
-                new.id!.string, new.collapse?.string ?? "", json,
+                new.id!.string, new.collapse?.string ?? "", json, told.map { "\($0)" } ?? "",
             ] + users.map(\.string), lane: .commands
         ) { [self] result in
             switch result {
@@ -105,7 +106,7 @@ extension Notifications {
                 // One of them is damaged; the others get it, or have it by now.
                 progress.begin()
                 BoundedConcurrency(users, window: 1) { [self] user, next in
-                    store(new, json, for: [user], progress, done: next)
+                    store(new, json, for: [user], told: told, progress, done: next)
                 } done: {
                     done()
                 }

@@ -25,10 +25,13 @@ extension DuePushes {
         let newest: Int64
         /// The newest for which the decision was put off.
         let held: Int64
+        /// The message that was deleted last.
+        let deleted: Int64
 
         init(_ text: String?) {
             let numbers = text?.split(separator: " ").compactMap { Int64($0) } ?? []
-            (first, newest, held) = numbers.count == 3 ? (numbers[0], numbers[1], numbers[2]) : (0, 0, 0)
+            (first, newest, held) = numbers.count >= 3 ? (numbers[0], numbers[1], numbers[2]) : (0, 0, 0)
+            deleted = numbers.count == 4 ? numbers[3] : 0
         }
     }
 
@@ -46,9 +49,6 @@ extension DuePushes {
 
         var toldNumber: Int64? { told.split(separator: " ").first.flatMap { Int64($0) } }
     }
-
-    /// Messages among which one that is not deleted is looked for.
-    private static let mostLooked: Int64 = 200
 
     /// - Parameter end: When the lease of it ends (`push-take.lua`).
     func decide(_ entry: Entry, _ keys: PartitionKeys, until end: String, done: @escaping () -> Void) {
@@ -126,48 +126,27 @@ extension DuePushes {
             guard noted.held < message.seq else { return tell(situation, nil, done: done) }
             return putOff(situation, to: message, by: doubt, held: max(noted.newest, message.seq), done: done)
         }
-        guard isMissed(noted.first, by: member, isActive: situation.isActive) else {
-            // That one has come to a device. There is a newer one, which has a time of its own.
-            return putOff(situation, to: message, by: Self.wait, held: noted.held, done: done)
+        guard message.seq > noted.first else { return tell(message, situation, record, done: done) }
+        newestUnread(by: member, in: record, upTo: noted.first) { [self] result in
+            guard case .success(let due) = result else {
+                return leave(situation.entry, situation.keys, result.failure, done: done)
+            }
+            // What was due then has come to a device, or is deleted. There is a newer one, which has a time of its own.
+            guard let due, isMissed(due.seq, by: member, isActive: situation.isActive) else {
+                return putOff(situation, to: message, by: Self.wait, held: noted.held, done: done)
+            }
+            tell(message, situation, record, done: done)
         }
+    }
+
+    private func tell(
+        _ message: StoredMessage, _ situation: Situation, _ record: ConversationRecord, done: @escaping () -> Void
+    ) {
         PushContents(shard: shard).members(message, in: record, for: situation.entry.user, situation.keys) {
             [self] members in
             guard let members else { return done() }
             told.value += 1
             tell(situation, (message.seq, members.before, members.after), done: done)
-        }
-    }
-
-    /// That is not deleted, nor of somebody whom they have blocked; `nil` if there is none. It is not their own: what is older
-    /// than one of theirs counts as read.
-    func newestUnread(
-        by member: ConversationRecord.Member, in record: ConversationRecord,
-        found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
-    ) {
-        guard isUnread(record.last, by: member), let newest = record.message else { return found(.success(nil)) }
-        let blocks = shard.partitions.keys(of: member.user).blocks(member.user)
-        shard.store.command(["SISMEMBER", blocks, newest.from], lane: .commands) { [self] result in
-            guard case .success(let value) = result else { return found(.failure(result.failure!)) }
-            if newest.deletedAt == 0, value.int == 0 { return found(.success(newest)) }
-            shard.store.command(["SMEMBERS", blocks], lane: .commands) { [self] result in
-                guard case .success(let value) = result else { return found(.failure(result.failure!)) }
-                let blocked = Set((value.array ?? []).compactMap(\.string))
-                let members = record.members.map(\.user.string).filter(blocked.contains)
-                earlierUnread(by: member, in: record, except: members, found)
-            }
-        }
-    }
-
-    private func earlierUnread(
-        by member: ConversationRecord.Member, in record: ConversationRecord, except blocked: [String],
-        _ found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
-    ) {
-        let keys = shard.partitions.keys(of: record.id)
-        shard.store.run(
-            .pushMessage, keys: [keys.conversation(record.id), keys.log(record.id)],
-            arguments: [String(max(member.read, member.own)), String(Self.mostLooked)] + blocked, lane: .commands
-        ) { result in
-            found(result.map { $0.bytes.flatMap { StoredMessage($0) } })
         }
     }
 
@@ -181,6 +160,7 @@ extension DuePushes {
             [
                 entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
                 String(Self.wait), String(message.seq), String(held), situation.end,
+                String(situation.noted.deleted),
             ]
         ) { [self] result in
             guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
@@ -206,7 +186,7 @@ extension DuePushes {
                 String(shard.configuration[.idle]), String(push?.seq ?? 0),
                 String(decoding: push?.before ?? [], as: UTF8.self),
                 String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
-                platforms.map { " \($0) " }.joined(), situation.end,
+                platforms.map { " \($0) " }.joined(), situation.end, String(situation.noted.deleted),
             ]
         ) { [self] result in
             guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }

@@ -15,7 +15,7 @@ extension DuePushes {
             var failed = false
             let others = record.members.filter { $0.user.string != message.from }
             BoundedConcurrency(others, window: Self.window) { [self] member, next in
-                withdraw(message.seq, in: record, of: member) { isDone in
+                withdraw(message.seq, in: record, of: member.user) { isDone in
                     if !isDone { failed = true }
                     next()
                 }
@@ -25,11 +25,29 @@ extension DuePushes {
         }
     }
 
+    /// A notification was made of a message. If that was deleted before, the withdrawal may have come too early for it.
+    func withdrawIfDeleted(_ seq: Int64, in id: ConversationID, of user: UserID, done: @escaping (Bool) -> Void) {
+        isDeleted(seq, in: id) { [self] result in
+            switch result {
+            case .success(true):
+                read(id) { [self] result in
+                    guard case .success(let record?) = result else {
+                        return done(result.failure.map(\.isLasting) ?? true)
+                    }
+                    withdraw(seq, in: record, of: user, done: done)
+                }
+            case .success(false): done(true)
+            case .failure(let failure):
+                if failure.isLasting { shard.noteDamage("conversation", of: id) }
+                done(failure.isLasting)
+            }
+        }
+    }
+
     private func withdraw(
-        _ seq: Int64, in record: ConversationRecord, of member: ConversationRecord.Member,
-        done: @escaping (Bool) -> Void
+        _ seq: Int64, in record: ConversationRecord, of user: UserID, done: @escaping (Bool) -> Void
     ) {
-        let (user, configuration) = (member.user, shard.configuration)
+        let configuration = shard.configuration
         let partition = shard.partitions.index(of: user)
         let keys = shard.partitions.keys(partition)
         let kept = configuration.isOn(Notifications.ofMessages) ? configuration[Notifications.keep] : 0
@@ -42,6 +60,7 @@ extension DuePushes {
             [
                 user.string, record.id.string, String(seq), String(kept),
                 String(configuration[Notifications.keepFor]), String(Self.wait),
+                Notifications.id(ofMessage: seq, in: record.id).string, String(record.last),
             ]
         ) { [self] result in
             switch result {

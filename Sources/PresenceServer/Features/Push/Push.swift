@@ -23,7 +23,7 @@ final class Push: Feature {
         pools: [pool], needsOffers: isOn, check: Push.check)
 
     private unowned let shard: ShardLogic
-    private let due: DuePushes?
+    let due: DuePushes?
     private var removed: MetricCounter!
     /// Whether APNs is told: then its devices must have tokens of its kind.
     private let hasAPNs: Bool

@@ -15,6 +15,8 @@ struct WebhookEvent: Equatable {
     let rest: ArraySlice<UInt8>
     /// How many before it were lost because nobody took them.
     let lost: Int64
+    /// What consumers have to know of it and nobody is told: of `push.due` the message's number.
+    let about: String?
 
     /// An entry of the stream; `nil` for what no script has written.
     init?(_ value: RedisValue) {
@@ -32,11 +34,15 @@ struct WebhookEvent: Equatable {
         guard let subject = Identifier(String(decoding: data[..<space], as: UTF8.self)) else { return nil }
         self.init(
             entry: entry, type: type, at: at, subject: subject.string, rest: data[min(space + 1, data.endIndex)...],
-            lost: values["lost"]?.int ?? 0)
+            lost: values["lost"]?.int ?? 0, about: values["about"]?.string)
     }
 
-    init(entry: String, type: String, at: Timestamp, subject: String, rest: ArraySlice<UInt8>, lost: Int64 = 0) {
-        (self.entry, self.type, self.at, self.subject, self.rest, self.lost) = (entry, type, at, subject, rest, lost)
+    init(
+        entry: String, type: String, at: Timestamp, subject: String, rest: ArraySlice<UInt8>, lost: Int64 = 0,
+        about: String? = nil
+    ) {
+        (self.entry, self.type, self.at, self.subject, self.rest) = (entry, type, at, subject, rest)
+        (self.lost, self.about) = (lost, about)
     }
 
     /// The header `webhook-id`: the same for each try and each endpoint. It begins with the time and the number within that, of as

@@ -208,7 +208,7 @@ end
 -- "C conversation version at participants …".
 local function tellMembers(c, channel, id, typingKey, floorKey)
     for _, field in ipairs(redis.call('HKEYS', typingKey)) do
-        if field ~= '#' and not c.members[string.match(field, '^%S+')] then redis.call('HDEL', typingKey, field) end
+        if field ~= '#' and field ~= '#most' and not c.members[string.match(field, '^%S+')] then redis.call('HDEL', typingKey, field) end
     end
     local left, version, lapsed = typists(typingKey, true)
     version = typingVersion(typingKey, floorKey, version, lapsed)

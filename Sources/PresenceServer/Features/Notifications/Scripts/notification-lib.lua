@@ -12,19 +12,15 @@ local function short(text)
     return struct.pack('>I4I4', tonumber(string.sub(hash, 1, 8), 16), tonumber(string.sub(hash, 9, 16), 16))
 end
 
--- The id of the notification of a message for which a push was told at that time, as Notifications+Messages.swift has it.
-local function messageNotification(conversation, at)
-    return string.sub('message-' .. at .. '-' .. conversation, 1, 128)
-end
-
 local function stateOf(b, i) return string.sub(b.states, i, i) end
 local function seqOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 17)) end
 local function timeOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 23)) end
 local function count(text, pattern) return select(2, string.gsub(text, pattern, '')) end
 
-local function append(b, id, collapse, seq)
+-- `told` is when it was told, if somebody else's clock says so: it is not older.
+local function append(b, id, collapse, seq, told)
     b.states = b.states .. 'u'
-    b.records = b.records .. id .. collapse .. struct.pack('>I6I6', seq, now)
+    b.records = b.records .. id .. collapse .. struct.pack('>I6I6', seq, math.max(now, told or 0))
     b.changed = true
 end
 

@@ -1,14 +1,18 @@
 -- What scripts of pushes share.
 
--- What is noted for a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD". FIRST is
--- the message whose time it is, NEWEST the newest that was noted, HELD the newest for which the decision was put off (0: none).
+-- What is noted for a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD DELETED".
+-- FIRST is the message whose time it is, NEWEST the newest that was noted, HELD the newest for which the decision was put off
+-- (0: none), DELETED the message that was deleted last meanwhile (0: none). Earlier versions did not write that.
 local function noted(key, conversation)
-    local first, newest, held = string.match(redis.call('HGET', key, ' ' .. conversation) or '', '^(%d+) (%d+) (%d+)$')
-    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0')
+    local value = redis.call('HGET', key, ' ' .. conversation) or ''
+    local first, newest, held, deleted = string.match(value, '^(%d+) (%d+) (%d+) ?(%d*)$')
+    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0'), tonumber(deleted or '') or 0
 end
 
-local function putNoted(key, conversation, first, newest, held)
-    redis.call('HSET', key, ' ' .. conversation, int(first) .. ' ' .. int(newest) .. ' ' .. int(held))
+local function putNoted(key, conversation, ...)
+    local numbers = { ... }
+    for i, number in ipairs(numbers) do numbers[i] = int(number) end
+    redis.call('HSET', key, ' ' .. conversation, table.concat(numbers, ' '))
 end
 
 -- A message may need a push: that is decided now if its user has no session, or after `wait` ms in which one of them may get it.
@@ -18,9 +22,9 @@ end
 local function noteDue(keys, user, conversation, seq, wait)
     if redis.call('EXISTS', keys.sessions) == 0 then wait = 0 end
     local entry = user .. ' ' .. conversation
-    local first, newest, held = noted(keys.pushed, conversation)
+    local first, newest, held, deleted = noted(keys.pushed, conversation)
     if redis.call('ZADD', keys.push, 'NX', int(now + wait), entry) == 1 then
-        putNoted(keys.pushed, conversation, seq, seq, 0)
+        putNoted(keys.pushed, conversation, seq, seq, 0, 0)
     elseif seq > newest then
         -- A decision that is under way must see that there is a newer one. One that comes while the decision is put off has its
         -- own time.
@@ -28,7 +32,7 @@ local function noteDue(keys, user, conversation, seq, wait)
             first = seq
             redis.call('ZADD', keys.push, 'LT', int(now + wait), entry)
         end
-        putNoted(keys.pushed, conversation, first, seq, held)
+        putNoted(keys.pushed, conversation, first, seq, held, deleted)
     end
     return wait
 end

@@ -1,14 +1,16 @@
 -- flags: no-writes
 -- The newest message after one that a user has read, or written, which is not deleted, nor of somebody whom they have blocked.
 -- KEYS: conversation, log
--- ARGV: now, number of the newest that they have read or written, most messages to look at,
+-- ARGV: now, number of the newest that they have read or written, most messages to look at, the newest to look at,
 --       then members whom they have blocked
--- Replies the message as the log has it; nothing if there is none.
+-- Replies the message as the log has it; nothing if there is none; '' if the newest to look at is not kept any more.
 local held = redis.call('HMGET', KEYS[1], 'first', 'last')
 local blocked = {}
-for i = 4, #ARGV do blocked[ARGV[i]] = true end
+for i = 5, #ARGV do blocked[ARGV[i]] = true end
 local first, last = tonumber(held[1] or '1'), tonumber(held[2] or '0')
-for seq = last, math.max(first, tonumber(ARGV[2]) + 1, last - tonumber(ARGV[3]) + 1), -1 do
+local newest = tonumber(ARGV[4])
+if newest < first or newest > last then return '' end
+for seq = newest, math.max(first, tonumber(ARGV[2]) + 1, newest - tonumber(ARGV[3]) + 1), -1 do
     local raw = redis.call('LINDEX', KEYS[2], seq - last - 1)
     -- ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT
     local from, deletedAt = string.match(raw or '', '^%S+ %S+ %S+ %S+ (%S+) %S+ %S+ (%d+) ')

@@ -6,18 +6,20 @@
 -- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms after which a
 --       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
 --       members ('' '': not needed), what they were pushed for when it was looked at ('': nothing), ms until a newer message
---       is due, platforms that this installation sends to, each with a space on both sides, until when it was taken (push-take)
+--       is due, platforms that this installation sends to, each with a space on both sides, until when it was taken (push-take),
+--       message that was deleted last when it was looked at
 -- Replies {OK}, {AGAIN, ms} if there is a newer one, what it was decided on has changed or was read too long ago, or they have
 -- left, {GONE} if another was quicker, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
 if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
 if now >= tonumber(ARGV[14]) then return { 'AGAIN', '0' } end
-local first, newest = noted(KEYS[3], ARGV[5])
+local first, newest, _, deleted = noted(KEYS[3], ARGV[5])
 local isNewer = newest > tonumber(ARGV[6])
 -- One that came while the decision was put off has a time of its own (push-note).
 local hasTime = first > tonumber(ARGV[6])
-if (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or ARGV[9] == '' and isNewer then
+local isChanged = (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or deleted ~= tonumber(ARGV[15])
+if isChanged or ARGV[9] == '' and isNewer then
     if not hasTime then redis.call('ZADD', KEYS[2], int(now), entry) end
     return { 'AGAIN', '0' }
 end
@@ -34,7 +36,7 @@ if ARGV[9] ~= '' and isNewer then
         first = newest
         redis.call('ZADD', KEYS[2], int(now + tonumber(ARGV[12])), entry)
     end
-    putNoted(KEYS[3], ARGV[5], first, newest, 0)
+    putNoted(KEYS[3], ARGV[5], first, newest, 0, deleted)
 else
     redis.call('ZREM', KEYS[2], entry)
     redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])
@@ -49,6 +51,6 @@ for i = 1, math.min(#devices, most) do
     value = value .. ' ' .. deviceName(platform, token, ARGV[13])
 end
 redis.call('HSET', KEYS[3], ARGV[5], value)
-offer('push.due', ARGV[4] .. ' ' .. ARGV[9] .. ',"devices":[' .. table.concat(told, ',') .. '],' .. ARGV[10])
+offer('push.due', ARGV[4] .. ' ' .. ARGV[9] .. ',"devices":[' .. table.concat(told, ',') .. '],' .. ARGV[10], ARGV[8])
 if isNewer then return { 'AGAIN', ARGV[12] } end
 return { 'OK' }

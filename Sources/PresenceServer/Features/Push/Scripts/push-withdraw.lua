@@ -1,31 +1,36 @@
 -- flags: allow-oom
 -- uses: push-lib, notification-lib
 -- A message has been deleted. If a user was pushed for it, that is forgotten, and it is decided anew what they are told of: an older
--- message, or the next one that comes. Their notification of it is archived. If notify has not made that yet, its id is entered, and
--- notify then makes none.
+-- message, or the next one that comes. A decision that is under way is taken anew. Their notification of it is archived, whatever
+-- they were pushed for since. If they were pushed for it and notify has not made that yet, its id is entered, and notify then
+-- makes none.
 -- KEYS: shards, floor, pushed, notifications, notificationMarks, push, sessions
 -- ARGV: now, channel, incarnation, user, conversation, number of the message, most notifications kept (0: messages are no
---       notifications), ms for which they are kept, ms to wait
--- Replies {OK, ms until it is decided}, {OK} if they were not pushed for it, or {FENCED}.
+--       notifications), ms for which they are kept, ms to wait, id of the notification, newest number of the conversation
+-- Replies {OK, ms until it is decided}, {OK} if it need not be decided anew, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local seq, at = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%d+) (%d+)')
-if seq ~= ARGV[6] then return { 'OK' } end
-redis.call('HDEL', KEYS[3], ARGV[5])
-local due = { push = KEYS[6], pushed = KEYS[3], sessions = KEYS[7] }
-local reply = { 'OK', int(noteDue(due, ARGV[4], ARGV[5], tonumber(seq), tonumber(ARGV[9]))) }
+local isTold, reply = seq == ARGV[6], { 'OK' }
+if isTold then
+    redis.call('HDEL', KEYS[3], ARGV[5])
+    local due = { push = KEYS[6], pushed = KEYS[3], sessions = KEYS[7] }
+    reply[2] = int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))
+end
+local first, newest, held = noted(KEYS[3], ARGV[5])
+if newest > 0 then putNoted(KEYS[3], ARGV[5], first, newest, held, tonumber(ARGV[6])) end
 local keep, keepFor = tonumber(ARGV[7]), tonumber(ARGV[8])
 if keep == 0 then return reply end
 local b = notificationsAt(KEYS[4], KEYS[5], KEYS[2], keep, keepFor)
-local id, archived = short(messageNotification(ARGV[5], at)), {}
+local id, archived = short(ARGV[10]), {}
 local place = find(b, id, 1, 1)
-if not place then
-    b.last = b.last + 1
-    append(b, id, NONE, b.last)
-    setState(b, #b.states, 'x')
-    trim(b, keep, keepFor)
-elseif stateOf(b, place) ~= 'x' then
+if place and stateOf(b, place) ~= 'x' then
     archived[1] = int(seqOf(b, place))
     retire(b, place)
+elseif not place and isTold then
+    b.last = b.last + 1
+    append(b, id, NONE, b.last, tonumber(at))
+    setState(b, #b.states, 'x')
+    trim(b, keep, keepFor)
 end
 if b.changed then save(b, ARGV[2], ARGV[4], { read = {}, archived = archived }) end
 redis.call('PEXPIRE', b.entries, ARGV[8])

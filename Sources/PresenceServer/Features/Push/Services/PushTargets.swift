@@ -54,7 +54,7 @@ final class PushTargets {
             $0.target.user
         }
         var (withdrawn, failed): ([String: WebhookOutcome], Bool) = ([:], false)
-        BoundedConcurrency(Array(users), window: Self.window) { [self] user, next in
+        BoundedConcurrency(users.sorted { $0.key < $1.key }, window: Self.window) { [self] user, next in
             look(at: user.value.map(\.target.token), of: user.key) { answers in
                 guard let answers, answers.count == user.value.count else {
                     failed = true
@@ -74,14 +74,15 @@ final class PushTargets {
     }
 
     /// A push that had to wait tells the newest message that is unread now, as it is now. It tells nothing any more once its user
-    /// has read the conversation, or is no longer in it, or all that they have not read is deleted.
+    /// has read what it was due for, or is no longer in the conversation, or all that they have not read is deleted; nor if another
+    /// is told or decided instead of it.
     private func readMeanwhile(_ events: [QueuedWebhook], done: @escaping (WebhookCheck?) -> Void) {
         var (check, failed) = (WebhookCheck(), false)
         BoundedConcurrency(events, window: Self.window) { [self] event, next in
             guard let push = PushMessage(event.body), let user = UserID(push.user),
                 let id = ConversationID(push.conversation)
             else { return next() }
-            renew(push, for: user, in: id) { result in
+            renewed(push, for: user, in: id) { result in
                 switch result {
                 case .success(let current?): if current != push { check.bodies[event.id] = current.body }
                 case .success(nil): check.settled[event.id] = .withdrawn
@@ -95,20 +96,49 @@ final class PushTargets {
     }
 
     /// - Parameter found: Gets `nil` if there is nothing to tell, or it is damaged.
-    private func renew(
+    private func renewed(
         _ push: PushMessage, for user: UserID, in id: ConversationID,
+        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
+    ) {
+        let pushed = shard.partitions.keys(of: user).pushed(user)
+        shard.store.command(["HMGET", pushed, id.string, " " + id.string], lane: .commands) { [self] result in
+            guard case .success(let value) = result, let words = value.array, words.count == 2 else {
+                if result.failure?.isLasting == true { shard.noteDamage("push", of: user) }
+                return found(Self.none(result.failure))
+            }
+            let told = words[0].string?.split(separator: " ").prefix(2).compactMap { Int64($0) } ?? []
+            // Where nothing counts as told, a new device waits for the next message: until there is one, this is tried.
+            let isOver = told.count == 2 ? told[1] != push.at : words[1].bytes != nil
+            guard !isOver || push.at == nil else { return found(.success(nil)) }
+            renewed(push, told: told.first, for: user, in: id, found: found)
+        }
+    }
+
+    /// - Parameter told: The message that it was due for, if that is known.
+    private func renewed(
+        _ push: PushMessage, told: Int64?, for user: UserID, in id: ConversationID,
         found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
     ) {
         due.read(id) { [self] result in
             guard case .success(let record) = result else { return found(Self.none(result.failure)) }
             guard let record, let member = record.member(user) else { return found(.success(nil)) }
+            // What came after one that has been read is decided by itself.
+            if let told, !due.isUnread(told, by: member) { return found(.success(nil)) }
             due.newestUnread(by: member, in: record) { [self] result in
                 guard case .success(let message) = result else {
                     if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
                     return found(Self.none(result.failure))
                 }
                 guard let message else { return found(.success(nil)) }
-                PushContents(shard: shard).renew(push, with: message, in: record, for: user, found: found)
+                let renew = { [self] in
+                    PushContents(shard: shard).renew(push, with: message, in: record, for: user, found: found)
+                }
+                guard let told, message.seq < told else { return renew() }
+                // It has been deleted, and what is told instead is decided anew; or they have blocked who wrote it.
+                due.isDeleted(told, in: id) { result in
+                    guard case .success(let isDeleted) = result else { return found(Self.none(result.failure)) }
+                    isDeleted ? found(.success(nil)) : renew()
+                }
             }
         }
     }

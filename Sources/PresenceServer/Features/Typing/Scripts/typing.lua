@@ -5,11 +5,11 @@
 -- Publishes "T conversation version at USER:MS …". Replies {OK}, {FENCED} or {FORBIDDEN}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 if redis.call('HEXISTS', KEYS[3], 'm:' .. ARGV[5]) == 0 then return { 'FORBIDDEN' } end
-local left, version, lapsed = typists(KEYS[4], true)
+local left, version, lapsed, most = typists(KEYS[4], true)
 local _, before = listed(left)
 local field = ARGV[5] .. ' ' .. ARGV[6]
 if ARGV[7] == '1' then
-    redis.call('HSET', KEYS[4], field, int(now + tonumber(ARGV[8])))
+    redis.call('HSET', KEYS[4], field, int(now + tonumber(ARGV[8])), '#most', int(math.max(most, tonumber(ARGV[8]))))
     -- Nobody types for long: what is forgotten here goes by itself, and versions follow the clock.
     redis.call('PEXPIRE', KEYS[4], int(tonumber(ARGV[8]) + 3600000))
 elseif redis.call('HDEL', KEYS[4], field) == 0 and lapsed == 0 then

@@ -1,0 +1,92 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Notifications of messages follow what becomes of these, whatever was told since.
+@Suite struct PushNotificationTests {
+    private let bob = UserID("bob")!
+
+    private func talk() throws -> PushTalk { try PushTalk(notifications: true) }
+
+    /// What bob can read of them.
+    private func held(_ talk: PushTalk) throws -> [String] {
+        let key = talk.world.shards[0].logic.partitions.keys(of: bob).notifications(bob)
+        let fields = try talk.world.redis.command(["HGETALL", key]).get().array?.compactMap(\.string) ?? []
+        return ["first", "second", "third"].filter { text in fields.contains { $0.contains("\"\(text)\"") } }
+    }
+
+    private func become(_ texts: [String], _ talk: PushTalk) throws {
+        try talk.world.run(until: "\(texts)", within: 15_000) { (try? held(talk)) == texts }
+    }
+
+    @Test func `a deleted message's notification goes though another was told since`() throws {
+        let talk = try talk()
+        talk.say("first")
+        try become(["first"], talk)
+        talk.bob.sendText(#"{"type":"markNotifications","id":600,"read":[1]}"#)
+        talk.mark("read", 1)
+        try talk.world.run(for: 1_000)
+        talk.say("second")
+        // What was read is not replaced.
+        try become(["first", "second"], talk)
+        talk.delete(1)
+        try become(["second"], talk)
+        talk.delete(2)
+        try become([], talk)
+    }
+
+    @Test func `a deleted message's notification goes though a new device forgot what was told`() throws {
+        let talk = try talk()
+        talk.say("first")
+        try become(["first"], talk)
+        try talk.register("0a0b")
+        talk.delete(1)
+        try become([], talk)
+    }
+
+    @Test func `a message that is told anew makes a notification anew`() throws {
+        let talk = try talk()
+        talk.say("first")
+        try become(["first"], talk)
+        try talk.register("0a0b")
+        talk.say("second")
+        try become(["second"], talk)
+        talk.delete(2)
+        try become(["first"], talk)
+        talk.delete(1)
+        try become([], talk)
+    }
+
+    @Test func `a notification that is made after its message was deleted does not stay`() throws {
+        let talk = try talk()
+        var isDone = false
+        talk.world.redis.runs = { [bob] script, _ in
+            guard script == .notify, !isDone else { return }
+            isDone = true
+            // A new device forgets what was told, and the withdrawal finds no notification yet.
+            let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+            _ = talk.world.redis.ask(["DEL", keys.pushed(bob)])
+            talk.world.redis.runs = { _, _ in }
+            let own = talk.world.shards[0].logic.partitions.keys(of: talk.id)
+            let answer = talk.world.redis.run(
+                .deleteMessage,
+                keys: [
+                    own.shards, own.floor, own.conversation(talk.id), own.log(talk.id), own.changes(talk.id),
+                    own.prints(talk.id), own.aging, own.attachments(talk.id), own.attachmentsDue,
+                ],
+                arguments: [
+                    String(talk.world.redisNow), own.events, talk.world.shards[0].logic.link.incarnation,
+                    talk.id.string,
+                    "ana", "m1", "100",
+                ])
+            #expect((try? answer.get())?.array?.first?.string == "OK", "\(answer)")
+        }
+        talk.say("first")
+        try talk.world.run(until: "it is told", within: 15_000) { isDone }
+        try talk.world.run(for: 5_000)
+        #expect(try held(talk) == [])
+    }
+}
