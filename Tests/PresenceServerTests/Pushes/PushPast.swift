@@ -50,7 +50,7 @@ struct PushPast {
     /// When it first refused a push: from then on it may count for nothing.
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
     /// What each push was told for, by when it was due. A later try may say something newer.
-    private var firstSaid: [Place: [Timestamp: Int]] = [:]
+    private(set) var firstSaid: [Place: [Timestamp: Int]] = [:]
     /// With when Redis had last begun to take everything again.
     private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
     /// By what was said to a device that the service has taken: when each push was due that said it.

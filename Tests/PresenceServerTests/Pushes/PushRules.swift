@@ -58,11 +58,18 @@ struct PushRules {
         return nil
     }
 
-    /// No device is told the same by two pushes, unless the service has refused one, or the device is new.
+    /// No device is told the same by two pushes, unless the service has refused one, or the device is new; or the one said it
+    /// instead of an older message, which was deleted later.
     private func repeated(_ place: Place) -> String? {
         guard !past.hasRefused(place), past.devices[place.user] == nil else { return nil }
-        return (past.taken[place] ?? [:]).filter { $0.value.count > 1 }.min { $0.key < $1.key }
-            .map { "\(place) was told of \($0.key) by pushes of \($0.value.sorted())" }
+        for (seq, dues) in (past.taken[place] ?? [:]).sorted(by: { $0.key < $1.key }) {
+            let told = dues.sorted().filter { due in
+                guard let first = past.firstSaid[place]?[due], first < seq, let last = dues.max() else { return true }
+                return !past.isDeleted(first, of: place.talk, at: last)
+            }
+            if told.count > 1 { return "\(place) was told of \(seq) by pushes of \(told)" }
+        }
+        return nil
     }
 
     private func hasNewDevice(_ place: Place, _ times: ClosedRange<Timestamp>) -> Bool {
