@@ -49,6 +49,26 @@ import Testing
         }
     }
 
+    @Test func `who typed before Redis' clock went back is not shown typing when their time is over`() throws {
+        let scene = try Scene()
+        scene.bob.send(.typing(conversation: scene.conversation, typing: true))
+        try scene.world.run(for: 500)
+        scene.world.redisEpoch -= 3_600_000
+        try scene.world.run(for: scene.world.configuration[Typing.expiry])
+        #expect(scene.typists(of: scene.watcher) == [])
+        for shard in scene.world.shards {
+            let late = try scene.newWatcher(on: shard)
+            #expect(scene.everShown(to: late) == [], "on \(shard.name)")
+        }
+        // Nor is what others do told with them, and who types again is shown.
+        scene.ana.send(.typing(conversation: scene.conversation, typing: true))
+        try scene.world.run(for: 500)
+        #expect(scene.typists(of: scene.watcher) == ["ana"])
+        scene.bob.send(.typing(conversation: scene.conversation, typing: true))
+        try scene.world.run(for: 500)
+        #expect(scene.typists(of: scene.watcher) == ["ana", "bob"])
+    }
+
     @Test func `who is visible again is shown typing at once, also where they had a session when they were invisible`()
         throws
     {
