@@ -1,5 +1,6 @@
 import Foundation
 import PresenceProtocol
+import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
@@ -41,7 +42,9 @@ extension PushHistory {
     }
 
     /// What has been withdrawn is not told any more, and what was told last has a notification once it is made.
-    func look(_ script: Script, _ arguments: [String]) {
+    func look(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        if script == .pushTell { noteTold(arguments) }
+        guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
         case .pushTell where past.withdrawn.contains("\(arguments[3]) \(arguments[4]):\(arguments[7])"):
@@ -57,6 +60,13 @@ extension PushHistory {
             if !isThere { fault = "\(user) has no notification of \(text)" }
         default: break
         }
+    }
+
+    /// If `push-tell` has not told it, this is what was told before.
+    private func noteTold(_ arguments: [String]) {
+        let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
+        guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
+        past.tell(Int(seq)!, due: due, to: PushPast.Place(user: user, talk: talk))
     }
 
     /// The message that they were pushed for last; 0: none.

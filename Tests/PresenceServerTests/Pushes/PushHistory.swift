@@ -230,7 +230,7 @@ final class PushHistory: DrawnHistory {
     }
 
     private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if case .success(let value) = answer, value.array?.first?.string == "OK" { look(script, arguments) }
+        look(script, arguments, answer)
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
         if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
             for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }

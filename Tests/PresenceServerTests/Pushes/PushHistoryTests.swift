@@ -48,12 +48,13 @@ import Testing
             old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))", new: "'0'",
             faults: ["was not told of"]),
         ScriptMistake(
-            name: "what was deleted while it is decided is told", old: "or deleted ~= tonumber(ARGV[15])", new: "",
+            name: "what was deleted while it is decided is told", old: "deletions ~= select(4, parsedNote(ARGV[15]))",
+            new: "false",
             faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
-            old: "local place = find(b, id, 1, 1)\nif place and",
-            new: "local place = isTold and find(b, id, 1, 1)\nif place and", faults: ["which is deleted"]),
+            old: "local place = find(b, id, 1, 1) or", new: "local place = isTold and find(b, id, 1, 1) or",
+            faults: ["which is deleted"]),
         ScriptMistake(
             name: "what is told anew makes no notification", old: "timeOf(b, known) < told", new: "false",
             faults: ["has no notification of"]),

@@ -49,8 +49,8 @@ struct PushPast {
     private var refused: [Place: [Int: Timestamp]] = [:]
     /// When it first refused a push: from then on it may count for nothing.
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
-    /// What each push was told for, by when it was due. A later try may say something newer.
-    private(set) var firstSaid: [Place: [Timestamp: Int]] = [:]
+    /// What each push was told for, by when it was due. A try may say something newer.
+    private(set) var toldFor: [Place: [Timestamp: Int]] = [:]
     /// With when Redis had last begun to take everything again.
     private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
     /// By what was said to a device that the service has taken: when each push was due that said it.
@@ -80,6 +80,8 @@ struct PushPast {
         closings[Place(user: user, talk: talk)]?.last?.isClosed ?? false
     }
 
+    mutating func tell(_ seq: Int, due time: Timestamp, to place: Place) { toldFor[place, default: [:]][time] = seq }
+
     mutating func handOver(
         _ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp, redisBack: Timestamp
     ) {
@@ -87,8 +89,7 @@ struct PushPast {
         guard let said = Self.seq(push.text), let due = push.at else { return }
         let place = Place(user: push.user, talk: push.conversation)
         if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
-        let seq = firstSaid[place, default: [:]][due, default: said]
-        firstSaid[place, default: [:]][due] = seq
+        let seq = toldFor[place]?[due] ?? said
         guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }
         refused[place, default: [:]][seq] = time
         if refusedOnce[place]?[seq] == nil { refusedOnce[place, default: [:]][seq] = time }

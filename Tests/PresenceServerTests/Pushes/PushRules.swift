@@ -64,7 +64,7 @@ struct PushRules {
         guard !past.hasRefused(place), past.devices[place.user] == nil else { return nil }
         for (seq, dues) in (past.taken[place] ?? [:]).sorted(by: { $0.key < $1.key }) {
             let told = dues.sorted().filter { due in
-                guard let first = past.firstSaid[place]?[due], first < seq, let last = dues.max() else { return true }
+                guard let first = past.toldFor[place]?[due], first < seq, let last = dues.max() else { return true }
                 return !past.isDeleted(first, of: place.talk, at: last)
             }
             if told.count > 1 { return "\(place) was told of \(seq) by pushes of \(told)" }

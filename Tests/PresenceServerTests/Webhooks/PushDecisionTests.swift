@@ -42,6 +42,34 @@ import Testing
         #expect(texts(of: talk) == ["second", "first"])
     }
 
+    @Test func `a push that waits has what is left decided, if its message was deleted and nobody knows yet`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        talk.answer(.failed("status 503", retryAfter: 0))
+        for text in ["first", "second"] { talk.say(text) }
+        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        talk.answer(.taken)
+        talk.deleteUntold(2)
+        try talk.world.run(for: 2 * 3_600_000)
+        #expect(texts(of: talk) == ["second", "first"])
+    }
+
+    @Test func `a push that had to wait for its first try does not tell what was deleted meanwhile`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        // As if others were before it.
+        talk.answer(nil)
+        for text in ["first", "second"] { talk.say(text) }
+        try talk.world.run(until: "it is taken", within: 15_000) { talk.handed.count == 1 }
+        try talk.world.run(for: 3_000)
+        let before = texts(of: talk)
+        talk.deleteUntold(2)
+        talk.answer(.taken)
+        try talk.world.run(for: 2 * 3_600_000)
+        #expect(Set(before) == ["second"])
+        #expect(texts(of: talk).dropFirst(before.count) == ["first"])
+    }
+
     @Test func `a push that waits tells nothing of a newer message, after its own was read`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

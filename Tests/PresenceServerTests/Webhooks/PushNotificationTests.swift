@@ -70,23 +70,43 @@ import Testing
             let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
             _ = talk.world.redis.ask(["DEL", keys.pushed(bob)])
             talk.world.redis.runs = { _, _ in }
-            let own = talk.world.shards[0].logic.partitions.keys(of: talk.id)
-            let answer = talk.world.redis.run(
-                .deleteMessage,
-                keys: [
-                    own.shards, own.floor, own.conversation(talk.id), own.log(talk.id), own.changes(talk.id),
-                    own.prints(talk.id), own.aging, own.attachments(talk.id), own.attachmentsDue,
-                ],
-                arguments: [
-                    String(talk.world.redisNow), own.events, talk.world.shards[0].logic.link.incarnation,
-                    talk.id.string,
-                    "ana", "m1", "100",
-                ])
-            #expect((try? answer.get())?.array?.first?.string == "OK", "\(answer)")
+            talk.deleteUntold(1)
         }
         talk.say("first")
         try talk.world.run(until: "it is told", within: 15_000) { isDone }
         try talk.world.run(for: 5_000)
         #expect(try held(talk) == [])
+    }
+
+    @Test func `a message that is told anew and then deleted is not notified of again`() throws {
+        let talk = try talk()
+        talk.say("first")
+        try become(["first"], talk)
+        try talk.register("0a0b")
+        talk.say("second")
+        try become(["second"], talk)
+        var isDone = false
+        talk.world.redis.runs = { script, arguments in
+            guard script == .notify, !isDone, arguments[5].hasPrefix("message-1-") else { return }
+            isDone = true
+            talk.deleteUntold(1)
+            talk.withdraw(1, notifications: true)
+        }
+        talk.delete(2)
+        try talk.world.run(until: "the first is told anew", within: 15_000) { isDone }
+        try talk.world.run(for: 5_000)
+        #expect(try held(talk) == [])
+        let created = talk.webhooks.calls("notification.created").map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(created.filter { $0.contains("first") }.count == 1)
+    }
+
+    @Test func `where the log of messages is damaged, nothing is told again and again`() throws {
+        let talk = try talk()
+        talk.say("first")
+        try talk.world.run(for: 1_000)
+        let keys = talk.world.shards[0].logic.partitions.keys(of: talk.id)
+        _ = try talk.world.redis.command(["DEL", keys.log(talk.id)]).get()
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
     }
 }

@@ -19,36 +19,29 @@ import Testing
         }
     }
 
-    private func run(_ talk: PushTalk, _ script: Script, _ keys: [String], _ events: String, _ arguments: [String]) {
-        let name = talk.world.shards[0].logic.link.incarnation
-        let all = [String(talk.world.redisNow), events, name] + arguments
-        let answer = talk.world.redis.run(script, keys: keys, arguments: all)
-        #expect((try? answer.get())?.array?.first?.string == "OK", "\(script): \(answer)")
-    }
-
     private func read(_ talk: PushTalk, _ keys: PartitionKeys, upTo seq: Int) {
-        run(
-            talk, .mark, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
+        talk.run(
+            .mark, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
             [talk.id.string, "bob", "\(seq)", "\(seq)"])
     }
 
     /// A message that is stored and noted at once.
     private func write(_ talk: PushTalk, _ keys: PartitionKeys, _ bobs: PartitionKeys, _ seq: Int, read: Int) {
         let (id, bob) = (talk.id, UserID("bob")!)
-        run(
-            talk, .send,
+        talk.run(
+            .send,
             [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
                 keys.aging, keys.attachments(id), keys.attachmentsDue,
             ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
-        run(
-            talk, .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
+        talk.run(
+            .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(seq)", "\(read)", "10000"])
     }
 
     @Test func `a message that comes after a read, while the one before is told, is told too`() throws {
         let talk = try PushTalk()
-        beforeTelling(talk) { [self] keys, bobs in
+        beforeTelling(talk) { keys, bobs in
             read(talk, keys, upTo: 1)
             write(talk, keys, bobs, 2, read: 1)
         }
@@ -63,20 +56,9 @@ import Testing
 
     @Test func `a message that is deleted while it is told is not told, and the one before is`() throws {
         let talk = try PushTalk()
-        beforeTelling(talk) { [self] keys, bobs in
-            let (id, bob) = (talk.id, UserID("bob")!)
-            run(
-                talk, .deleteMessage,
-                [
-                    keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                    keys.aging, keys.attachments(id), keys.attachmentsDue,
-                ], keys.events, [id.string, "ana", "m2", "100"])
-            run(
-                talk, .pushWithdraw,
-                [
-                    bobs.shards, bobs.floor, bobs.pushed(bob), bobs.notifications(bob), bobs.notificationMarks(bob),
-                    bobs.push, bobs.sessions(bob),
-                ], bobs.events, ["bob", id.string, "2", "0", "1", "10000", "none", "2"])
+        beforeTelling(talk) { _, _ in
+            talk.deleteUntold(2)
+            talk.withdraw(2)
         }
         for text in ["first", "second"] { talk.say(text) }
         try talk.world.run(for: 120_000)
@@ -86,7 +68,7 @@ import Testing
 
     @Test func `a message that comes while one is told that stays unread is not told`() throws {
         let talk = try PushTalk()
-        beforeTelling(talk) { [self] keys, bobs in write(talk, keys, bobs, 2, read: 0) }
+        beforeTelling(talk) { keys, bobs in write(talk, keys, bobs, 2, read: 0) }
         talk.say()
         try talk.world.run(for: 120_000)
         #expect(talk.pushes.count == 1)
@@ -105,13 +87,13 @@ import Testing
         _ = try talk.world.redis.command(["HSET", bobs.inbox(UserID("bob")!)] + others).get()
         var end: Milliseconds?
         // While they are counted, each answer is late.
-        talk.world.redis.refuse = { [self] script, words in
+        talk.world.redis.refuse = { script, words in
             guard script == nil, words.count == 4, words[2] == "last" else { return nil }
             if end == nil {
                 end = talk.world.now + DuePushes.lease + 1_000
                 if isMuted {
-                    run(
-                        talk, .settings, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
+                    talk.run(
+                        .settings, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
                         [talk.id.string, "bob", "-1", ""])
                 }
             }
@@ -133,19 +115,19 @@ import Testing
     ) throws {
         let talk = try PushTalk()
         let (id, bob) = (talk.id, UserID("bob")!)
-        beforeTelling(talk) { [self] keys, bobs in
+        beforeTelling(talk) { keys, bobs in
             let names = [keys.conversation(id), keys.typing(id)] + keys.messages(id)
             if isDeleted {
                 _ = talk.world.redis.ask(["HSET", bobs.user(bob), "deletedAt", "1"])
-                run(
-                    talk, .depart, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
+                talk.run(
+                    .depart, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
                     ["departing bob", id.string, "bob"])
             } else {
-                run(
-                    talk, .participants, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
+                talk.run(
+                    .participants, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
                     ["joining \(id)", id.string, "ana"])
-                run(
-                    talk, .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
+                talk.run(
+                    .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
                     bobs.events, ["joining \(id)", id.string, "out", "9000000000000", "2000"])
             }
         }

@@ -61,7 +61,7 @@ extension ScriptKeyTests {
             .pushLater, [own.shards, own.push, own.pushed(bob)],
             [
                 own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
-                "9000000000000", "0",
+                "9000000000000", "",
             ])
         run(
             .pushMissed, [own.shards, own.pushed(bob)],
@@ -97,7 +97,7 @@ extension ScriptKeyTests {
             // With when it is decided: they were pushed for it.
             #expect(answers.last?.first == "OK" && answers.last?.count == 2)
             #expect(try world.redis.command(["HLEN", notifications]).get().int == 1)
-            #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 1))
+            #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 2))
         }
     }
 }

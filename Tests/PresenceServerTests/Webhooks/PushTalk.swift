@@ -49,6 +49,42 @@ final class PushTalk {
             #"{"type":"deleteMessage","id":\#(700 + number),"conversation":"\#(id)","message":"m\#(number)"}"#)
     }
 
+    /// Deletes a message of which no courier hears.
+    func deleteUntold(_ number: Int) {
+        let keys = world.shards[0].logic.partitions.keys(of: id)
+        run(
+            .deleteMessage,
+            [
+                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+                keys.aging, keys.attachments(id), keys.attachmentsDue,
+            ], keys.events, [id.string, "ana", "m\(number)", "100"])
+    }
+
+    /// As the courier withdraws what bob was told of a message.
+    func withdraw(_ number: Int, notifications: Bool = false) {
+        let bob = UserID("bob")!
+        let keys = world.shards[0].logic.partitions.keys(of: bob)
+        run(
+            .pushWithdraw,
+            [
+                keys.shards, keys.floor, keys.pushed(bob), keys.notifications(bob), keys.notificationMarks(bob),
+                keys.push,
+                keys.sessions(bob),
+            ], keys.events,
+            [
+                "bob", id.string, "\(number)", notifications ? "200" : "0", "1000000", "\(DuePushes.wait)",
+                Notifications.id(ofMessage: Int64(number), in: id).string, "\(sent)",
+            ])
+    }
+
+    /// At once, as a server would.
+    func run(_ script: Script, _ keys: [String], _ events: String, _ arguments: [String]) {
+        let name = world.shards[0].logic.link.incarnation
+        let all = [String(world.redisNow), events, name] + arguments
+        let answer = world.redis.run(script, keys: keys, arguments: all)
+        #expect((try? answer.get())?.array?.first?.string == "OK", "\(script): \(answer)")
+    }
+
     func mark(_ what: String, _ number: Int) {
         bob.sendText(#"{"type":"mark","id":\#(500 + number),"conversation":"\#(id)","\#(what)":\#(number)}"#)
     }

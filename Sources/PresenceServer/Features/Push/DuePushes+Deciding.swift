@@ -25,13 +25,13 @@ extension DuePushes {
         let newest: Int64
         /// The newest for which the decision was put off.
         let held: Int64
-        /// The message that was deleted last.
-        let deleted: Int64
+        /// As scripts are told again: they compare how many messages have been deleted meanwhile.
+        let text: String
 
         init(_ text: String?) {
-            let numbers = text?.split(separator: " ").compactMap { Int64($0) } ?? []
+            self.text = text ?? ""
+            let numbers = self.text.split(separator: " ").compactMap { Int64($0) }
             (first, newest, held) = numbers.count >= 3 ? (numbers[0], numbers[1], numbers[2]) : (0, 0, 0)
-            deleted = numbers.count == 4 ? numbers[3] : 0
         }
     }
 
@@ -160,7 +160,7 @@ extension DuePushes {
             [
                 entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
                 String(Self.wait), String(message.seq), String(held), situation.end,
-                String(situation.noted.deleted),
+                situation.noted.text,
             ]
         ) { [self] result in
             guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
@@ -186,7 +186,7 @@ extension DuePushes {
                 String(shard.configuration[.idle]), String(push?.seq ?? 0),
                 String(decoding: push?.before ?? [], as: UTF8.self),
                 String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
-                platforms.map { " \($0) " }.joined(), situation.end, String(situation.noted.deleted),
+                platforms.map { " \($0) " }.joined(), situation.end, situation.noted.text,
             ]
         ) { [self] result in
             guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }

@@ -26,29 +26,27 @@ extension DuePushes {
                 let blocked = Set((value.array ?? []).compactMap(\.string))
                 let members = record.members.map(\.user.string).filter(blocked.contains)
                 look(from: max(member.read, member.own), upTo: last, in: record.id, except: members) { result in
-                    found(result.map { $0.flatMap { StoredMessage($0) } })
+                    found(result.map { $0.bytes.flatMap { StoredMessage($0) } })
                 }
             }
         }
     }
 
-    /// Whether a message has been deleted. What is not kept any more was not.
+    /// Whether a message is known to be deleted. It is not of one that is not kept any more, or damaged.
     func isDeleted(
         _ seq: Int64, in id: ConversationID, found: @escaping (Result<Bool, RedisFailure>) -> Void
     ) {
-        look(from: seq - 1, upTo: seq, in: id, except: []) { result in found(result.map { $0 == nil }) }
+        look(from: seq - 1, upTo: seq, in: id, except: []) { result in found(result.map { $0.int == 1 }) }
     }
 
     private func look(
         from read: Int64, upTo last: Int64, in id: ConversationID, except blocked: [String],
-        _ found: @escaping (Result<[UInt8]?, RedisFailure>) -> Void
+        _ found: @escaping StoreReply
     ) {
         let keys = shard.partitions.keys(of: id)
         shard.store.run(
             .pushMessage, keys: [keys.conversation(id), keys.log(id)],
-            arguments: [String(read), String(Self.mostLooked), String(last)] + blocked, lane: .commands
-        ) { result in
-            found(result.map(\.bytes))
-        }
+            arguments: [String(read), String(Self.mostLooked), String(last)] + blocked, lane: .commands,
+            reply: found)
     }
 }

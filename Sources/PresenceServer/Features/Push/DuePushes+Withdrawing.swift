@@ -44,7 +44,7 @@ extension DuePushes {
         }
     }
 
-    private func withdraw(
+    func withdraw(
         _ seq: Int64, in record: ConversationRecord, of user: UserID, done: @escaping (Bool) -> Void
     ) {
         let configuration = shard.configuration

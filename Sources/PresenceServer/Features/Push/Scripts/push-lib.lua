@@ -1,13 +1,14 @@
 -- What scripts of pushes share.
 
--- What is noted for a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD DELETED".
+-- What is noted for a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD DELETIONS".
 -- FIRST is the message whose time it is, NEWEST the newest that was noted, HELD the newest for which the decision was put off
--- (0: none), DELETED the message that was deleted last meanwhile (0: none). Earlier versions did not write that.
-local function noted(key, conversation)
-    local value = redis.call('HGET', key, ' ' .. conversation) or ''
-    local first, newest, held, deleted = string.match(value, '^(%d+) (%d+) (%d+) ?(%d*)$')
-    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0'), tonumber(deleted or '') or 0
+-- (0: none), DELETIONS how many messages were deleted meanwhile. Earlier versions did not write that.
+local function parsedNote(value)
+    local first, newest, held, deletions = string.match(value, '^(%d+) (%d+) (%d+) ?(%d*)$')
+    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0'), tonumber(deletions or '') or 0
 end
+
+local function noted(key, conversation) return parsedNote(redis.call('HGET', key, ' ' .. conversation) or '') end
 
 local function putNoted(key, conversation, ...)
     local numbers = { ... }
@@ -22,7 +23,7 @@ end
 local function noteDue(keys, user, conversation, seq, wait)
     if redis.call('EXISTS', keys.sessions) == 0 then wait = 0 end
     local entry = user .. ' ' .. conversation
-    local first, newest, held, deleted = noted(keys.pushed, conversation)
+    local first, newest, held, deletions = noted(keys.pushed, conversation)
     if redis.call('ZADD', keys.push, 'NX', int(now + wait), entry) == 1 then
         putNoted(keys.pushed, conversation, seq, seq, 0, 0)
     elseif seq > newest then
@@ -32,7 +33,7 @@ local function noteDue(keys, user, conversation, seq, wait)
             first = seq
             redis.call('ZADD', keys.push, 'LT', int(now + wait), entry)
         end
-        putNoted(keys.pushed, conversation, first, seq, held, deleted)
+        putNoted(keys.pushed, conversation, first, seq, held, deletions)
     end
     return wait
 end

@@ -7,19 +7,19 @@
 --       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
 --       members ('' '': not needed), what they were pushed for when it was looked at ('': nothing), ms until a newer message
 --       is due, platforms that this installation sends to, each with a space on both sides, until when it was taken (push-take),
---       message that was deleted last when it was looked at
+--       what was noted when it was looked at
 -- Replies {OK}, {AGAIN, ms} if there is a newer one, what it was decided on has changed or was read too long ago, or they have
 -- left, {GONE} if another was quicker, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
 if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
 if now >= tonumber(ARGV[14]) then return { 'AGAIN', '0' } end
-local first, newest, _, deleted = noted(KEYS[3], ARGV[5])
+local first, newest, _, deletions = noted(KEYS[3], ARGV[5])
 local isNewer = newest > tonumber(ARGV[6])
 -- One that came while the decision was put off has a time of its own (push-note).
 local hasTime = first > tonumber(ARGV[6])
-local isChanged = (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or deleted ~= tonumber(ARGV[15])
-if isChanged or ARGV[9] == '' and isNewer then
+local isDeleted = deletions ~= select(4, parsedNote(ARGV[15]))
+if (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or isDeleted or ARGV[9] == '' and isNewer then
     if not hasTime then redis.call('ZADD', KEYS[2], int(now), entry) end
     return { 'AGAIN', '0' }
 end
@@ -36,7 +36,7 @@ if ARGV[9] ~= '' and isNewer then
         first = newest
         redis.call('ZADD', KEYS[2], int(now + tonumber(ARGV[12])), entry)
     end
-    putNoted(KEYS[3], ARGV[5], first, newest, 0, deleted)
+    putNoted(KEYS[3], ARGV[5], first, newest, 0, deletions)
 else
     redis.call('ZREM', KEYS[2], entry)
     redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])

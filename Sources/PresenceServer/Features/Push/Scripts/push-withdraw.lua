@@ -2,8 +2,7 @@
 -- uses: push-lib, notification-lib
 -- A message has been deleted. If a user was pushed for it, that is forgotten, and it is decided anew what they are told of: an older
 -- message, or the next one that comes. A decision that is under way is taken anew. Their notification of it is archived, whatever
--- they were pushed for since. If they were pushed for it and notify has not made that yet, its id is entered, and notify then
--- makes none.
+-- they were pushed for since. If they were pushed for it, its id is entered as of then: notify, which may come later, makes none.
 -- KEYS: shards, floor, pushed, notifications, notificationMarks, push, sessions
 -- ARGV: now, channel, incarnation, user, conversation, number of the message, most notifications kept (0: messages are no
 --       notifications), ms for which they are kept, ms to wait, id of the notification, newest number of the conversation
@@ -16,17 +15,21 @@ if isTold then
     local due = { push = KEYS[6], pushed = KEYS[3], sessions = KEYS[7] }
     reply[2] = int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))
 end
-local first, newest, held = noted(KEYS[3], ARGV[5])
-if newest > 0 then putNoted(KEYS[3], ARGV[5], first, newest, held, tonumber(ARGV[6])) end
+local first, newest, held, deletions = noted(KEYS[3], ARGV[5])
+if newest > 0 then putNoted(KEYS[3], ARGV[5], first, newest, held, deletions + 1) end
 local keep, keepFor = tonumber(ARGV[7]), tonumber(ARGV[8])
 if keep == 0 then return reply end
 local b = notificationsAt(KEYS[4], KEYS[5], KEYS[2], keep, keepFor)
 local id, archived = short(ARGV[10]), {}
-local place = find(b, id, 1, 1)
+-- Earlier versions made ids of when it was told.
+local place = find(b, id, 1, 1) or isTold and find(b, short('message-' .. at .. '-' .. ARGV[5]), 1, 1)
 if place and stateOf(b, place) ~= 'x' then
     archived[1] = int(seqOf(b, place))
     retire(b, place)
-elseif not place and isTold then
+end
+if isTold then
+    -- What is told by then is known.
+    if place then drop(b, place) end
     b.last = b.last + 1
     append(b, id, NONE, b.last, tonumber(at))
     setState(b, #b.states, 'x')

@@ -41,6 +41,8 @@ final class PushTargets {
     private let platform: String
     /// Users who are looked up at a time.
     private static let window = 8
+    /// In ms: what was told so lately is not looked up again before its first try.
+    private static let fresh: Milliseconds = 2_000
 
     init(_ shard: ShardLogic, _ due: DuePushes, platform: String) {
         (self.shard, self.due, self.platform) = (shard, due, platform)
@@ -65,12 +67,19 @@ final class PushTargets {
             }
         } done: { [self] in
             guard !failed else { return done(nil) }
-            readMeanwhile(events.filter { $0.tries > 0 && withdrawn[$0.id] == nil }) { check in
+            readMeanwhile(events.filter { withdrawn[$0.id] == nil && hasWaited($0) }) { check in
                 guard var check else { return done(nil) }
                 check.settled.merge(withdrawn) { known, _ in known }
                 done(check)
             }
         }
+    }
+
+    /// Whether something may have changed since it was told: another try, or one that had to wait for others.
+    private func hasWaited(_ event: QueuedWebhook) -> Bool {
+        guard event.tries == 0 else { return true }
+        guard let at = PushMessage(event.body)?.at else { return false }
+        return shard.clock.redisNow - at > Self.fresh
     }
 
     /// A push that had to wait tells the newest message that is unread now, as it is now. It tells nothing any more once its user
@@ -122,7 +131,7 @@ final class PushTargets {
         due.read(id) { [self] result in
             guard case .success(let record) = result else { return found(Self.none(result.failure)) }
             guard let record, let member = record.member(user) else { return found(.success(nil)) }
-            // What came after one that has been read is decided by itself.
+            // What is written after one that has been read is decided by itself.
             if let told, !due.isUnread(told, by: member) { return found(.success(nil)) }
             due.newestUnread(by: member, in: record) { [self] result in
                 guard case .success(let message) = result else {
@@ -135,9 +144,13 @@ final class PushTargets {
                 }
                 guard let told, message.seq < told else { return renew() }
                 // It has been deleted, and what is told instead is decided anew; or they have blocked who wrote it.
-                due.isDeleted(told, in: id) { result in
+                due.isDeleted(told, in: id) { [self] result in
                     guard case .success(let isDeleted) = result else { return found(Self.none(result.failure)) }
-                    isDeleted ? found(.success(nil)) : renew()
+                    guard isDeleted else { return renew() }
+                    // Before this push counts as given up: then nobody would know that anything is to be decided.
+                    due.withdraw(told, in: record, of: user) { isDone in
+                        found(isDone ? .success(nil) : .failure(.disconnected(sent: false)))
+                    }
                 }
             }
         }
