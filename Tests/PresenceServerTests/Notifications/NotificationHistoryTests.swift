@@ -27,7 +27,7 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "what is posted again is told again", old: "if not find(b, id, 1, 1) then", new: "if true then",
+            name: "what is posted again is told again", old: "if not known then", new: "if true then",
             faults: ["twice", " of [\"n"]),
         ScriptMistake(
             name: "a change has no version of its own", old: "b.version = nextVersion(previous, b.floor)",
