@@ -43,13 +43,10 @@ extension PushHistory {
 
     /// What has been withdrawn is not told any more, and what was told last has a notification once it is made.
     func look(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if script == .pushTell { noteTold(arguments) }
+        if script == .pushTell { lookAtTold(arguments) }
         guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
-        case .pushTell where past.withdrawn.contains("\(arguments[3]) \(arguments[4]):\(arguments[7])"):
-            guard told(arguments[4], to: arguments[3])?.first == arguments[7] else { return }
-            fault = "\(arguments[3]) was told of \(arguments[7]), which was deleted"
         case .notify:
             let (talk, at, user) = (arguments[6], arguments[8], arguments[9])
             guard let told = told(talk, to: user), told[1] == at else { return }
@@ -63,10 +60,11 @@ extension PushHistory {
     }
 
     /// If `push-tell` has not told it, this is what was told before.
-    private func noteTold(_ arguments: [String]) {
+    private func lookAtTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
         guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
         past.tell(Int(seq)!, due: due, to: PushPast.Place(user: user, talk: talk))
+        if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
 
     /// The message that they were pushed for last; 0: none.

@@ -51,8 +51,13 @@ struct PushPast {
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
     /// What each push was told for, by when it was due. A try may say something newer.
     private(set) var toldFor: [Place: [Timestamp: Int]] = [:]
-    /// With when Redis had last begun to take everything again.
-    private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
+    struct Handed {
+        let at: Timestamp
+        let push: PushMessage
+        /// When Redis had last begun to take everything again.
+        let redisBack: Timestamp
+    }
+    private(set) var handed: [Handed] = []
     /// By what was said to a device that the service has taken: when each push was due that said it.
     private(set) var taken: [Place: [Int: Set<Timestamp>]] = [:]
 
@@ -85,7 +90,7 @@ struct PushPast {
     mutating func handOver(
         _ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp, redisBack: Timestamp
     ) {
-        handed.append((time, push.user, redisBack))
+        handed.append(Handed(at: time, push: push, redisBack: redisBack))
         guard let said = Self.seq(push.text), let due = push.at else { return }
         let place = Place(user: push.user, talk: push.conversation)
         if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
@@ -123,9 +128,11 @@ struct PushPast {
     }
 
     /// - Parameter text: Of a message.
-    func isDeleted(_ text: String, at time: Timestamp) -> Bool {
-        guard let seq = Self.seq(text), let talk = text.split(separator: ":").first else { return false }
-        return isDeleted(seq, of: String(talk), at: time)
+    func isDeleted(_ text: String, at time: Timestamp) -> Bool { deletion(of: text).map { $0 <= time } ?? false }
+
+    func deletion(of text: String) -> Timestamp? {
+        guard let seq = Self.seq(text), let talk = text.split(separator: ":").first else { return nil }
+        return deleted[String(talk)]?[seq]
     }
 
     var deletions: Int { deleted.values.map(\.count).reduce(0, +) }

@@ -14,6 +14,8 @@ struct PushRules {
     /// In ms: between the check of a device and its push there is only a server that stands still, or that waits for what it
     /// asked of other devices.
     private static let standstill: Timestamp = 5_000
+    /// In ms: what was told so lately is not looked up before its first try.
+    private static let fresh: Timestamp = 2_000
     /// Pushes are known to the second in which they were told: it begins at `Push.at`.
     private static let second: Timestamp = 1_000
     private static let wait: Timestamp = 10_000
@@ -24,6 +26,7 @@ struct PushRules {
 
     /// - Parameter now: Everything that was noted has been decided and told.
     func fault(at now: Timestamp) -> String? {
+        if let fault = handedLate() { return fault }
         let pushes = Dictionary(grouping: past.pushes) { Place(user: $0.user, talk: $0.talk) }
         for (talk, people) in PushHistory.talks.sorted(by: { $0.key < $1.key }) {
             for user in people where user != "ana" {
@@ -33,12 +36,21 @@ struct PushRules {
                 for push in told { if let fault = needless(push, place) ?? early(push, place) { return fault } }
             }
         }
-        return past.handed.first { isLate($0.at, $0.user, $0.redisBack) }
-            .map { "\($0.user) was handed a push at \($0.at), after their tokens were revoked" }
+        return nil
     }
 
-    private func isLate(_ time: Timestamp, _ user: String, _ redisBack: Timestamp) -> Bool {
-        past.revoked[user].map { time > max($0, redisBack) + Self.standstill } ?? false
+    /// No service gets a push for who is signed out, nor a text that is deleted.
+    private func handedLate() -> String? {
+        for one in past.handed {
+            let (at, user, text) = (one.at, one.push.user, one.push.text)
+            if let revoked = past.revoked[user], at > max(revoked, one.redisBack) + Self.standstill {
+                return "\(user) was handed a push at \(at), after their tokens were revoked"
+            }
+            if let deleted = past.deletion(of: text), at > max(deleted, one.redisBack) + Self.fresh + Self.standstill {
+                return "\(user) was handed \(text) at \(at), which was deleted at \(deleted)"
+            }
+        }
+        return nil
     }
 
     /// One for each conversation until it is read or deleted, or its push was given up.

@@ -30,76 +30,6 @@ import Testing
         try talk.world.run(until: "the push", within: 15_000) { talk.pushes.count == 1 }
     }
 
-    @Test func `a push that waits tells nothing that another push tells, after its message is deleted`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
-        talk.answer(.taken)
-        talk.delete(2)
-        try talk.world.run(for: 2 * 3_600_000)
-        #expect(texts(of: talk) == ["second", "first"])
-    }
-
-    @Test func `a push that waits has what is left decided, if its message was deleted and nobody knows yet`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
-        talk.answer(.taken)
-        talk.deleteUntold(2)
-        try talk.world.run(for: 2 * 3_600_000)
-        #expect(texts(of: talk) == ["second", "first"])
-    }
-
-    @Test func `a push that had to wait for its first try does not tell what was deleted meanwhile`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        // As if others were before it.
-        talk.answer(nil)
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "it is taken", within: 15_000) { talk.handed.count == 1 }
-        try talk.world.run(for: 3_000)
-        let before = texts(of: talk)
-        talk.deleteUntold(2)
-        talk.answer(.taken)
-        try talk.world.run(for: 2 * 3_600_000)
-        #expect(Set(before) == ["second"])
-        #expect(texts(of: talk).dropFirst(before.count) == ["first"])
-    }
-
-    @Test func `a push that waits tells nothing of a newer message, after its own was read`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        talk.say("first")
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
-        talk.answer(.taken)
-        talk.mark("read", 1)
-        try talk.world.run(for: 3_000)
-        talk.say("second")
-        try talk.world.run(for: 2 * 3_600_000)
-        #expect(texts(of: talk) == ["first", "second"])
-    }
-
-    @Test func `a push that waits tells an earlier message, after its own is of somebody who is blocked`() throws {
-        let talk = try PushTalk(apns: true, others: [UserID("cy")!])
-        try talk.register("0a0b")
-        let cy = try SimulatedClient("cy", in: talk.world).connect(to: talk.world.shards[0])
-        talk.say("first")
-        try talk.world.run(for: 1_000)
-        cy.sendText(
-            #"{"type":"send","id":1,"conversation":"\#(talk.id)","message":{"id":"x","text":"of cy"}}"#)
-        talk.answer(.failed("status 503", retryAfter: 0))
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
-        talk.bob.sendText(#"{"type":"block","id":801,"users":["cy"]}"#)
-        talk.answer(.taken)
-        try talk.world.run(until: "the second try", within: 60_000) { talk.handed.count == 2 }
-        #expect(texts(of: talk) == ["of cy", "first"])
-    }
-
     @Test func `where all that is unread is deleted, there is no push`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
@@ -198,7 +128,7 @@ import Testing
         talk.say()
         try talk.world.run(until: "the push", within: 15_000) { talk.pushes.count == 1 }
         let body = try #require(talk.pushes.first).body
-        let told = PushMessage.all(for: "fcm", in: body, at: 0).map(\.pushToken)
+        let told = PushMessage.all(for: "fcm", in: body, at: 0, of: 1).map(\.pushToken)
         #expect(told == (3...22).reversed().map { "t\($0)" })
     }
 

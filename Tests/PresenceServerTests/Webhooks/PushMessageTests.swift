@@ -8,7 +8,8 @@ import Testing
 @Suite struct PushMessageTests {
     private func message(title: String = "Ana", text: String = "hi") -> PushMessage {
         PushMessage(
-            at: 1_763_712_000_000, pushToken: "t", user: "bob", conversation: "c1", title: title, text: text, badge: 3)
+            at: 1_763_712_000_000, seq: 4, pushToken: "t", user: "bob", conversation: "c1", title: title, text: text,
+            badge: 3)
     }
 
     @Test func `an event is one message for each device of a platform`() {
@@ -16,11 +17,13 @@ import Testing
             #"{"type":"push.due","timestamp":"2026-11-22T04:00:00Z","data":{"user":"bob","conversation":"c1","#
             + #""devices":[{"platform":"fcm","pushToken":"a"},{"platform":"apns","pushToken":"b"},"#
             + #"{"platform":"fcm","pushToken":"c"}],"title":"Ana","text":"hi","badge":3}}"#
-        let messages = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5)
+        let messages = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5, of: 7)
         #expect(messages.map(\.pushToken) == ["a", "c"])
         #expect(messages.first.flatMap { PushMessage($0.body) } == messages.first && messages.first?.at == 5)
-        #expect(PushMessage.all(for: "web", in: Array(body.utf8), at: 5).isEmpty)
-        #expect(PushMessage.all(for: "fcm", in: Array("{}".utf8), at: 5).isEmpty && PushMessage([0x7B]) == nil)
+        #expect(messages.first?.seq == 7 && messages.first.flatMap { PushMessage.at(in: $0.body) } == 5)
+        #expect(PushMessage.at(in: Array(#"{"badge":1}"#.utf8)) == nil && PushMessage.at(in: []) == nil)
+        #expect(PushMessage.all(for: "web", in: Array(body.utf8), at: 5, of: 7).isEmpty)
+        #expect(PushMessage.all(for: "fcm", in: Array("{}".utf8), at: 5, of: 7).isEmpty && PushMessage([0x7B]) == nil)
     }
 
     @Test func `a text is cut where it would take too much`() {
@@ -39,7 +42,7 @@ import Testing
             #"{"data":{"user":"\#(String(repeating: "u", count: 128))","#
             + #""conversation":"\#(String(repeating: "c", count: 128))","devices":[{"platform":"fcm","pushToken":"a"}],"#
             + #""title":\#(json(long)),"text":\#(json(long)),"badge":9007199254740991}}"#
-        let message = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5).first
+        let message = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5, of: 7).first
         #expect(message.map { FCM.body($0).count < 4_096 && APNs.body($0).count < 4_096 } == true)
     }
 

@@ -105,6 +105,16 @@ final class DuePushes {
         }
     }
 
+    /// It is decided whether a member is told of the newest message, if they have not read that.
+    ///
+    /// - Parameter done: Gets whether that is noted.
+    func noteNewest(
+        of record: ConversationRecord, for member: ConversationRecord.Member, done: @escaping (Bool) -> Void
+    ) {
+        guard isUnread(record.last, by: member), wantsPushes(member) else { return done(true) }
+        note(member, of: record.id, record.last, done: done)
+    }
+
     private func note(
         _ member: ConversationRecord.Member, of id: ConversationID, _ seq: Int64, done: @escaping (Bool) -> Void
     ) {

@@ -12,6 +12,8 @@ local function noted(key, conversation) return parsedNote(redis.call('HGET', key
 
 local function putNoted(key, conversation, ...)
     local numbers = { ... }
+    -- Earlier versions read three.
+    if numbers[4] == 0 then numbers[4] = nil end
     for i, number in ipairs(numbers) do numbers[i] = int(number) end
     redis.call('HSET', key, ' ' .. conversation, table.concat(numbers, ' '))
 end

@@ -36,5 +36,5 @@ if isTold then
     trim(b, keep, keepFor)
 end
 if b.changed then save(b, ARGV[2], ARGV[4], { read = {}, archived = archived }) end
-redis.call('PEXPIRE', b.entries, ARGV[8])
+if isTold then redis.call('PEXPIRE', b.entries, ARGV[8]) end
 return reply

@@ -5,6 +5,8 @@ import PresenceProtocol
 struct PushMessage: Codable, Sendable, Equatable {
     /// When it was due, in ms since 1970; `nil` in what an earlier version has queued.
     let at: Timestamp?
+    /// Number of the message that it was due for; `nil` in what an earlier version has queued.
+    let seq: Int64?
     let pushToken: String
     let user: String
     let conversation: String
@@ -16,21 +18,23 @@ struct PushMessage: Codable, Sendable, Equatable {
     private static let (mostTitle, mostText) = (400, 2_000)
 
     /// One for each device of a platform, of an event `push.due` as endpoints are told it.
-    static func all(for platform: String, in body: [UInt8], at time: Timestamp) -> [PushMessage] {
+    ///
+    /// - Parameter seq: Number of the message.
+    static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64?) -> [PushMessage] {
         guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
         let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
-                at: time, pushToken: $0.pushToken, user: due.user, conversation: due.conversation, title: title,
-                text: text,
-                badge: due.badge)
+                at: time, seq: seq, pushToken: $0.pushToken, user: due.user, conversation: due.conversation,
+                title: title, text: text, badge: due.badge)
         }
     }
 
     init(
-        at: Timestamp?, pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64
+        at: Timestamp?, seq: Int64?, pushToken: String, user: String, conversation: String, title: String, text: String,
+        badge: Int64
     ) {
-        self.at = at
+        (self.at, self.seq) = (at, seq)
         (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)
         (self.title, self.text, self.badge) = (title, text, badge)
     }
@@ -39,7 +43,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     func saying(title: [UInt8], text: [UInt8]) -> PushMessage {
         func read(_ json: [UInt8]) -> String { (try? JSONDecoder().decode(String.self, from: Data(json))) ?? "" }
         return PushMessage(
-            at: at, pushToken: pushToken, user: user, conversation: conversation,
+            at: at, seq: seq, pushToken: pushToken, user: user, conversation: conversation,
             title: Self.cut(read(title), to: Self.mostTitle), text: Self.cut(read(text), to: Self.mostText),
             badge: badge)
     }
@@ -51,8 +55,17 @@ struct PushMessage: Codable, Sendable, Equatable {
     }
 
     var body: [UInt8] {
-        // Of texts and a number there is always JSON.
+        // Of texts and numbers there is always JSON.
         (try? JSONEncoder.service.encode(self)).map { Array($0) } ?? []
+    }
+
+    private static let start = Array("{\"at\":".utf8)
+
+    /// When that was due which waits, read without decoding it: of the sorted members it is the first.
+    static func at(in body: [UInt8]) -> Timestamp? {
+        guard body.starts(with: start) else { return nil }
+        let digits = body.dropFirst(start.count).prefix { (0x30...0x39).contains($0) }
+        return Timestamp(String(decoding: digits, as: UTF8.self))
     }
 
     /// As much of a text as takes so many bytes in JSON. What is cut ends with an ellipsis.

@@ -45,7 +45,9 @@ struct PushService: EventReceiver {
 
     func entries(of event: WebhookEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         let id = event.id(partition: partition)
-        return PushMessage.all(for: sender.platform, in: body, at: event.at).enumerated().map { place, message in
+        let messages = PushMessage.all(
+            for: sender.platform, in: body, at: event.at, of: event.about.flatMap { Int64($0) })
+        return messages.enumerated().map { place, message in
             WaitingEvent(
                 id: "\(id)_\(place)", entry: event.entry, at: event.at,
                 subject: PushTarget(user: event.subject, token: message.pushToken).subject, body: message.body)

@@ -78,20 +78,20 @@ final class PushTargets {
     /// Whether something may have changed since it was told: another try, or one that had to wait for others.
     private func hasWaited(_ event: QueuedWebhook) -> Bool {
         guard event.tries == 0 else { return true }
-        guard let at = PushMessage(event.body)?.at else { return false }
+        guard let at = PushMessage.at(in: event.body) else { return false }
         return shard.clock.redisNow - at > Self.fresh
     }
 
-    /// A push that had to wait tells the newest message that is unread now, as it is now. It tells nothing any more once its user
-    /// has read what it was due for, or is no longer in the conversation, or all that they have not read is deleted; nor if another
-    /// is told or decided instead of it.
+    /// A push that had to wait tells its message as it is now; another try tells the newest message that is unread. It tells nothing
+    /// any more once its user has read what it was due for, or that is deleted, or they are no longer in the conversation, or all
+    /// that they have not read is deleted; nor if another is told or decided instead of it.
     private func readMeanwhile(_ events: [QueuedWebhook], done: @escaping (WebhookCheck?) -> Void) {
         var (check, failed) = (WebhookCheck(), false)
         BoundedConcurrency(events, window: Self.window) { [self] event, next in
             guard let push = PushMessage(event.body), let user = UserID(push.user),
                 let id = ConversationID(push.conversation)
             else { return next() }
-            renewed(push, for: user, in: id) { result in
+            renewed(push, isFirst: event.tries == 0, for: user, in: id) { result in
                 switch result {
                 case .success(let current?): if current != push { check.bodies[event.id] = current.body }
                 case .success(nil): check.settled[event.id] = .withdrawn
@@ -104,10 +104,11 @@ final class PushTargets {
         }
     }
 
-    /// - Parameter found: Gets `nil` if there is nothing to tell, or it is damaged.
+    /// `nil` if there is nothing to tell, or it is damaged.
+    private typealias Found = (Result<PushMessage?, RedisFailure>) -> Void
+
     private func renewed(
-        _ push: PushMessage, for user: UserID, in id: ConversationID,
-        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
+        _ push: PushMessage, isFirst: Bool, for user: UserID, in id: ConversationID, found: @escaping Found
     ) {
         let pushed = shard.partitions.keys(of: user).pushed(user)
         shard.store.command(["HMGET", pushed, id.string, " " + id.string], lane: .commands) { [self] result in
@@ -119,41 +120,58 @@ final class PushTargets {
             // Where nothing counts as told, a new device waits for the next message: until there is one, this is tried.
             let isOver = told.count == 2 ? told[1] != push.at : words[1].bytes != nil
             guard !isOver || push.at == nil else { return found(.success(nil)) }
-            renewed(push, told: told.first, for: user, in: id, found: found)
+            renewed(push, due: told.first ?? push.seq, isFirst: isFirst, for: user, in: id, found: found)
         }
     }
 
-    /// - Parameter told: The message that it was due for, if that is known.
+    /// - Parameter seq: The message that it was due for, if that is known.
     private func renewed(
-        _ push: PushMessage, told: Int64?, for user: UserID, in id: ConversationID,
-        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
+        _ push: PushMessage, due seq: Int64?, isFirst: Bool, for user: UserID, in id: ConversationID,
+        found: @escaping Found
     ) {
         due.read(id) { [self] result in
             guard case .success(let record) = result else { return found(Self.none(result.failure)) }
             guard let record, let member = record.member(user) else { return found(.success(nil)) }
-            // What is written after one that has been read is decided by itself.
-            if let told, !due.isUnread(told, by: member) { return found(.success(nil)) }
-            due.newestUnread(by: member, in: record) { [self] result in
-                guard case .success(let message) = result else {
-                    if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
-                    return found(Self.none(result.failure))
-                }
+            // What came before one was read counted as told with it.
+            if let seq, !due.isUnread(seq, by: member) {
+                return due.noteNewest(of: record, for: member) { found(Self.nothing(isDone: $0)) }
+            }
+            renewed(push, due: seq, upTo: isFirst ? seq : nil, for: member, in: record, found: found)
+        }
+    }
+
+    /// - Parameter last: The newest message that it may tell; `nil`: any.
+    private func renewed(
+        _ push: PushMessage, due seq: Int64?, upTo last: Int64?, for member: ConversationRecord.Member,
+        in record: ConversationRecord, found: @escaping Found
+    ) {
+        due.newestUnread(by: member, in: record, upTo: last) { [self] result in
+            guard case .success(let message) = result else {
+                if result.failure?.isLasting == true { shard.noteDamage("conversation", of: record.id) }
+                return found(Self.none(result.failure))
+            }
+            let renew = { [self] in
                 guard let message else { return found(.success(nil)) }
-                let renew = { [self] in
-                    PushContents(shard: shard).renew(push, with: message, in: record, for: user, found: found)
-                }
-                guard let told, message.seq < told else { return renew() }
-                // It has been deleted, and what is told instead is decided anew; or they have blocked who wrote it.
-                due.isDeleted(told, in: id) { [self] result in
-                    guard case .success(let isDeleted) = result else { return found(Self.none(result.failure)) }
-                    guard isDeleted else { return renew() }
+                PushContents(shard: shard).renew(push, with: message, in: record, for: member.user, found: found)
+            }
+            guard let seq, (message?.seq ?? 0) < seq else { return renew() }
+            // It has been deleted, and what is told instead is decided anew; or they have blocked who wrote it.
+            due.isDeleted(seq, in: record.id) { [self] result in
+                guard case .success(let isDeleted) = result else { return found(Self.none(result.failure)) }
+                if isDeleted {
                     // Before this push counts as given up: then nobody would know that anything is to be decided.
-                    due.withdraw(told, in: record, of: user) { isDone in
-                        found(isDone ? .success(nil) : .failure(.disconnected(sent: false)))
-                    }
+                    due.withdraw(seq, in: record, of: member.user) { found(Self.nothing(isDone: $0)) }
+                } else if last != nil {
+                    renewed(push, due: seq, upTo: nil, for: member, in: record, found: found)
+                } else {
+                    renew()
                 }
             }
         }
+    }
+
+    private static func nothing(isDone: Bool) -> Result<PushMessage?, RedisFailure> {
+        isDone ? .success(nil) : .failure(.disconnected(sent: false))
     }
 
     private static func none(_ failure: RedisFailure?) -> Result<PushMessage?, RedisFailure> {
