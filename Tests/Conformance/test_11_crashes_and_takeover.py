@@ -247,8 +247,9 @@ async def test_linger_counts_from_when_there_is_a_server_again(start):
     # Longer than a sweep after the lease ran out, and well before linger is over.
     await asyncio.sleep(1.5)
     await room.come("bob", "phone")
+    # A server that stood still with its machine gives everybody more time. How much there is at most is shown on invented time.
     await ana.sees(cy, status="offline", within=4 + 2 * SWEEP + SLACK + PATIENCE)
-    assert 4 - 0.3 < time.monotonic() - began < 4 + 2 * SWEEP + 2 * SLACK
+    assert time.monotonic() - began > 4 - 0.3
     assert ana.presence[bob]["status"] == "online"
     assert not [message for message in ana.log if message["type"] == "presence" and message["user"] == bob
                 and message["presence"]["status"] == "offline"]
