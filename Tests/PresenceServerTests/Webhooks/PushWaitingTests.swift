@@ -9,12 +9,21 @@ import Testing
 @Suite struct PushWaitingTests {
     private func texts(of talk: PushTalk) -> [String] { talk.handed.map(\.text) }
 
-    @Test func `a push that waits tells nothing that another push tells, after its message is deleted`() throws {
+    /// Bob's only device has been tried once with what there is to tell. `nil`: it was taken up and not tried, as if others were
+    /// before it.
+    private func talk(
+        after said: [String], _ outcome: WebhookOutcome? = .failed("status 503", retryAfter: 0)
+    ) throws -> PushTalk {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        for text in ["first", "second"] { talk.say(text) }
+        talk.answer(outcome)
+        for text in said { talk.say(text) }
         try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        return talk
+    }
+
+    @Test func `a push that waits tells nothing that another push tells, after its message is deleted`() throws {
+        let talk = try talk(after: ["first", "second"])
         talk.answer(.taken)
         talk.delete(2)
         try talk.world.run(for: 900_000)
@@ -22,11 +31,7 @@ import Testing
     }
 
     @Test func `a push that waits has what is left decided, if its message was deleted and nobody knows yet`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first", "second"])
         talk.answer(.taken)
         talk.deleteUntold(2)
         try talk.world.run(for: 900_000)
@@ -34,12 +39,7 @@ import Testing
     }
 
     @Test func `a push that had to wait for its first try does not tell what was deleted meanwhile`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        // As if others were before it.
-        talk.answer(nil)
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "it is taken", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first", "second"], nil)
         try talk.world.run(for: 3_000)
         let before = texts(of: talk)
         talk.deleteUntold(2)
@@ -50,11 +50,7 @@ import Testing
     }
 
     @Test func `a push that waits tells nothing of a newer message, after its own was read`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        talk.say("first")
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first"])
         talk.answer(.taken)
         talk.mark("read", 1)
         try talk.world.run(for: 3_000)
@@ -64,11 +60,7 @@ import Testing
     }
 
     @Test func `what came while a push waited is told, after the message of that was read`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 0))
-        talk.say("first")
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first"])
         talk.say("second")
         try talk.world.run(for: 1_000)
         talk.answer(.taken)
@@ -78,12 +70,7 @@ import Testing
     }
 
     @Test func `a push that had to wait for its first try tells its own message, not a newer one`() throws {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        // As if others were before it.
-        talk.answer(nil)
-        talk.say("first")
-        try talk.world.run(until: "it is taken", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first"], nil)
         talk.say("second")
         try talk.world.run(for: 3_000)
         let before = talk.handed.count
@@ -98,11 +85,7 @@ import Testing
 
     @Test func `a push that waits tells nothing of a conversation that is muted, after its message is deleted`() throws
     {
-        let talk = try PushTalk(apns: true)
-        try talk.register("0a0b")
-        talk.answer(.failed("status 503", retryAfter: 60_000))
-        for text in ["first", "second"] { talk.say(text) }
-        try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
+        let talk = try talk(after: ["first", "second"], .failed("status 503", retryAfter: 60_000))
         talk.answer(.taken)
         talk.set(#""muted":true"#)
         try talk.world.run(for: 500)

@@ -132,7 +132,7 @@ final class PushTargets {
         due.read(id) { [self] result in
             guard case .success(let record) = result else { return found(Self.none(result.failure)) }
             guard let record, let member = record.member(user) else { return found(.success(nil)) }
-            // What came before one was read counted as told with it.
+            // What came until they read it counted as told by this push, which is given up now.
             if let seq, !due.isUnread(seq, by: member) {
                 return due.noteNewest(of: record, for: member) { found(Self.nothing(isDone: $0)) }
             }
