@@ -401,6 +401,21 @@ let package = Package(
     ]
 )
 
+/// Folders with a page of their own (README.md), which is no source.
+let pages: [String: [String]] = [
+    "OutgoingHTTP": [""], "PresenceAccounts": [""], "PresenceKit": [""], "PresenceMessages": [""], "Redis": [""],
+    "WebSockets": [""],
+    "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
+    "PresenceServer": [
+        "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
+        "Features/History/", "Features/Messages/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
+        "Features/Usernames/", "Features/Webhooks/",
+    ],
+]
+for target in package.targets {
+    target.exclude += (pages[target.name] ?? []).map { $0 + "README.md" }
+}
+
 /// SwiftPM compiles what is ready in the order of names, from Z to A. The longest chain of modules is Crypto, Tokens, the core,
 /// the server, the simulator, the server's tests. So other tests wait for a link of it, and are compiled beside the next.
 if isForTests {

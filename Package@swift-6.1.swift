@@ -61,3 +61,9 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+/// Their folders have a page of their own, which is no source.
+let described = ["PresenceAccounts", "PresenceKit", "PresenceMessages", "WebSockets"]
+for target in package.targets where described.contains(target.name) {
+    target.exclude.append("README.md")
+}

@@ -3,7 +3,7 @@
 The server echoes nothing, so that a message was read well shows in the answer to it. A violation ends the connection and
 nothing that came after it has any effect. The close code is 1002.
 
-Over TLS libwebsockets reads. Where it differs from what the server itself does without, docs/architecture.md (TLS) lists it,
+Over TLS libwebsockets reads. Where it differs from what the server itself does without, Sources/WebSockets/README.md lists it,
 and the test says what is expected.
 """
 

@@ -68,6 +68,9 @@ LONGER_FILES = {
 MOST_FILES = 20
 FULLER_FOLDERS = {"Tests/WebSocketsTests": 22, "loadtest/Sources/Support": 21}
 
+LONGEST_PAGE = 120
+"""Lines of 120 columns of a folder's README.md: two screens."""
+
 LONGEST_FUNCTION = 60
 LONGER_FUNCTIONS = {
     "Tests/EndToEndTests/SameSceneTests.swift": 61, "loadtest/Sources/Storm/StormReport.swift": 74,
@@ -81,7 +84,8 @@ FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
-         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md", "web/**/*.js",
+         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md", "Sources/**/README.md", "web/*.md",
+         "web/**/*.js",
          "Sources/**/*.swift", "Sources/**/*.lua", "loadtest/Sources/**/*.swift"]
 
 REQUIREMENTS = {
@@ -135,6 +139,13 @@ def look_at_sizes():
         most = FULLER_FOLDERS.get(folder, MOST_FILES)
         if count > most:
             fault(folder, f"has {count} files, at most {most} are allowed")
+
+
+def look_at_pages():
+    for path in sorted([*(ROOT / "Sources").rglob("README.md"), ROOT / "web/README.md"]):
+        lines = sum(1 + len(line) // 121 for line in path.read_text().splitlines())
+        if lines > LONGEST_PAGE:
+            fault(name(path), f"has {lines} lines of 120 columns, at most {LONGEST_PAGE} fit two screens")
 
 
 def look_at_functions(path, lines):
@@ -221,7 +232,7 @@ def look_at_manifests():
         fault("Package@swift-6.1.swift", difference)
 
 
-CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
+CHECKS = [look_at_imports, look_at_sizes, look_at_pages, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
           look_at_named_tests, look_at_documentation, look_at_manifests]
 
 for check in CHECKS:

@@ -1,8 +1,9 @@
 """What Redis would save if scripts were Redis Functions: EVALSHA runs the shared functions' text in each call, which makes
 some twenty closures, and sixty for a message; FCALL makes them when the library is loaded.
 
-Servers call EVALSHA: docs/architecture.md says why. The library here is made of their own scripts, word for word. Each script
-has all of the shared functions before it; servers leave out those that it does not use, and so save a part of the same.
+Servers call EVALSHA: Sources/PresenceCore/Store/README.md has the reasons. The library here is made of their own scripts,
+word for word. Each script has all of the shared functions before it; servers leave out those that it does not use, and so
+save a part of the same.
 """
 
 import re

@@ -7,7 +7,7 @@ The scripts are the server's. The shards are connections that subscribe as shard
 - the same channels, heard by all shards through one pattern;
 - a set in Redis of the shards that watch, each with a channel of its own.
 
-docs/architecture.md says how it works.
+Sources/PresenceCore/FanOut/README.md explains it.
 """
 
 import selectors

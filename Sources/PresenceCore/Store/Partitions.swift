@@ -62,7 +62,7 @@ package struct Partitions: Sendable {
     var eventChannels: [String] { (0..<count).map { keys($0).events } }
 }
 
-/// The names of one partition's keys; what each holds is written in docs/architecture.md.
+/// The names of one partition's keys; README.md beside this file has the contents of each.
 package struct PartitionKeys {
     /// What each of them begins with.
     package let name: String

@@ -1,7 +1,7 @@
 """Another version of the server, made of the one under test: its scripts for Redis do something else.
 
-The scripts lie in the program as they are (docs/architecture.md). What the other version's do beside their work takes the
-place of a comment above it, so everything else stays where it is.
+The scripts lie in the program as they are (Sources/PresenceCore/Store/README.md). The other version's additions take the
+place of a comment above them, so everything else stays where it is.
 """
 
 import mmap

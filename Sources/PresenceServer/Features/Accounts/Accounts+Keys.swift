@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// The keys of accounts. docs/architecture.md says what each holds.
+/// The keys of accounts. README.md beside this file has the contents of each.
 extension KeyFamily {
     /// Whose addresses are, some in each. Its partition is that of the address' hash, and so is that of the user who signs up
     /// with it.

@@ -28,7 +28,7 @@ extension Script {
     ]
 }
 
-/// The keys of pushes. docs/architecture.md says what each holds.
+/// The keys of pushes. README.md beside this file has the contents of each.
 extension KeyFamily {
     /// Where a user can be pushed to.
     static let devices = KeyFamily(name: "devices", isPassing: false, type: "hash")

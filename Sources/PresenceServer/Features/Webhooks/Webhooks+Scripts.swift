@@ -12,7 +12,7 @@ extension Script {
     static let webhooks: [Script] = [.leadCourier, .webhookEnqueue, .webhookTake, .webhookSettle]
 }
 
-/// The keys of webhooks. docs/architecture.md says what each holds.
+/// The keys of webhooks. README.md beside this file has the contents of each.
 extension KeyFamily {
     /// What scripts have offered and the courier has not taken.
     static let offers = KeyFamily(name: "offers", isPassing: false, type: "stream", isOfPartition: true)
