@@ -404,7 +404,7 @@ let package = Package(
 /// Folders with a page of their own (README.md), which is no source.
 let pages: [String: [String]] = [
     "OutgoingHTTP": [""], "PresenceAccounts": [""], "PresenceKit": [""], "PresenceMessages": [""], "Redis": [""],
-    "WebSockets": [""],
+    "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
     "PresenceServer": [
         "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",

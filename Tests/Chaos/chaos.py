@@ -1,4 +1,4 @@
-"""The chaos lane: see docs/reliability.md.
+"""The chaos lane: see README.md beside it.
 
     PRESENCED=.build/debug/presenced Tests/Chaos/run.sh [--seconds N] [--seed N] [--keep DIR]
 

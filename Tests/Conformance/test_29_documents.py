@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = [str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/*.md", "Tests/*.md", "loadtest/*.md", "loadtest/notes/*.md",
+GUIDES = [str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/*.md", "Tests/*.md", "Tests/*/README.md", "loadtest/*.md", "loadtest/*/*.md",
                                                        "Sources/**/README.md", "web/README.md")
           for path in sorted(ROOT.glob(pattern))]
 

@@ -68,6 +68,7 @@ LONGER_FILES = {
 MOST_FILES = 20
 FULLER_FOLDERS = {"Tests/WebSocketsTests": 22, "loadtest/Sources/Support": 21}
 
+PAGES = ["Sources/**/README.md", "Tests/*/README.md", "loadtest/*/README.md", "web/README.md"]
 LONGEST_PAGE = 120
 """Lines of 120 columns of a folder's README.md: two screens."""
 
@@ -84,8 +85,8 @@ FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
-         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md", "Sources/**/README.md", "web/*.md",
-         "web/**/*.js",
+         "loadtest/*.md", "loadtest/notes/*.md", "loadtest/Sources/README.md", "Tests/*.md", "Tests/*/README.md",
+         "Sources/PresenceKit/*.docc/*.md", "Sources/**/README.md", "web/*.md", "web/**/*.js",
          "Sources/**/*.swift", "Sources/**/*.lua", "loadtest/Sources/**/*.swift"]
 
 REQUIREMENTS = {
@@ -142,7 +143,7 @@ def look_at_sizes():
 
 
 def look_at_pages():
-    for path in sorted([*(ROOT / "Sources").rglob("README.md"), ROOT / "web/README.md"]):
+    for path in [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]:
         lines = sum(1 + len(line) // 121 for line in path.read_text().splitlines())
         if lines > LONGEST_PAGE:
             fault(name(path), f"has {lines} lines of 120 columns, at most {LONGEST_PAGE} fit two screens")
