@@ -22,8 +22,8 @@ public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible 
     case tooLarge
     /// The server ended the connection early, or what it said makes no sense.
     case broken
-    /// A mail server refused the mail, or the credentials: its code.
-    case rejected(Int)
+    /// A mail server refused the mail, or its sender.
+    case rejected(MailRefusal)
     /// libcurl's own code for anything else.
     case other(UInt32)
 
@@ -59,7 +59,7 @@ public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible 
         case .timeout: "the server did not answer in time"
         case .tooLarge: "the server's answer is too large"
         case .broken: "the server's answer broke off, or makes no sense"
-        case .rejected(let code): "the server refused it: \(code)"
+        case .rejected(let refusal): "the server refused it: \(refusal)"
         case .other(let code): "libcurl failed with \(code)"
         }
     }

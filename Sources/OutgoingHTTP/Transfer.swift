@@ -24,8 +24,12 @@ final class Transfer {
     /// Of a mail: copies of its sockets, which lead to the same connections whatever libcurl does with its own. Owned; closed
     /// by `free`.
     private var sockets: [Int32] = []
-    /// Of a mail: answers that have come whole.
+    /// Of a mail: answers that have come whole, and the lines of the last one.
     private var replies = 0
+    private var reply: [String] = []
+    private var isReplyWhole = true
+    /// How often the server has agreed (250) since its greeting, or since TLS was begun: to the client's name, then to the sender.
+    private var agreed = 0
     private let queue: TransferQueue
 
     /// A server's headers have room for this, those of "100 Continue" included.
@@ -124,8 +128,16 @@ final class Transfer {
     /// A line of a mail server. A refusal ends the mail, and libcurl says QUIT within the same call: there is nobody to say it
     /// to any more. But a server that refuses EHLO, the second answer, may take HELO.
     private func takeReply(_ line: UnsafeRawBufferPointer) {
+        if isReplyWhole { reply = [] }
+        reply.append(String(decoding: line, as: UTF8.self))
+        isReplyWhole = line.count > 3 && line[3] != UInt8(ascii: "-")
         guard line.count > 3, line[3] == UInt8(ascii: " ") else { return }
         replies += 1
+        switch reply[reply.count - 1].prefix(3) {
+        case "220": agreed = 0
+        case "250": agreed += 1
+        default: break
+        }
         if line[0] == UInt8(ascii: "4") || line[0] == UInt8(ascii: "5"), replies != 2 { hangUp() }
     }
 
@@ -212,7 +224,9 @@ final class Transfer {
         }
         // A call has no credentials of this kind but in its URL.
         if case .call = entry.order.kind, code == CURLE_LOGIN_DENIED { return .invalid("the URL names a user") }
-        if case .mail = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED { return .rejected(status) }
+        if case .mail(let mail) = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED {
+            return .rejected(MailRefusal(code: status, lines: reply, of: mail, isOfMail: agreed > 1))
+        }
         switch code {
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_WEIRD_SERVER_REPLY,
             // The scheme was checked: this is an answer that is not HTTP.

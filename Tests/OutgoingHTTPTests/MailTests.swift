@@ -65,16 +65,20 @@ import Testing
         #expect(try await servers.mails.count == 1)
     }
 
-    @Test func `a refused recipient and refused credentials are told by their code`() async throws {
+    private func rejected(_ code: Int, _ sentence: String, isOfMail: Bool = false) -> OutgoingFailure {
+        .rejected(MailRefusal(code: code, sentence: sentence, isOfMail: isOfMail))
+    }
+
+    @Test func `a refused recipient and refused credentials are told by their code and sentence`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         var mail = mail(servers, "starttls", to: ["ana@example.org", "nobody@example.org"])
         mail.credentials = .init(user: "app", password: "letmein")
-        #expect(await failure(client, mail) == .rejected(550))
+        #expect(await failure(client, mail) == rejected(550, "no such user", isOfMail: true))
         mail.credentials = .init(user: "app", password: "wrong")
-        #expect(await failure(client, mail) == .rejected(535))
+        #expect(await failure(client, mail) == rejected(535, "5.7.8 Authentication credentials invalid"))
         mail.credentials = nil
-        #expect(await failure(client, mail) == .rejected(530))
+        #expect(await failure(client, mail) == rejected(530, "5.7.0 Authentication required"))
         #expect(try await servers.mails.isEmpty)
         #expect(client.numbers.failed == ["rejected": 3])
     }
@@ -133,11 +137,24 @@ import Testing
         async let refused = failure(client, mail)
         await servers.heard("refused mail")
         #expect(try await client.send(servers.request("/status/204", within: 10)).status == 204)
-        #expect(await refused == .rejected(550))
+        #expect(await refused == rejected(550, "no such user", isOfMail: true))
         await servers.heard("left refused mail")
         var next = self.mail(servers, "smtp")
         next.startTLS = .never
         #expect(try await client.send(next).status == 250)
+    }
+
+    @Test(arguments: [
+        (["550 5.1.1 <ana@example.org>: no such user"], "5.1.1 <…>: no such user"),
+        (["550-one\r\n", "550-\r\n", "550 two\r\n"], "one two"), (["550"], ""), (["550 "], ""),
+        (["421 ANA is unknown, or \"ana@Example.org\""], "… is unknown, or \"…\""),
+        (["421 anathema and banana"], "anathema and banana"),
+        (["421 \u{1B}[31m red \u{7F} gr\u{FC}n"], "[31m red gr n"),
+        (["421 " + String(repeating: "x", count: 999)], String(repeating: "x", count: MailRefusal.longest)),
+    ])
+    func `a sentence of a mail server names nobody`(lines: [String], sentence: String) {
+        let mail = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: ["ana@example.org"], message: [])
+        #expect(MailRefusal(code: 550, lines: lines, of: mail, isOfMail: true).sentence == sentence)
     }
 
     @Test func `a text with a CR or LF that ends no line is not sent`() async throws {

@@ -1,3 +1,4 @@
+import OutgoingHTTP
 import PresenceProtocol
 import Testing
 
@@ -178,9 +179,22 @@ import Testing
     }
 
     @Test func `what a mail server says is of this mail, or of all of them`() {
-        func word(_ code: Int) -> String { String("\(MailSender.outcome(of: code))".prefix { $0 != "(" }) }
+        func word(_ code: Int, isOfMail: Bool = true) -> String {
+            let refusal = MailRefusal(code: code, isOfMail: isOfMail)
+            return String("\(MailSender.outcome(of: refusal))".prefix { $0 != "(" })
+        }
         for code in [550, 551, 552, 553, 555, 556] { #expect(word(code) == "refused", "\(code)") }
-        for code in [450, 451, 452, 500, 554] { #expect(word(code) == "later", "\(code)") }
-        for code in [421, 454, 521, 530, 535] { #expect(word(code) == "unreachable", "\(code)") }
+        for code in [421, 450, 451, 452, 454, 500, 521, 554] { #expect(word(code) == "later", "\(code)") }
+        for code in [530, 535] { #expect(word(code) == "unreachable", "\(code)") }
+        for code in [421, 450, 535, 550, 553] { #expect(word(code, isOfMail: false) == "unreachable", "\(code)") }
+    }
+
+    @Test(arguments: [
+        ("localhost", false), ("presence", false), ("app.localhost", false), ("192.0.2.7", false), ("[::1]", false),
+        ("a..example", false), ("a_b.example", false), ("münchen.example", false), ("chat.example.org", true),
+        ("Chat.Example.org", true), ("xn--mnchen-3ya.example", true),
+    ])
+    func `a mail server is told names with a domain only`(name: String, isFull: Bool) {
+        #expect(HostName.isFull(name) == isFull)
     }
 }

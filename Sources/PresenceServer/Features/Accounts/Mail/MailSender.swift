@@ -13,6 +13,8 @@ struct MailSender: Sendable {
 
     private let place: Place
     private let sender: String
+    /// By which name the mail server is greeted.
+    let clientName: String
 
     /// What became of a mail.
     enum Outcome: Sendable, Equatable {
@@ -25,6 +27,7 @@ struct MailSender: Sendable {
 
     init(_ configuration: ServerConfiguration) {
         sender = configuration[text: .mailFrom]
+        clientName = Self.clientName(configuration)
         if let (url, credentials) = Self.server(configuration[text: .mailURL]) {
             place = .server(url: url, credentials)
         } else {
@@ -42,6 +45,13 @@ struct MailSender: Sendable {
         url.password = nil
         url.path = ""
         return url.string.map { ($0, credentials) }
+    }
+
+    /// Mail servers look at it, and many take none but a full name: that of the app's pages, else of the sender, else this host's.
+    private static func clientName(_ configuration: ServerConfiguration) -> String {
+        let page = URLComponents(string: configuration[text: .linkBase])?.host ?? ""
+        let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
+        return [page, sender].first(where: HostName.isFull) ?? HostName.own
     }
 
     func send(_ mail: Mail, at date: Timestamp) -> Outcome {
@@ -78,6 +88,7 @@ struct MailSender: Sendable {
     ) -> Outcome {
         var outgoing = OutgoingMail(url, from: Mail.address(in: sender), to: [mail.to], message: message)
         outgoing.credentials = credentials
+        outgoing.clientName = clientName
         outgoing.limits.total = 30
         // On this machine nobody listens, and such servers have no certificate.
         if let host = URLComponents(string: url)?.host, ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) {
@@ -96,18 +107,18 @@ struct MailSender: Sendable {
     }
 
     private static func outcome(of failure: OutgoingFailure?) -> Outcome {
-        if case .rejected(let code)? = failure { return outcome(of: code) }
+        if case .rejected(let refusal)? = failure { return outcome(of: refusal) }
         return .unreachable("the mail server did not take it: \(failure?.reason ?? "failed")")
     }
 
     /// What a server says of one mail concerns no other. Some codes are about its address or its text alone: it is refused for good.
-    /// Others may be about the connection or the credentials too, so such mails are tried again.
-    static func outcome(of code: Int) -> Outcome {
-        let reason = "the mail server did not take it: \(code)"
-        switch code {
+    /// What it says before it has taken the sender, or of credentials, concerns all of them.
+    static func outcome(of refusal: MailRefusal) -> Outcome {
+        let reason = "the mail server did not take it: \(refusal)"
+        switch refusal.code {
+        case _ where !refusal.isOfMail, 530...538: return .unreachable(reason)
         case 550...553, 555...556: return .refused(reason)
-        // It closes; or the credentials are not good.
-        case 421, 454, 521, 530...538: return .unreachable(reason)
+        // Also a server that closes (421): if it is not about this mail, the next one meets it at the greeting.
         default: return .later(reason)
         }
     }

@@ -96,7 +96,7 @@ extension PartitionKeys {
             shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
             creations(user), emails(with: email), unfinished, username(user), floor, inbox(user), history(user),
             notifications(user), notificationMarks(user),
-            devices(user), pushed(user),
+            devices(user), pushed(user), mail, mailing,
         ]
     }
 

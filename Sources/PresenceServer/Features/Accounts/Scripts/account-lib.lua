@@ -107,6 +107,24 @@ local function mailLimit(mail)
     return tonumber(string.match(mail, '^%d+%-%w+%-(%d+)\n'))
 end
 
+-- Mails to an account's address, and to the one that it is to have, are not sent any more. Looks at a thousand that wait to be sent
+-- and a thousand that were taken: behind a mail server that is away there may be many, of which each is over in half an hour.
+local mostLookedAt = 1000
+local function dropMails(key, mailKey, mailingKey)
+    local held = redis.call('HMGET', key, 'email', 'change')
+    local wanted = string.match(held[2] or '', '^%S+ %d+ (%S+)')
+    local function isTheirs(mail)
+        local to = string.match(mail, '^[^\n]*\n([^\n]*)\n')
+        return to and (to == held[1] or to == wanted)
+    end
+    for _, mail in ipairs(redis.call('LRANGE', mailKey, 0, mostLookedAt - 1)) do
+        if isTheirs(mail) then redis.call('LREM', mailKey, 1, mail) end
+    end
+    for _, mail in ipairs(redis.call('ZRANGE', mailingKey, 0, mostLookedAt - 1)) do
+        if isTheirs(mail) then redis.call('ZREM', mailingKey, mail) end
+    end
+end
+
 -- An address that is claimed under this number is to be given up, with the change of address that is under way.
 -- Returns all that is: "NUMBER ADDRESS …".
 local function giveUp(key, number, address)

@@ -4,7 +4,7 @@
 -- "Z user 0 at".
 -- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, emails (any, if that is in another partition),
 --       unfinished, username's record, floor, inbox, history, notifications, notificationMarks,
---       devices, pushed
+--       devices, pushed, mail, mailing
 -- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend), intent by
 --       which the username is given up, intent by which they leave their conversations, intent by which addresses in other
 --       partitions are given up
@@ -15,6 +15,7 @@ local held = redis.call('HMGET', KEYS[4], 'email', 'password', 'emailClaim')
 if not held[1] then return { 'NONE' } end
 local number = held[3] or '0'
 if ARGV[5] ~= '' and held[2] ~= unhex(ARGV[5]) then return { 'CHANGED' } end
+dropMails(KEYS[4], KEYS[19], KEYS[20])
 signOutOthers(channel, user, KEYS[5], '')
 local at = int(math.max(now, tonumber(redis.call('HGET', KEYS[2], 'revokedAt') or '0')))
 local photo = redis.call('HGET', KEYS[2], 'photo') or ''
