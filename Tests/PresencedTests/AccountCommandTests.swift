@@ -17,11 +17,13 @@ import Testing
 
     private static let password = "correct horse battery"
 
-    private func run(_ scratch: DataScratch, _ words: [String], password: String? = nil) throws -> Answer {
+    private func run(
+        _ scratch: DataScratch, _ words: [String], password: String? = nil, environment: [String: String] = [:]
+    ) throws -> Answer {
         let file = FileManager.default.temporaryDirectory.path + "/password-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: file) }
         try (password.map { $0 + "\n" } ?? "").write(toFile: file, atomically: true, encoding: .utf8)
-        let command = try PresencedProcess(words + ["--data-dir", scratch.path], input: file)
+        let command = try PresencedProcess(words + ["--data-dir", scratch.path], environment: environment, input: file)
         let (status, output, errors) = command.end()
         return Answer(status: status, output: output, errors: errors)
     }
@@ -101,6 +103,39 @@ import Testing
         #expect(server.end().status == 0)
         let late = try run(scratch, ["user", "list"])
         #expect(late.status == 1 && late.errors.contains("no server runs"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a password that an operator gives signs in, whatever was tried before`(hides: Bool) async throws {
+        let scratch = try DataScratch()
+        let server = try PresencedProcess(
+            ["serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path],
+            environment: ["PRESENCE_ACCOUNTS_HIDE_EXISTING": "\(hides)"])
+        let line = try #require(server.line())
+        let port = try #require(line.firstMatch(of: /:([0-9]+)\//).flatMap { Int($0.1) })
+        func run(_ words: String..., password: String) throws -> Answer {
+            let settings = [
+                "PRESENCE_ACCOUNTS_HIDE_EXISTING": "\(hides)", "PRESENCE_ACCOUNTS_DEFAULT_DISPLAY_NAME": "neutral",
+            ]
+            return try self.run(scratch, words, password: password, environment: settings)
+        }
+        let made = try run("user", "create", "ana.secret@example.org", password: Self.password)
+        #expect(made.status == 0 && made.errors == "", "\(made)")
+        let (status, token) = try await signIn("ana.secret@example.org", Self.password, port: port)
+        #expect(status == 200)
+        let own = try await call("GET", "/v1/me", [:], port: port, token: token)
+        #expect((own.json["account"] as? [String: Any])?["emailVerified"] as? Bool == hides)
+        #expect((own.json["profile"] as? [String: Any])?["displayName"] as? String == "User", "\(own.json)")
+
+        var slowed = 0
+        for _ in 0..<12 where slowed != 429 {
+            slowed = try await signIn("ana.secret@example.org", "wrong password", port: port).0
+        }
+        #expect(slowed == 429)
+        #expect(try run("user", "set-password", "ana.secret@example.org", password: "another password").status == 0)
+        #expect(try await signIn("ana.secret@example.org", "another password", port: port).0 == 200)
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
     }
 
     @Test func `the outbox is listed, with the links, which name the server's port`() async throws {

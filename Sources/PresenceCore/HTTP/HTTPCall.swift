@@ -84,6 +84,13 @@ package struct HTTPCall {
         api.ask(exchange, changes: changes, run: run, refused: refused, answered: answered)
     }
 
+    /// Refuses for a limit of the caller's address, which is counted and logged: many people may have that address.
+    package func refuse(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) {
+        shard.metrics.met(limit)
+        shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
+        refuse(retryAfter: wait, message)
+    }
+
     /// Refuses as too fast, with the time after which to come again.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
         var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))

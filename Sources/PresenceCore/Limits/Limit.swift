@@ -17,6 +17,9 @@ package enum Limit: String, CaseIterable {
     /// Files of the whole process that are sent, and those to one address, at a time.
     case downloads
     case downloadsPerAddress = "downloads_per_address"
+    /// Accounts made and mails asked for from one address, and passwords tried there, in time.
+    case signUps = "sign_ups"
+    case guesses
     /// Tokens from one address that let nobody in, in time.
     case failedTokens = "failed_tokens"
     /// People and conversations watched by one connection.

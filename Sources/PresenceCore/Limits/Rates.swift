@@ -34,7 +34,7 @@ package struct Rates<Key: Hashable> {
     }
 
     /// Undoes a `take`. A bucket that is full again meanwhile stays so.
-    mutating func giveBack(_ tokens: Int, to key: Key) {
+    package mutating func giveBack(_ tokens: Int, to key: Key) {
         guard let limit, var bucket = current[key] ?? previous[key] else { return }
         bucket.giveBack(tokens, limit)
         current[key] = bucket

@@ -3,13 +3,16 @@
 public struct AddressBlock: Hashable, Sendable {
     fileprivate let bits: UInt64
 
-    /// That of no address.
+    /// That of no address: it is not counted.
     public static let none = AddressBlock(bits: 0)
+    /// That of all clients that a proxy cannot name, which count as one. Its bits are those of a multicast /64, which no client has.
+    static let unknown = AddressBlock(bits: .max)
 }
 
 extension PeerAddress {
     public var block: AddressBlock {
         // An IPv4 address keeps its mapping's mark, and so meets no /64: ::/8 is given to nobody. ::1 stands for itself.
-        AddressBlock(bits: isIPv4 || high == 0 ? low : high)
+        let bits = isIPv4 || high == 0 ? low : high
+        return bits == 0 ? .unknown : AddressBlock(bits: bits)
     }
 }

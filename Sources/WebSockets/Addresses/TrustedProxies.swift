@@ -30,6 +30,8 @@ public struct TrustedProxies: Sendable {
         return client
     }
 
+    public var hasAny: Bool { !ranges.isEmpty }
+
     /// Whether what it says about its clients is believed.
     public func isTrusted(_ address: PeerAddress) -> Bool { ranges.contains { $0.contains(address) } }
 }

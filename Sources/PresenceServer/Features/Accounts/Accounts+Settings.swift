@@ -28,6 +28,11 @@ extension FeatureSetting {
         about: "On how many devices one user is signed in; one more signs out the one unused for longest.")
     static let blockedPasswordsFile = text(
         "accounts.blockedPasswordsFile", "", about: "A file of passwords that are not taken, one a line.")
+    static let perAddress = count(
+        "accounts.perAddress", 100, in: 0...100_000,
+        about:
+            "How many sign-ups and mails one address may ask for at once on each shard, and how many wrong passwords it may try; "
+            + "then one a minute, and one in 3 s. 0: no limit.")
     static let linkBase = text(
         "accounts.linkBase", "",
         about:
@@ -44,8 +49,16 @@ extension FeatureSetting {
 
     static let accounts: [FeatureSetting] = [
         mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
-        blockedPasswordsFile, linkBase,
+        blockedPasswordsFile, perAddress, linkBase,
     ]
+}
+
+extension ServerConfiguration {
+    /// What others see of people who give no name.
+    func defaultDisplayName(of email: EmailAddress) -> String {
+        guard self[text: .defaultDisplayName] == "email" else { return "User" }
+        return DisplayName.normalized(String(email.local.prefix(DisplayName.maximumCharacters))) ?? "User"
+    }
 }
 
 extension Accounts {
@@ -80,8 +93,31 @@ extension Accounts {
     }
 
     static func warnings(_ configuration: ServerConfiguration) -> [String] {
-        guard configuration.isOn(.accountsEnabled), configuration[.passwordMinimum] < 8 else { return [] }
-        return ["accounts.password.minimum is below 8, the least that NIST SP 800-63B allows: raise it"]
+        guard configuration.isOn(.accountsEnabled) else { return [] }
+        var warnings: [String] = []
+        if configuration[.passwordMinimum] < 8 {
+            warnings.append("accounts.password.minimum is below 8, the least that NIST SP 800-63B allows: raise it")
+        }
+        guard !configuration[text: .mailURL].isEmpty else { return warnings }
+        let base = configuration[text: .linkBase]
+        let url = URLComponents(string: base.isEmpty ? configuration.publicAddress : base)
+        if url?.scheme != "https" || url?.host.map(isOfThisMachine) ?? true {
+            let links = base.isEmpty ? "accounts.linkBase is empty: links in mails begin with" : "accounts.linkBase is"
+            warnings.append(
+                "\(links) \(base.isEmpty ? configuration.publicAddress : base), but must be the https address at which people "
+                    + "reach the app's pages")
+        }
+        let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
+        if isOfThisMachine(sender) {
+            warnings.append("mail.from is an address at \(sender): mail servers refuse it, or take its mails for spam")
+        }
+        return warnings
+    }
+
+    /// Whether it is no name that others reach.
+    private static func isOfThisMachine(_ host: String) -> Bool {
+        let name = host.lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost") || ["127.0.0.1", "[::1]", "::1"].contains(name)
     }
 
     static func blockedPasswords(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> String {

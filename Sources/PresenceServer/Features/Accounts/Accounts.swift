@@ -34,10 +34,10 @@ final class Accounts: Feature {
     weak var usernames: (any AccountNames)?
     /// Their pictures, if there is such a feature.
     weak var photos: Photos?
-    /// Passwords tried from one address: ten, then one in 3 s. Of this shard, like all rates.
-    var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
-    /// Accounts made, and mails asked for, from one address: 20, then one a minute.
-    var signUps = Rates<AddressBlock>(RateLimit(every: 60_000, burst: 20))
+    /// Passwords tried from one address, but for right ones: so many, then one in 3 s. Of this shard, like all rates.
+    var guesses: Rates<AddressBlock>
+    /// Accounts made, and mails asked for, from one address: so many, then one a minute.
+    var signUps: Rates<AddressBlock>
 
     var isOn: Bool { shard.configuration.isOn(.accountsEnabled) }
 
@@ -49,6 +49,9 @@ final class Accounts: Feature {
         addressKey = DrawnKey(
             shard, shard.partitions.space.addressKey, count: AddressPlaces.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
+        let burst = Int(configuration[.perAddress])
+        guesses = Rates(burst > 0 ? RateLimit(every: 3_000, burst: burst) : nil)
+        signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
         guard configuration.isOn(.accountsEnabled) else {
             rules = PasswordRules()
             return

@@ -92,14 +92,14 @@ public struct AccountConsole {
 
     // MARK: Changing
 
-    /// Makes an account, without a mail: who has it verifies their address with the first reset.
+    /// Makes an account, without a mail: its owner verifies the address with the first reset, unless only verified ones sign in.
     ///
     /// - Returns: The new user's id.
     /// - Throws: ``ConsoleFailure`` if the address is none or taken, or the password or the name breaks the rules.
     public func create(_ address: String, password: String, displayName: String?) throws -> String {
         guard let email = EmailAddress(address) else { throw ConsoleFailure("\(address) is no e-mail address") }
         try check(password, names: [email.local])
-        let name = displayName.map(FreeText.trimmed) ?? String(email.local.prefix(DisplayName.maximumCharacters))
+        let name = displayName.map(FreeText.trimmed) ?? configuration.defaultDisplayName(of: email)
         if let rule = DisplayName.brokenRule(by: name) { throw ConsoleFailure("the display name \(rule)") }
         guard let places = try places(making: true) else { throw ConsoleFailure("the key of addresses is damaged") }
         let user = drawUser(in: places.partition(of: email.text))
@@ -113,7 +113,7 @@ public struct AccountConsole {
             ],
             [
                 keys.events, Self.writer, "", user.string, "", email.text, PasswordHash(of: password).bytes.hexadecimal,
-                StatusArguments.encoded(name), "", "0", "", "", "", "", "-", "0", "",
+                StatusArguments.encoded(name), "", "0", "", "", "", "", "-", "0", "", vouching,
             ])
         guard words.first?.string == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
         return user.string
@@ -128,7 +128,7 @@ public struct AccountConsole {
         try expectOK(words, account)
     }
 
-    /// Sets the password, and signs the account out everywhere.
+    /// Sets the password, signs the account out everywhere, and forgets the tries of passwords that would keep its owner out.
     public func setPassword(_ password: String, _ account: Account) throws {
         guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
         try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
@@ -138,10 +138,17 @@ public struct AccountConsole {
             .setPassword, keys, [keys.shards, keys.floor, keys.account(user), keys.grants(user), keys.mail],
             [
                 keys.events, Self.writer, user.string, held.hexadecimal, PasswordHash(of: password).bytes.hexadecimal,
-                "", "",
+                "", "", vouching,
             ])
         try expectOK(words, account)
+        guard let places = try places() else { return }
+        let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
+        _ = try store[guesses].ask("DEL", guesses)
     }
+
+    /// Where accounts are hidden, only those sign in whose address is verified. An operator who gives somebody a password says
+    /// whose the address is: without a mail server nobody else could.
+    private var vouching: String { configuration.isOn(.hideExisting) ? "1" : "" }
 
     /// Deletes the account. Its username is freed by the servers' sweeps, and so is an address that was changed, or at once if
     /// somebody asks for it.

@@ -36,10 +36,13 @@ final class ForgottenPasswords {
     func ask(_ call: HTTPCall) throws(DecodingFailure) {
         let address = try RequestObject(json: call.body).text("email")
         guard shard.link.isLive, accounts.places != nil else { return call.refuseUnavailable() }
+        // That an address is too fast tells nothing of accounts.
+        if let wait = accounts.signUps.take(by: call.address, at: shard.clock.now) {
+            return call.refuse(
+                .signUps, retryAfter: wait, "too many mails are asked for from this address: nothing was done")
+        }
         call.respond(.accepted)
-        guard let email = EmailAddress(address), accounts.signUps.take(by: call.address, at: shard.clock.now) == nil
-        else { return }
-        look(Wish(email: email))
+        if let email = EmailAddress(address) { look(Wish(email: email)) }
     }
 
     private func look(_ wish: Wish) {

@@ -7,16 +7,22 @@ import WebSockets
 ///
 /// What it holds on to is one record in Redis, so each of these is called once, and after it the other does nothing.
 struct Guess {
-    fileprivate let shard: ShardLogic
+    fileprivate let accounts: Accounts
+    /// The address of the client.
+    fileprivate let address: AddressBlock
     fileprivate let shards: String
     fileprivate let key: String
     /// The record as this try left it: until when no other was looked at, and when the first was counted.
     fileprivate let blocked: String
     fileprivate let began: String
 
+    private var shard: ShardLogic { accounts.shard }
+
     /// The password was right: forgets the failures for the address, and calls back. What is answered afterwards is true on
-    /// every server. If the store refuses, the failures before it stay, and only this one is taken back.
+    /// every server. If the store refuses, the failures before it stay, and only this one is taken back. Many people may sign in
+    /// from one address: for the client's address it is taken back too.
     func forget(then done: @escaping () -> Void) {
+        accounts.guesses.giveBack(1, to: address)
         shard.store.command(["DEL", key], lane: .commands) { result in
             if result.failure != nil { takeBack() }
             done()
@@ -29,7 +35,7 @@ struct Guess {
         shard.store.run(
             .takeBackGuess, keys: [shards, key],
             arguments: [shard.link.incarnation, String(Accounts.guessMemory), blocked, began], lane: .commands
-        ) { [shard] result in shard.link.noticeFencing(in: result) }
+        ) { [accounts] result in accounts.shard.link.noticeFencing(in: result) }
     }
 }
 
@@ -48,7 +54,8 @@ extension Accounts {
         let keys = places.keys(of: name)
         let key = keys.guesses(places.guesses(of: name))
         if let wait = guesses.take(by: call.address, at: shard.clock.now) {
-            return call.refuse(retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
+            return call.refuse(
+                .guesses, retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
         }
         call.ask {
             shard.store.run(
@@ -63,8 +70,8 @@ extension Accounts {
                 call.refuse(retryAfter: wait, "too many wrong passwords: this one was not looked at")
             case "OK" where words.count > 3:
                 let guess = Guess(
-                    shard: shard, shards: keys.shards, key: key, blocked: words[2].string ?? "",
-                    began: words[3].string ?? "")
+                    accounts: self, address: call.address, shards: keys.shards, key: key,
+                    blocked: words[2].string ?? "", began: words[3].string ?? "")
                 counted(words[1].string.flatMap { EmailClaim($0)?.user }, guess)
             default: call.refuse(500, .internal, "the server could not do this")
             }

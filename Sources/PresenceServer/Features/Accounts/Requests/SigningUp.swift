@@ -40,11 +40,13 @@ extension Accounts {
         // First, so that what is refused for it does not count for the address.
         guard let place = call.keepPlace(in: Self.passwords) else { return }
         if let wait = signUps.take(by: call.address, at: shard.clock.now) {
-            return call.refuse(retryAfter: wait, "too many accounts are made from this address: nothing was done")
+            return call.refuse(
+                .signUps, retryAfter: wait, "too many accounts are made from this address: nothing was done")
         }
         let request = SignUp(
             email: email, password: password,
-            displayName: named.map(FreeText.trimmed) ?? defaultDisplayName(email), username: username, device: device,
+            displayName: named.map(FreeText.trimmed) ?? shard.configuration.defaultDisplayName(of: email),
+            username: username, device: device,
             idempotency: idempotency, place: place)
         guard let username else { return hash(call, request) }
         guard let usernames else {
@@ -58,12 +60,6 @@ extension Accounts {
             case .failure: call.refuseUnavailable()
             }
         }
-    }
-
-    /// What others see of people who give no name.
-    private func defaultDisplayName(_ email: EmailAddress) -> String {
-        guard shard.configuration[text: .defaultDisplayName] == "email" else { return "User" }
-        return DisplayName.normalized(String(email.local.prefix(DisplayName.maximumCharacters))) ?? "User"
     }
 
     /// Also for an address that is taken: how long the answer takes tells nothing.

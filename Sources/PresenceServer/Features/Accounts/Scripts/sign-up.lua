@@ -4,7 +4,7 @@
 -- KEYS: shards, unfinished, username's record, floor, user, emails, account, grants, mail
 -- ARGV: now, channel, incarnation, intent, user, number of the wish for a username (or ''), address, password (hex),
 --       displayName (encoded), idempotency and its time (or ''), grant, its key (hex), kind, name (encoded), digest of the
---       token that verifies the address (hex) and its time, mail ('' none)
+--       token that verifies the address (hex) and its time, mail ('' none), 1 if the address counts as verified
 -- Replies {OK, what `fulfil` says or '', account, version}, {FENCED}, {GONE, last} if the wish is over, or {TAKEN, claim} if
 -- the address is claimed by another: "USER NUMBER".
 local channel, user, number = ARGV[2], ARGV[5], ARGV[6]
@@ -27,6 +27,7 @@ end
 redis.call('HSET', KEYS[6], ARGV[7], user .. ' 0')
 local limit = now + tonumber(ARGV[17])
 redis.call('HSET', KEYS[7], 'email', ARGV[7], 'password', unhex(ARGV[8]), 'verify', ARGV[16] .. ' ' .. int(limit))
+if ARGV[19] == '1' then redis.call('HSET', KEYS[7], 'verified', '1') end
 if ARGV[10] ~= '' then redis.call('HSET', KEYS[7], 'idempotency', int(now + tonumber(ARGV[11])) .. ' ' .. ARGV[10]) end
 changeProfile(channel, user, KEYS[5], KEYS[4], profile)
 if ARGV[12] ~= '' then signIn(channel, user, KEYS[8], ARGV[12], ARGV[13], ARGV[14], ARGV[15], 0, 1) end
