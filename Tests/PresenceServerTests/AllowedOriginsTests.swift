@@ -41,4 +41,55 @@ import Testing
         #expect(AllowedOrigins(["null"]).allows("null", host: "a"))
         #expect(!AllowedOrigins(["null"]).allows("https://a", host: "a"))
     }
+
+    @Test func `pages that are files can be named`() {
+        #expect(AllowedOrigins(["file://"]).allows("file://", host: "a"))
+        #expect(!AllowedOrigins(["file://"]).allows("null", host: "a"))
+        #expect(
+            !AllowedOrigins([]).allows("file://", host: "a") && !AllowedOrigins(["null"]).allows("file://", host: "a"))
+    }
+
+    @Test(arguments: ["localhost", "127.0.0.1", "127.8.9.10", "[::1]"], ["localhost", "127.0.0.1", "[::1]"])
+    func `all names of this machine are one host to a server that only this machine reaches`(page: String, host: String)
+    {
+        let (origin, host) = ("http://\(page):3000", "\(host):4040")
+        #expect(AllowedOrigins([], isLoopback: true).allows(origin, host: host))
+        #expect(AllowedOrigins([]).allows(origin, host: host) == (page + ":4040" == host))
+        for other in ["http://localhost.evil.org", "http://evil.org", "http://128.0.0.1", "http://[::2]", "null"] {
+            #expect(!AllowedOrigins([], isLoopback: true).allows(other, host: host))
+        }
+    }
+
+    @Test(arguments: [
+        "https://*.example.org", "https://*", "*://example.org", "https://exämple.org", "https://example.org/",
+        "https://example.org/*", "http://127.1", "http://2130706433", "http://0x7f.0.0.1.1", "https://[::1",
+        "https://[fe80::1%1]",
+        "https://[::ffff:1.2.3.4]", "https://a,https://b", "https://example.org:", "https://example.org:*", "file:",
+        "file:///",
+        "example.org", "https://", "https://exa mple.org",
+    ])
+    func `what no browser could say is no entry`(text: String) {
+        #expect(AllowedOrigins.Entry(text) == nil)
+    }
+
+    @Test func `drawn origins of all kinds match the entry that names them, and no other`() throws {
+        var drawn = SplitMix64(12)
+        let schemes = ["http", "https", "capacitor", "ionic", "tauri", "app", "chrome-extension", "moz-extension"]
+        let hosts = [
+            "localhost", "a", "app.example.org", "xn--mnchen-3ya.example", "192.0.2.7", "[2001:db8::1]", "[::1]",
+            "abcdefghijklmnopabcdefghijklmnop", "0a1b2c3d-0000-4000-8000-1234567890ab", "a_b.example",
+        ]
+        let origins = try (0..<60).map { _ in
+            let port = try #require(["", "", ":80", ":443", ":3000"].randomElement(using: &drawn))
+            let scheme = try #require(schemes.randomElement(using: &drawn))
+            return "\(scheme)://\(try #require(hosts.randomElement(using: &drawn)))\(port)"
+        }
+        for origin in origins {
+            let entry = try #require(AllowedOrigins.Entry(origin), "\(origin)")
+            for other in origins {
+                let allowed = AllowedOrigins([origin.uppercased()]).allows(other, host: "server.example")
+                #expect(allowed == (AllowedOrigins.Entry(other) == entry), "\(origin) \(other)")
+            }
+        }
+    }
 }

@@ -137,7 +137,9 @@ extension ServerConfiguration {
         for origin in allowedOrigins where AllowedOrigins.Entry(origin) == nil {
             throw InvalidConfiguration(
                 key: "allowedOrigins",
-                reason: "\"\(origin)\" is no origin: https://example.org, https://example.org:8443, null or *")
+                reason:
+                    "\"\(origin)\" is no origin as browsers write it: https://example.org, https://example.org:8443, null, file:// or *; "
+                    + "a star within a name matches nothing")
         }
         for range in trustedProxies where AddressRange(range) == nil {
             throw InvalidConfiguration(

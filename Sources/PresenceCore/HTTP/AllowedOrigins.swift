@@ -1,29 +1,38 @@
+import WebSockets
+
 /// From which pages browsers may connect.
 ///
 /// A browser says in `Origin` which site its page came from, and a page cannot change that. Anything else that connects
 /// sends none, or what it likes: this keeps foreign pages from using a visitor's browser, and nobody else out.
 struct AllowedOrigins: Sendable {
     private let entries: [Entry]
+    /// Only this machine reaches the server.
+    private let isLoopback: Bool
 
     /// An origin as it is compared: a scheme and a host in small letters, its port only if that is not the scheme's own.
     enum Entry: Hashable, Sendable {
         case any
         /// What browsers say for pages without a site: files, sandboxed frames.
         case opaque
+        /// What Electron and Cordova say for pages that are files.
+        case files
         case site(scheme: String, host: String, port: Int?)
 
-        /// `nil` unless `text` is `*`, `null` or `scheme://host[:port]`.
+        /// `nil` unless `text` is `*`, `null`, `file://` or `scheme://host[:port]`, whose host is written as browsers may write it: what
+        /// could never be equal to an origin is no entry.
         init?(_ text: String) {
             switch text {
             case "*": self = .any
             case "null": self = .opaque
+            case "file://": self = .files
             default:
                 let parts = text.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, let first = parts[0].utf8.first, 97...122 ~= first,
                     parts[0].utf8.allSatisfy({
                         97...122 ~= $0 || 48...57 ~= $0 || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E
                     }),
-                    let (host, port) = AllowedOrigins.hostAndPort(parts[1])
+                    let (host, port) = AllowedOrigins.hostAndPort(
+                        parts[1], isWeb: Self.standardPort[String(parts[0])] != nil)
                 else { return nil }
                 let scheme = String(parts[0])
                 self = .site(scheme: scheme, host: host, port: port == Self.standardPort[scheme] ? nil : port)
@@ -33,9 +42,12 @@ struct AllowedOrigins: Sendable {
         private static let standardPort = ["http": 80, "https": 443]
     }
 
-    /// - Parameter origins: checked by the configuration's validation; empty for the host that is connected to.
-    init(_ origins: [String]) {
+    /// - Parameters:
+    ///   - origins: checked by the configuration's validation; empty for the host that is connected to.
+    ///   - isLoopback: whether only this machine reaches the server.
+    init(_ origins: [String], isLoopback: Bool = false) {
         entries = origins.compactMap(Entry.init)
+        self.isLoopback = isLoopback
     }
 
     /// Whether a browser with a page of `origin` may connect. Without one it is no browser.
@@ -49,20 +61,46 @@ struct AllowedOrigins: Sendable {
         guard case .site(_, let name, _) = asked, let host, let own = Self.hostAndPort(host.lowercased()[...]) else {
             return false
         }
-        return name == own.host
+        return name == own.host || isLoopback && Self.isOfThisMachine(name) && Self.isOfThisMachine(own.host)
     }
 
-    /// `nil` unless it is a name or an address, an IPv6 one in brackets, and perhaps a port.
-    private static func hostAndPort(_ text: Substring) -> (host: String, port: Int?)? {
+    private static func isOfThisMachine(_ host: String) -> Bool {
+        host == "localhost" || address(host)?.isLoopback ?? false
+    }
+
+    /// `nil` for a name.
+    private static func address(_ host: String) -> PeerAddress? {
+        PeerAddress(host: host.first == "[" ? String(host.dropFirst().dropLast()) : host)
+    }
+
+    /// `nil` unless it is a name or an address, an IPv6 one in brackets, and perhaps a port. Addresses are in the form that browsers
+    /// give them.
+    private static func hostAndPort(_ text: Substring, isWeb: Bool = true) -> (host: String, port: Int?)? {
         let end = text.first == "[" ? text.firstIndex(of: "]").map(text.index(after:)) : text.firstIndex(of: ":")
         let host = text[..<(end ?? text.endIndex)]
         let rest = text[host.endIndex...]
-        let isAddress = host.first == "[" && host.last == "]" && host.count > 2
-        guard !host.isEmpty, isAddress || !host.contains(where: { "[]/?#@, ".contains($0) }) else { return nil }
-        guard !rest.isEmpty else { return (String(host), nil) }
+        guard let host = canonical(host, isWeb: isWeb) else { return nil }
+        guard !rest.isEmpty else { return (host, nil) }
         guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ 48...57 ~= $0 }),
             let port = Int(rest.dropFirst()), port <= 65_535
         else { return nil }
-        return (String(host), port)
+        return (host, port)
+    }
+
+    private static func canonical(_ host: Substring, isWeb: Bool) -> String? {
+        if host.first == "[" {
+            guard host.last == "]", let address = PeerAddress(host: String(host.dropFirst().dropLast())),
+                !address.isIPv4
+            else { return nil }
+            return "[\(address.host)]"
+        }
+        // Other letters are punycode, and a star is no name of a host.
+        guard !host.isEmpty,
+            host.utf8.allSatisfy({ 97...122 ~= $0 || 48...57 ~= $0 || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F })
+        else { return nil }
+        // A page of the Web has an address as four numbers of a byte, however it was typed.
+        let last = host.split(separator: ".").last ?? ""
+        guard isWeb, last.utf8.allSatisfy({ 48...57 ~= $0 }) else { return String(host) }
+        return PeerAddress(host: String(host)).map(\.host)
     }
 }

@@ -57,7 +57,9 @@ package actor Shard {
         let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
         sockets = ShardSockets(
             clock: clock, places: parts.places, addresses: parts.addresses, proxies: proxies,
-            origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
+            origins: AllowedOrigins(
+                configuration.allowedOrigins, isLoopback: configuration.isLoopback(configuration.host)),
+            logger: parts.logger
         ) { loop.now }
         let tokens = CurrentAuthenticator(parts.authenticator)
         self.tokens = tokens

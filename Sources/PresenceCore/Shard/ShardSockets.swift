@@ -26,6 +26,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private let origins: AllowedOrigins
     /// Upgrades of browsers whose page is from elsewhere.
     private(set) var originsRefused = 0
+    private var hasNoticedProxy = false
 
     init(
         clock: ShardClock, places: Places, addresses: AddressLimits, proxies: TrustedProxies,
@@ -74,15 +75,40 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
+        noticeProxy(in: request.request)
         let route = Route(request.request.method, request.path, in: logic.registry.routes)
         guard case .webSocket = route, ListenerRole(rawValue: request.request.tag)?.leads(to: route) ?? false else {
             return .refuse(.error(404, .init(code: .notFound, message: "there is nothing at this path")))
         }
         guard origins.allows(request.origin, host: request.request.host) else {
             originsRefused += 1
-            return .refuse(.error(403, .init(code: .forbidden, message: "pages of this origin may not connect here")))
+            clock.advance(to: now())
+            logic.logSparsely(
+                "origin refused: allowedOrigins does not name it", ["origin": Self.shown(request.origin ?? "")],
+                level: .warning)
+            let message = "pages of this origin may not connect here: allowedOrigins does not name it"
+            return .refuse(.error(403, .init(code: .forbidden, message: message)))
         }
         return .accept
+    }
+
+    /// What a stranger has sent, as far as it goes into a line.
+    private static func shown(_ text: String) -> String {
+        String(text.unicodeScalars.prefix(100).map { (0x21...0x7E).contains($0.value) ? Character($0) : "?" })
+    }
+
+    /// A proxy on this machine that nobody has named: all its clients count as this machine's own, which no limit of an address
+    /// concerns and for which the console's pages are.
+    private func noticeProxy(in request: HTTPRequest) {
+        guard !hasNoticedProxy, !proxies.hasAny, request.peer.isLoopback, request.headers["x-forwarded-for"] != nil
+        else {
+            return
+        }
+        hasNoticedProxy = true
+        let text =
+            "a proxy on this machine sends X-Forwarded-For, and trustedProxies does not name it: limits of addresses are off, and "
+            + "what is for this machine is open to all its clients"
+        logger.warning("\(text)")
     }
 
     package func opened(_ socket: SocketID, request: UpgradeRequest) {
@@ -157,6 +183,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     package func request(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
         clock.advance(to: now())
+        noticeProxy(in: request)
         api.handle(exchange, request)
     }
 
