@@ -1,6 +1,5 @@
 import PresenceProtocol
 import Redis
-import Synchronization
 
 /// How the shard gets to the truth: at its start, after a break, and after events may have been missed.
 ///
@@ -89,37 +88,6 @@ extension ShardMembership {
             }
         }
     }
-
-    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
-    /// believed.
-    private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
-        let names = ["maxmemory-policy", "hash-max-listpack-value"]
-        shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
-            guard attempt == self.attempt else { return }
-            if case .failure(let failure) = result, failure.isTransient {
-                return proceed(attempt, result, "maxmemory-policy") { _ in }
-            }
-            // Names and values, of each Redis that there is.
-            let words = (try? result.get())?.array?.compactMap(\.string) ?? []
-            let settings = stride(from: 0, to: words.count - 1, by: 2).map { (name: words[$0], value: words[$0 + 1]) }
-            if let policy = settings.first(where: { $0.name == names[0] && $0.value != "noeviction" })?.value {
-                return refuse("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
-            }
-            if let value = settings.first(where: { $0.name == names[1] && Int($0.value) ?? 512 < 512 })?.value {
-                warnOfMemory(value)
-            }
-            next()
-        }
-    }
-
-    /// Once in a process: it costs memory only.
-    private func warnOfMemory(_ value: String) {
-        guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
-        shard.log(
-            "users take more memory in this Redis than they need",
-            ["setting": "hash-max-listpack-value", "value": value, "recommended": "512"], level: .warning)
-    }
-    private static let hasWarned = Atomic(false)
 
     /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
     private func enter(_ attempt: Int, next: @escaping () -> Void) {
@@ -273,7 +241,7 @@ extension ShardMembership {
 
     /// Redis holds something that this server must not touch. At the start that is final. Later it is checked again after a
     /// while, since an operator may mend it.
-    private func refuse(_ reason: String) {
+    func refuse(_ reason: String) {
         onRefusal(reason)
         if state != .starting { looksAgain = shard.clock.now + Self.quiet }
     }

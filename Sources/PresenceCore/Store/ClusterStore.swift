@@ -102,7 +102,7 @@ final class ClusterStore: ConnectedStore {
         let lane = self.lane(lane)
         switch words[0] {
         case "PUBLISH" where words[1] == canary: publishCanary(words[2], lane, reply: reply)
-        case "CONFIG": ask(words, lane, reply: reply)
+        case "CONFIG", "INFO": ask(words, lane, reply: reply)
         default: lane.send(words.map(RedisArgument.string), key: words[1], reply: reply)
         }
     }
@@ -114,7 +114,7 @@ final class ClusterStore: ConnectedStore {
         lane.everywhere { _ in
             words.map(RedisArgument.string)
         } done: { answers in
-            let arrays = answers.compactMap { try? $0.get().array }
+            let arrays = answers.compactMap { try? $0.get() }.map { $0.array ?? [$0] }
             if arrays.isEmpty, let first = answers.first { return reply(first) }
             reply(.success(.array(arrays.flatMap(\.self))))
         }

@@ -30,11 +30,10 @@ extension Doctor {
         let answers = try redis.askAll([
             ["CONFIG", "GET", "maxmemory-policy"], ["INFO", "memory"], ["INFO", "persistence"],
         ])
-        // Where these may not be asked, Redis is believed.
-        if case .success(let value) = answers[0], let policy = value.array?.last?.string, policy != "noeviction" {
-            look.note(.evictsKeys, .redis(redis.name))
-        }
         let memory = Self.fields(answers[1])
+        // Services take CONFIG away, and leave INFO. Where neither may be asked, Redis is believed.
+        let policy = (try? answers[0].get())?.array?.last?.string ?? memory["maxmemory_policy"]
+        if let policy, policy != "noeviction" { look.note(.evictsKeys, .redis(redis.name)) }
         if let most = memory["maxmemory"].flatMap({ Int($0) }), most > 0,
             let used = memory["used_memory"].flatMap({ Int($0) }), used >= most
         {

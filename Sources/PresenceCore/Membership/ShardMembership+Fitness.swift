@@ -1,0 +1,67 @@
+import Redis
+import Synchronization
+
+/// Whether this Redis is one that people can be trusted to.
+extension ShardMembership {
+    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
+    /// believed.
+    func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
+        let names = ["maxmemory-policy", "hash-max-listpack-value"]
+        shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
+            guard attempt == self.attempt else { return }
+            if case .failure(let failure) = result, failure.isTransient {
+                return proceed(attempt, result, "maxmemory-policy") { _ in }
+            }
+            // Names and values, of each Redis that there is.
+            let words = (try? result.get())?.array?.compactMap(\.string) ?? []
+            let settings = stride(from: 0, to: words.count - 1, by: 2).map { (name: words[$0], value: words[$0 + 1]) }
+            if let policy = settings.first(where: { $0.name == names[0] && $0.value != "noeviction" })?.value {
+                return refuse("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
+            }
+            if let value = settings.first(where: { $0.name == names[1] && Int($0.value) ?? 512 < 512 })?.value {
+                warnOfMemory(value)
+            }
+            checkVersion(attempt, next: next)
+        }
+    }
+
+    /// Managed services take CONFIG away, and leave INFO, which has the policy too.
+    private func checkVersion(_ attempt: Int, next: @escaping () -> Void) {
+        shard.store.command(["INFO"], lane: .commands) { [self] result in
+            guard attempt == self.attempt else { return }
+            if case .failure(let failure) = result, failure.isTransient {
+                return proceed(attempt, result, "INFO") { _ in }
+            }
+            let answer = try? result.get()
+            for text in answer?.array?.compactMap(\.string) ?? [answer?.string ?? ""] {
+                if let reason = Self.unfit(text) { return refuse(reason) }
+            }
+            next()
+        }
+    }
+
+    /// Why a Redis cannot be used, by its INFO; `nil` if it can, or does not say.
+    static func unfit(_ info: String) -> String? {
+        func field(_ name: String) -> Substring? {
+            info.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + ":") }?.dropFirst(name.count + 1)
+        }
+        if let version = field("redis_version"), let major = version.split(separator: ".").first.flatMap({ Int($0) }),
+            major < 7
+        {
+            return "this Redis is version \(version): 7.0 or later is needed"
+        }
+        if let policy = field("maxmemory_policy"), policy != "noeviction" {
+            return "this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction"
+        }
+        return nil
+    }
+
+    /// Once in a process: it costs memory only.
+    private func warnOfMemory(_ value: String) {
+        guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
+        shard.log(
+            "users take more memory in this Redis than they need",
+            ["setting": "hash-max-listpack-value", "value": value, "recommended": "512"], level: .warning)
+    }
+    private static let hasWarned = Atomic(false)
+}
