@@ -36,6 +36,18 @@ public struct DataDirectory: Sendable, Equatable {
         return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
     }
 
+    /// Whether other users of this machine can get to what is in it, or put something there. Not if a folder above keeps them out.
+    public var isExposed: Bool {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & (S_IXOTH | S_IWOTH) != 0 else { return false }
+        var above = path[...]
+        while let slash = above.lastIndex(of: "/"), slash != above.startIndex {
+            above = above[..<slash]
+            guard stat(String(above), &status) == 0, status.st_mode & S_IXOTH != 0 else { return false }
+        }
+        return true
+    }
+
     package func file(_ name: String) -> String { path + "/" + name }
 
     private static func reason(_ error: any Error) -> String {

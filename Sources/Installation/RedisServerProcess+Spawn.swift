@@ -60,6 +60,9 @@ extension RedisServerProcess {
         let argv = arguments.map { strdup($0) } + [nil]
         let environment = [strdup("PATH=/usr/bin:/bin"), strdup("LC_ALL=C"), nil]
         defer { for string in argv + environment { free(string) } }
+        // Of the whole process, and for good: what a server with data of its own writes is for its user alone. Redis' log has what
+        // accounts are taken over with.
+        umask(0o077)
         var child: pid_t = 0
         let failure = posix_spawn(&child, arguments[0], &files, &attributes, argv, environment)
         guard failure == 0 else {

@@ -58,11 +58,10 @@ public actor Server {
 
     private func startShards() async throws -> Int {
         let location = try configuration.redis.location(redis)
-        warnOfSettings()
         TimeZones.load()
         try configuration.validateListening()
         let identity = try configuration.tls.identity()
-        if let identity { tell(of: identity) }
+        if let identity { tell(of: identity, isNew: false) }
         let port = try ListeningPort(
             host: configuration.host, port: configuration.port, share: configuration.sharePort)
         self.port = port
@@ -117,12 +116,6 @@ public actor Server {
         return port.port
     }
 
-    private func warnOfSettings() {
-        for warning in configuration.enabled(features).flatMap({ $0.plan.warnings(configuration) }) {
-            logger.warning("\(warning)")
-        }
-    }
-
     /// Verifies tokens by other keys from now on.
     public func use(_ authenticator: Authenticator) async {
         self.authenticator = authenticator
@@ -147,17 +140,18 @@ public actor Server {
         do {
             guard let identity = try result.get() else { return }
             for shard in shards { await shard.use(identity) }
-            tell(of: identity)
+            tell(of: identity, isNew: true)
         } catch {
             logger.error("certificate not reloaded", metadata: ["reason": "\(error)"])
         }
     }
 
-    private func tell(of identity: TLSIdentity) {
+    /// - Parameter isNew: It is not the one of the start, when files that others can read are warned of anyway.
+    private func tell(of identity: TLSIdentity, isNew: Bool) {
         let left = identity.expiry - Int64(time(nil))
         logger.notice("certificate", metadata: ["days": "\(left / 86_400)"])
         if left <= 0 { logger.warning("the certificate has expired: clients will refuse it") }
-        if identity.isKeyExposed {
+        if isNew, identity.isKeyExposed {
             let file = configuration.tls.keyFile ?? ""
             logger.warning("other users can read the certificate's key", metadata: ["file": "\(file)"])
         }

@@ -27,7 +27,7 @@ struct ConfigurationFile {
         } catch let error as InvalidConfiguration {
             throw error
         } catch {
-            throw InvalidConfiguration(key: path, reason: "the configuration file is not YAML: \(error)")
+            throw InvalidConfiguration(key: path, reason: "the configuration file is not YAML: \(YamlMistake(error))")
         }
         // Empty, or everything in it is a comment: the defaults.
         guard let root, !Self.isNothing(root) else { return }
@@ -68,9 +68,10 @@ struct ConfigurationFile {
         for (nameNode, value) in mapping {
             let name = nameNode.scalar?.string ?? "?"
             let key = prefix + name
+            let shown = prefix + YamlMistake.shown(name)
             func invalid(_ reason: String, lines: String = "") -> InvalidConfiguration {
                 let line = nameNode.mark.map { ", line \($0.line)" } ?? ""
-                return InvalidConfiguration(key: key, reason: "\(reason) (\(path)\(line))\(lines)")
+                return InvalidConfiguration(key: shown, reason: "\(reason) (\(path)\(line))\(lines)")
             }
             guard keys.insert(key).inserted else { throw invalid("is there twice") }
             let isGroup = Setting.all.contains { $0.key.hasPrefix(key + ".") }
@@ -119,7 +120,9 @@ struct ConfigurationFile {
         for (name, value) in mapping {
             let name = name.scalar?.string ?? "?"
             guard columns.contains(name) else {
-                throw Mistake(text: "has the unknown key \(name): known are " + columns.joined(separator: ", "))
+                throw Mistake(
+                    text: "has the unknown key \(YamlMistake.shown(name)): known are " + columns.joined(separator: ", ")
+                )
             }
             guard found[name] == nil else { throw Mistake(text: "has \(name) twice in one entry") }
             let isList = name == columns.last

@@ -9,6 +9,10 @@ struct ConfigurationSources {
     var flags: [String: String] = [:]
     /// The process's environment.
     var environment: [String: String] = [:]
+    /// Variables of a Kubernetes Service, which stand for none of ours.
+    private var serviceLinks: [String] {
+        environment.filter { $0.key.hasPrefix("PRESENCE_") && ServiceLinks.contain($0.key, $0.value) }.keys.sorted()
+    }
     /// The path of the file, if one was named.
     var file: String?
 
@@ -60,8 +64,17 @@ struct ConfigurationSources {
         return configuration
     }
 
+    /// Everything that an operator is warned of before a server starts, and by the doctor.
+    func warnings(of configuration: ServerConfiguration) -> [StartWarning] {
+        let links = serviceLinks
+        let text =
+            "variables of a Kubernetes Service are passed over (enableServiceLinks: false keeps them away): "
+            + links.joined(separator: ", ")
+        return configuration.startWarnings(file: file) + (links.isEmpty ? [] : [StartWarning(text: text)])
+    }
+
     private func checkEnvironment() throws(InvalidConfiguration) {
-        let known = Self.foreignVariables.union(Setting.all.map(\.variable))
+        let known = Self.foreignVariables.union(Setting.all.map(\.variable)).union(serviceLinks)
         for name in environment.keys.sorted() where name.uppercased().hasPrefix("PRESENCE_") && !known.contains(name) {
             throw InvalidConfiguration(key: name, reason: "unknown environment variable")
         }
@@ -71,8 +84,12 @@ struct ConfigurationSources {
         var providers: [any ConfigProvider] = [
             InMemoryProvider(name: "flags", values: values(flags.mapValues { [$0] })),
             // Variables of other programs are kept away from it: it would take `port` for ours.
-            EnvironmentVariablesProvider(environmentVariables: environment.filter { $0.key.hasPrefix("PRESENCE_") })
-                .prefixKeys(with: "presence"),
+            EnvironmentVariablesProvider(
+                environmentVariables: environment.filter {
+                    $0.key.hasPrefix("PRESENCE_") && !ServiceLinks.contain($0.key, $0.value)
+                }
+            )
+            .prefixKeys(with: "presence"),
         ]
         // Not the package's own reader of YAML, which knows no list of mappings.
         if let contents { providers.append(InMemoryProvider(name: "file", values: values(contents.values))) }

@@ -10,6 +10,7 @@ import Tokens
 /// It knows the order in which things start and stop: Redis first and last.
 actor Daemon {
     private let configuration: ServerConfiguration
+    private let warnings: [StartWarning]
     private let logger: Logger
     private var redis: RedisServerProcess?
     private var server: Server?
@@ -19,8 +20,10 @@ actor Daemon {
     private var isStopping = false
     private lazy var reloads = Reloads { [weak self] in await self?.reload($0) }
 
-    init(configuration: ServerConfiguration, logger: Logger) {
+    /// - Parameter warnings: Logged once it is clear that it can start by its configuration.
+    init(configuration: ServerConfiguration, warnings: [StartWarning] = [], logger: Logger) {
         self.configuration = configuration
+        self.warnings = warnings
         self.logger = logger
         keys = KeyFiles(configuration.auth)
     }
@@ -33,11 +36,11 @@ actor Daemon {
             try configuration.validateListening()
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             secret = try directory.secret()
-            if directory.isSecretExposed {
-                logger.warning("other users can read the secret", metadata: ["file": "\(directory.secretFile)"])
-            }
             _ = keys.haveChanged()
             let authenticator = try await Authenticator(configuration: configuration.auth, secret: secret)
+            for warning in warnings {
+                logger.warning("\(warning.text)", metadata: warning.file.map { ["file": "\($0)"] })
+            }
             // `stop()` may have come meanwhile, and has found no Redis to end.
             if isStopping { return nil }
             let url = try await redisURL(directory)

@@ -110,6 +110,31 @@ import Yams
         }
     }
 
+    /// Slips as people make them, around a password.
+    @Test(arguments: [
+        "mail:\n  url: smtp://user:hunter2: x@mail\n", "mail:\n  url: \"smtp://user:hunter2@mail\n",
+        "redis:\n  url: 'redis://:hunter2@host\nport: 1\n", "redis:\n  url: redis://:hunter2@host\n   port: 1\n",
+        "redis:\n  redis://:hunter2@host: 1\n", "redis:\n  redis://:hunter2@host\n", "redis://:hunter2@host: 1\n",
+        "redis: {url: redis://:hunter2@host, url: redis://:hunter2@host}\n",
+        "mail:\n  url: [smtp://user:hunter2@mail]\n",
+        "mail:\n  url: {smtp://user:hunter2@mail: 1}\n",
+        "mail:\n  url: http://user:hunter2@mail\naccounts:\n  enabled: true\n",
+        "redis:\n  url: smtp://user:hunter2@mail\n", "{mail: {url: smtp://user:hunter2@mail}\n",
+        "mail:\n\turl: hunter2\n",
+        "webhooks:\n- {hunter2!: 1}\n", "mail:\n  url: *hunter2\n", "mail:\n  url: !hunter2 x\n  url: hunter2\n",
+        "mail:\n  url: @hunter2\n", "mail:\n  url: %hunter2\n", "mail:\n  url: `hunter2`\n",
+    ])
+    func `no error has a password`(text: String) async throws {
+        try await withFile(text) { path in
+            await #expect {
+                try await ConfigurationSources(file: path).read()
+            } throws: {
+                #expect(!"\($0)".contains("hunter2"), "\($0)")
+                return $0 is InvalidConfiguration
+            }
+        }
+    }
+
     @Test(arguments: [
         "", "# limits:\n#   subscriptions: 5", "---", "~", "limits:", "limits:\n  # subscriptions: 5\nphotos: ~",
         "photos:\n  s3:\n  # bucket: a",

@@ -46,7 +46,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let sources = ConfigurationSources(
                 flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
             let configuration = try await sources.read()
-            warnOfExposedSecret(configuration)
+            for warning in sources.warnings(of: configuration) { warn(of: warning) }
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
             report = repair ? try doctor.repair() : try doctor.examine()
         } catch {
@@ -57,13 +57,9 @@ struct DoctorCommand: AsyncParsableCommand {
         if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
     }
 
-    /// It is no matter of Redis, and so no finding; but an administrator wants to know.
-    private func warnOfExposedSecret(_ configuration: ServerConfiguration) {
-        let path = configuration.dataDirectory ?? DataDirectory.standardPath()
-        guard FileManager.default.fileExists(atPath: path), let directory = try? DataDirectory(path),
-            directory.isSecretExposed
-        else { return }
-        FileHandle.standardError.write(
-            Data("presenced: other users can read the secret: \(directory.secretFile)\n".utf8))
+    /// They are no matter of Redis, and so no findings; but an administrator wants to know.
+    private func warn(of warning: StartWarning) {
+        let text = [warning.text, warning.file].compactMap(\.self).joined(separator: ": ")
+        FileHandle.standardError.write(Data("presenced: \(text)\n".utf8))
     }
 }

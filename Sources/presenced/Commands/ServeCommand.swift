@@ -90,7 +90,8 @@ struct ServeCommand: AsyncParsableCommand {
         // To stop by SIGTERM and SIGINT; to reload by SIGHUP, or to stop (see `Terminal`).
         let signals = ProcessSignals([SIGTERM, SIGINT, SIGHUP]) { request.yield($0) }
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
-        let daemon = Daemon(configuration: configuration, logger: logger)
+        let daemon = Daemon(
+            configuration: configuration, warnings: sources.warnings(of: configuration), logger: logger)
         let manager = try await Self.explainingFailure { try ServiceManager() }
         // Not for the children.
         for variable in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] { unsetenv(variable) }

@@ -59,6 +59,18 @@ extension Photos {
     }
 }
 
+extension Photos {
+    static func warnings(_ configuration: ServerConfiguration) -> [String] {
+        guard configuration.isOn(.accountsEnabled), !configuration.trustedProxies.isEmpty,
+            configuration[text: .photoPublicURL].isEmpty
+        else { return [] }
+        return [
+            "trustedProxies names a proxy and photos.publicURL is empty: pictures' addresses begin with \(configuration.photoBase), "
+                + "but must begin with the proxy's"
+        ]
+    }
+}
+
 extension ServerConfiguration {
     var photoStore: any FileStore {
         do throws(InvalidConfiguration) {

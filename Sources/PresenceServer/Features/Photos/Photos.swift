@@ -15,7 +15,7 @@ import WebSockets
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
-        pools: [PhotoMaker.pool, S3Files.pool], check: check)
+        pools: [PhotoMaker.pool, S3Files.pool], check: check, warnings: warnings)
     /// Bytes of an upload: 5 MiB.
     static let mostBytes = 5 * 1024 * 1024
     /// For shared caches too: a picture is shown to everybody.

@@ -1,0 +1,75 @@
+import Foundation
+import PresenceCore
+import PresenceServer
+import Testing
+
+@testable import presenced
+
+/// What an operator is warned of: one list, which the server logs at its start and the doctor says.
+@Suite struct StartWarningTests {
+    private func warnings(_ text: String, mode: mode_t = 0o600) async throws -> [StartWarning] {
+        let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try text.write(toFile: file, atomically: false, encoding: .utf8)
+        chmod(file, mode)
+        let sources = ConfigurationSources(flags: ["dataDirectory": file + ".data"], file: file)
+        return sources.warnings(of: try await sources.read())
+    }
+
+    private static let mail =
+        "accounts:\n  enabled: true\n  linkBase: LINK\nmail:\n  url: smtp://relay.example\n  from: FROM\n"
+
+    @Test(
+        arguments: [
+            ("", []), ("accounts:\n  enabled: true\n", []),
+            (mail, []),
+            (
+                mail.replacing("LINK", with: "''"),
+                ["accounts.linkBase is empty: links in mails begin with http://127.0.0.1:4040"]
+            ),
+            (mail.replacing("LINK", with: "http://chat.example"), ["accounts.linkBase is http://chat.example"]),
+            (mail.replacing("LINK", with: "https://localhost:8443"), ["accounts.linkBase is https://localhost:8443"]),
+            (mail.replacing("FROM", with: "no-reply@localhost"), ["mail.from is an address at localhost"]),
+            ("accounts:\n  enabled: true\n  password:\n    minimum: 6\n", ["accounts.password.minimum is below 8"]),
+            ("accounts:\n  enabled: true\ntrustedProxies: [127.0.0.1]\n", ["photos.publicURL is empty"]),
+            ("accounts:\n  enabled: true\ntrustedProxies: [127.0.0.1]\nphotos:\n  publicURL: https://a.example\n", []),
+            ("auth:\n  jwksFile: /nowhere\n", ["auth.jwksFile without auth.issuer and auth.audience"]),
+            ("auth:\n  jwksFile: /nowhere\n  issuer: a\n", []), ("auth:\n  jwksFile: /nowhere\n  audience: a\n", []),
+            ("app:\n  enabled: true\n", ["app.enabled is on and accounts.enabled is not"]),
+        ] as [(String, [String])])
+    func `settings that are weaker than they should be are warned of`(text: String, parts: [String]) async throws {
+        let text = text.replacing("LINK", with: "https://chat.example").replacing(
+            "FROM", with: "Chat <chat@chat.example>")
+        let found = try await warnings(text).map(\.text)
+        #expect(found.count == parts.count, "\(found)")
+        for part in parts { #expect(found.contains { $0.contains(part) }, "\(part): \(found)") }
+    }
+
+    @Test(arguments: [
+        ("mail:\n  url: smtp://user:hunter2@relay.example\n", true),
+        ("redis:\n  url: redis://:hunter2@redis.example\n", true),
+        ("redis:\n  url: redis://redis.example/2\n", false), ("mail:\n  url: smtp://relay.example\n", false),
+        ("", false),
+    ])
+    func `a configuration with passwords that others can read is warned of`(text: String, hasPassword: Bool)
+        async throws
+    {
+        for (mode, isExposed) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] as [(mode_t, Bool)] {
+            let found = try await warnings(text, mode: mode)
+            #expect(found.contains { $0.text.contains("passwords") && $0.file != nil } == (isExposed && hasPassword))
+            #expect(!found.contains { $0.text.contains("hunter2") })
+        }
+    }
+
+    @Test func `a password of the environment is not in the file`() async throws {
+        let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try "port: 1\n".write(toFile: file, atomically: false, encoding: .utf8)
+        chmod(file, 0o644)
+        let sources = ConfigurationSources(
+            flags: ["dataDirectory": file + ".data"],
+            environment: ["PRESENCE_MAIL_URL": "smtp://user:hunter2@relay.example"],
+            file: file)
+        #expect(sources.warnings(of: try await sources.read()).isEmpty)
+    }
+}
