@@ -26,6 +26,8 @@ export class MessageLog {
   #floor = Infinity;
   /** Events that wait for an answer that comes before them; `null` while none is awaited. */
   #waiting = null;
+  /** How many of them came before the first part of an answer. */
+  #before;
   #isDoubtful = false;
   #most = MOST;
   #ending = new AbortController();
@@ -84,9 +86,21 @@ export class MessageLog {
   async #follow() {
     if (this.#waiting) return void (this.#isDoubtful = true);
     this.#waiting = [];
+    try {
+      await this.#ask();
+    } finally {
+      const waiting = this.#waiting;
+      this.#waiting = null;
+      for (const event of waiting) this.hear(event);
+      this.changes.tell();
+    }
+  }
+
+  async #ask() {
     let isRefused = false;
     do {
       this.#isDoubtful = false;
+      this.#before = undefined;
       const isAnew = !this.isKnown;
       const cursor = isAnew ? { id: this.id } : { id: this.id, after: this.after, messagesVersion: this.#version };
       try {
@@ -94,6 +108,9 @@ export class MessageLog {
         const parts = conversations.filter(({ conversation }) => conversation === this.id);
         if (isAnew || parts[0].reset) this.#clear();
         for (const part of parts) this.#take(part);
+        // Of a reset before the answer, the answer is what comes of it: there may be hundreds in one go.
+        const before = this.#before ?? this.#waiting.length;
+        this.#waiting = this.#waiting.filter(({ type }, index) => index >= before || type !== "messagesReset");
         this.isFresh = true;
         this.error = undefined;
       } catch (error) {
@@ -102,10 +119,6 @@ export class MessageLog {
         else await pause(500);
       }
     } while (!this.#isOver && !isRefused && isUp(this.#client.connection) && (!this.isFresh || this.#isDoubtful));
-    const waiting = this.#waiting;
-    this.#waiting = null;
-    for (const event of waiting) this.hear(event);
-    this.changes.tell();
   }
 
   get #isOver() {
@@ -157,9 +170,10 @@ export class MessageLog {
     this.held = new Map(kept.map((message) => [message.id, message]));
   }
 
-  /** Another tab was answered. */
+  /** A tab was answered: this one, or another. */
   compare({ messagesVersion }) {
-    if (!this.#waiting && this.isFresh && messagesVersion >= 0 && messagesVersion !== this.#version) this.#follow();
+    if (this.#waiting) this.#before ??= this.#waiting.length;
+    else if (this.isFresh && messagesVersion >= 0 && messagesVersion !== this.#version) this.#follow();
   }
 
   async earlier(limit) {

@@ -10,7 +10,7 @@ import { internals } from "./presence.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing, pause } from "./presence-outbox.js";
 
-const { Changes, IDLE, ask, failure, isUp, problem, random, upload, userOf, withToken } = internals;
+const { Changes, IDLE, ask, encode, failure, isUp, problem, random, upload, userOf, withToken } = internals;
 
 /** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
 const LONGEST = 366 * 86_400_000;
@@ -41,7 +41,7 @@ export class PresenceMessages {
   constructor(client, { user } = {}) {
     this.#client = client;
     const { signal } = this.#ending;
-    client.addEventListener("connection", ({ detail }) => this.#connect(detail), { signal });
+    client.addEventListener("connection", ({ detail }) => this.#connect(detail), { signal, quiet: true });
     client.addEventListener("heard", ({ detail }) => this.#hear(detail), { signal });
     this.#ready = this.#begin(user);
     // Who wants to send is told.
@@ -177,7 +177,7 @@ export class PresenceMessages {
 
   /** One after the other: a server takes one of a user at a time. */
   upload(conversation, file, { name = file.name, progress, signal } = {}) {
-    const [id, query] = [conversation, name ?? ""].map(encodeURIComponent);
+    const [id, query] = [conversation, name ?? ""].map(encode);
     const url = `${this.#client.url}/v1/conversations/${id}/attachments${query && "?name=" + query}`;
     const ending = new AbortController();
     let timer;
@@ -297,28 +297,33 @@ export class PresenceMessages {
   async #subscribe() {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) {
-      const held = [...this.#list].filter(([, { removed }]) => !removed);
-      const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
-      // More than one message may have: then the server sends all, and what is not among them is gone.
-      const isTooLong = JSON.stringify(all).length > this.#client.own.limits.maxMessageBytes - 200;
-      const known = isTooLong ? {} : all;
-      try {
-        const { conversationList = [] } = await this.#client.request("subscribe", { conversationList: true, known });
-        const gone = new Map(isTooLong ? held : []);
-        for (const conversation of conversationList) {
-          gone.delete(conversation.id);
-          this.#take(conversation);
-        }
-        for (const [id, { version }] of gone) this.#take({ id, version: version + 1, removed: true });
-        this.#isKnown = this.#isFresh = true;
-      } catch (error) {
-        if (!isPassing(error, this.#client)) this.#error = error;
-        else await pause(500);
-      }
+    try {
+      while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) await this.#ask();
+    } finally {
+      this.#isAsking = false;
+      this.#tell();
     }
-    this.#isAsking = false;
-    this.#tell();
+  }
+
+  async #ask() {
+    const held = [...this.#list].filter(([, { removed }]) => !removed);
+    const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+    // More than one message may have: then the server sends all, and what is not among them is gone.
+    const isTooLong = JSON.stringify(all).length > this.#client.own.limits.maxMessageBytes - 200;
+    const known = isTooLong ? {} : all;
+    try {
+      const { conversationList = [] } = await this.#client.request("subscribe", { conversationList: true, known });
+      const gone = new Map(isTooLong ? held : []);
+      for (const conversation of conversationList) {
+        gone.delete(conversation.id);
+        this.#take(conversation);
+      }
+      for (const [id, { version }] of gone) this.#take({ id, version: version + 1, removed: true });
+      this.#isKnown = this.#isFresh = true;
+    } catch (error) {
+      if (!isPassing(error, this.#client)) this.#error = error;
+      else await pause(500);
+    }
   }
 
   #hear(event) {

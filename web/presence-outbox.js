@@ -6,7 +6,7 @@
 // Locks: there each tab takes a lease in the store before it sends.
 import { internals } from "./presence.js";
 
-const { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored } = internals;
+const { Changes, failure, isUp, lead, locks, problem, queueOf, random, stored, wellFormed } = internals;
 
 /** Requests that wait, at most. */
 const MOST = 500;
@@ -40,6 +40,9 @@ export class Outbox {
   #shown;
   #channel;
   #wake = new Changes();
+  #ending = new AbortController();
+  /** As long as it is this tab's turn to send. */
+  #turn;
   /** This tab, for the lease. */
   #name = random();
   /** Whether something was sent whose answer is not known. */
@@ -63,7 +66,13 @@ export class Outbox {
       this.#read();
     };
     this.ready = this.#read();
-    oneAtATime(`presence ${this.#key}`, () => this.#run()).catch(() => {});
+    const act = () => this.#run();
+    const lost = () => {
+      this.isSender = this.#turn = undefined;
+      this.#wake.tell();
+    };
+    if (locks) lead(`presence ${this.#key}`, { signal: this.#ending.signal, act, lost });
+    else act();
   }
 
   /** The connection, or the list, has changed. */
@@ -73,6 +82,7 @@ export class Outbox {
 
   close() {
     this.#wake.end();
+    this.#ending.abort();
     this.#channel.close();
   }
 
@@ -81,7 +91,7 @@ export class Outbox {
     if (new Blob([members.text ?? members.message?.text]).size > LONGEST) {
       throw failure("validation_failed", "the text is too long", { field: "text" });
     }
-    const entry = { key: random(), type, members, at: this.#client.now() };
+    const entry = { key: random(), type, members: wellFormed(members), at: this.#client.now() };
     let isFull;
     await this.#change((queue) => {
       const left = queue.filter((each) => !replaces(each));
@@ -137,18 +147,21 @@ export class Outbox {
   }
 
   async #run() {
+    const turn = (this.#turn = {});
+    const isOn = () => !this.#wake.over && this.#turn === turn;
     this.isSender = true;
     await this.#insist(() => this.#load());
     for await (const _ of this.#wake.values(() => true)) {
-      while (!this.#wake.over && (await this.#send()));
+      while (isOn() && (await this.#insist(() => this.#send())));
       await this.#release();
+      if (!isOn()) return;
     }
     await this.#release();
   }
 
   /** Whether no other tab may send now. A clock that was put back by more than a lease ends one too. */
   async #mayTake() {
-    if (navigator.locks) return true;
+    if (locks) return true;
     const at = Date.now();
     let isFree;
     await this.#insist(() => stored(this.#leaseKey, ({ owner, until } = {}) => {
@@ -160,7 +173,7 @@ export class Outbox {
 
   /** Another tab need not wait for the end of the lease, unless something is on its way. */
   async #release() {
-    if (navigator.locks || this.#isOwing) return;
+    if (locks || this.#isOwing) return;
     await stored(this.#leaseKey, (lease) => (lease?.owner === this.#name ? {} : undefined)).catch(() => {});
   }
 
@@ -197,12 +210,15 @@ export class Outbox {
       await this.#insist(() => (idOf(next) ? this.#change((queue) => queue.map(failed)) : this.drop(isNext)));
       return true;
     }
-    if (!this.#wake.over) {
-      this.#done(next, answer, version);
-      this.#channel.postMessage({ entry: next, answer, version });
+    try {
+      if (!this.#wake.over) {
+        this.#done(next, answer, version);
+        this.#channel.postMessage({ entry: next, answer, version });
+      }
+    } finally {
+      // After the end too, and whatever came of it: made again later, it could undo what was changed meanwhile.
+      await this.#insist(() => this.drop(isNext));
     }
-    // After the end too: made again later, it could undo what was changed meanwhile.
-    await this.#insist(() => this.drop(isNext));
     return true;
   }
 

@@ -202,6 +202,27 @@ export class PresenceClient extends EventTarget {
   reconnect(): void;
   /** Ends the connection, or this tab's part in it, and all loops. */
   close(): void;
+  addEventListener<Name extends keyof ClientEvents>(
+    type: Name,
+    listener: (event: ClientEvents[Name]) => void,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener<Name extends keyof ClientEvents>(
+    type: Name,
+    listener: (event: ClientEvents[Name]) => void,
+    options?: boolean | EventListenerOptions,
+  ): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | EventListenerOptions): void;
+}
+
+/** The events of a `PresenceClient`. */
+export interface ClientEvents {
+  connection: CustomEvent<Connection>;
+  own: CustomEvent<Own>;
+  person: CustomEvent<Person>;
+  /** What the server says beside these, as docs/protocol.md writes it. */
+  heard: CustomEvent<{ type: string; [member: string]: any }>;
 }
 
 export interface SignedIn {
@@ -262,4 +283,16 @@ export class PresenceAccount extends EventTarget {
   removePhoto(): Promise<void>;
   /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
   request(method: string, path: string, body?: object): Promise<any>;
+  addEventListener(
+    type: "state",
+    listener: (event: CustomEvent<SignedIn | null>) => void,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener(
+    type: "state",
+    listener: (event: CustomEvent<SignedIn | null>) => void,
+    options?: boolean | EventListenerOptions,
+  ): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | EventListenerOptions): void;
 }

@@ -12,15 +12,27 @@
 const ID = /^[!-~]{1,128}$/;
 /** Close codes after which connecting again would end the same way. */
 const FINAL = [1003, 1007, 1008, 1009, 4004, 4006];
-const ORIGIN = new URL(import.meta.url).origin;
 /** Requests of a browser that wait for an answer, at most. */
 const MOST_CALLS = 1000;
 /** Requests that the server has and has not answered, at most: so many may be refused before the client hears of one. */
 const AT_ONCE = 100;
 /** In ms, between requests after one was refused as too fast: so many a second are within the rate of most servers. */
 const PACE = 20;
-/** In ms: an attempt to connect, and an answer to a probe. */
+/** In ms: an attempt to connect, an answer to a probe, and a step in IndexedDB. */
 const PATIENCE = 10_000;
+/** The same for a probe when a request has no answer for `DOUBT`, or a page is looked at again; and when the network is gone. */
+const SHORT_PATIENCE = 5_000;
+const GONE = 3_000;
+const DOUBT = 3_000;
+/** In ms: a key or a click ends a wait that has lasted so long. */
+const HURRY = 3_000;
+/** In ms, between the questions whether the tab with a lock is awake; so many without an answer, and another tab takes the lock. */
+const BEAT = 1_500;
+const MISSED = 2;
+/** In ms: what holds a lock for longer stands still. It may ask the server twice, for 30 s each at most. */
+const LONGEST_HOLD = 45_000;
+/** In ms: a function that gives tokens is asked again after it. */
+const TOKEN_PATIENCE = 60_000;
 /** In ms: an upload of which nothing is heard for so long is given up. */
 const IDLE = 60_000;
 
@@ -31,9 +43,12 @@ export class PresenceError extends Error {
   }
 }
 
-const { locks } = navigator;
-const encode = encodeURIComponent;
-const toJSON = JSON.stringify;
+// (Servers that render pages import this file too.)
+const locks = globalThis.navigator?.locks;
+/** Half a character, such as a text that is cut in an emoji has, goes as U+FFFD: in JSON a server refuses it. */
+const toJSON = (value) => JSON.stringify(value)?.replace(/\\(ud[89a-f]..|.)/g, (whole, { length }) => (length > 1 ? "\ufffd" : whole));
+const wellFormed = (value) => JSON.parse(toJSON(value));
+const encode = (text) => encodeURIComponent(wellFormed(String(text)));
 const ME = "/v1/me";
 const POST = "POST";
 const DELETE = "DELETE";
@@ -58,10 +73,29 @@ const onAbort = (signal, act) => signal?.addEventListener("abort", act);
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 const failure = (code, message = code, more) => new PresenceError({ code, message, ...more });
+const invalid = (message, field) => failure("validation_failed", message, { field });
 const networkFailure = () => failure("network", "no connection");
 const nobody = () => failure(NOBODY, "nobody is signed in");
-/** An error as it goes to other tabs. */
-const plain = (error) => ({ ...error, message: error.message, type: "error" });
+const MEMBERS = ["code", "message", "reason", "field", "retryAfter", "outcomeUnknown", "status"];
+/** An error as it goes to other tabs: what others threw may have members that cannot. */
+const plain = (error) => {
+  const members = MEMBERS.map((name) => [name, error[name]]).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
+  return { ...Object.fromEntries(members), type: "error" };
+};
+
+/** The server that this file is from. */
+const origin = () => {
+  const { url = "" } = import.meta;
+  if (!/^https?:/.test(url)) throw invalid("this file is not from a server: give its `url`", "url");
+  return new URL(url).origin;
+};
+
+/** What a promise gives in time. */
+const within = (ms, promise) => {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(networkFailure()), ms)));
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+};
 
 /** Something that changes, and the loops that wait for it. */
 class Changes {
@@ -109,10 +143,74 @@ class Pause {
       if (ms < Infinity) setTimeout(resolve, ms);
     });
   }
+
+  /** Ends this wait, and no later one, after so long. */
+  shorten(ms) {
+    setTimeout(this.end, ms);
+  }
 }
 
-/** Runs one of a name at a time, over all tabs where the browser can (it cannot on http pages of other machines). */
-const oneAtATime = (name, act) => (locks ? locks.request(name, act) : act());
+/**
+ * Runs one of a name at a time, over all tabs where the browser can (it cannot on http pages of other machines). A tab that
+ * stands still meanwhile keeps the others waiting for a while, not for ever.
+ */
+const oneAtATime = (name, act) => {
+  if (!locks) return act();
+  return new Promise((resolve, reject) => {
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(), LONGEST_HOLD);
+    const run = (options) => locks.request(name, options, () => {
+      clearTimeout(timer);
+      const acting = act();
+      acting.then(resolve, reject);
+      return acting.catch(() => {});
+    });
+    run({ signal: waiting.signal }).catch((error) => (waiting.signal.aborted ? run({ steal: true }) : Promise.reject(error))).catch(reject);
+  });
+};
+
+/**
+ * Runs `act` in one tab at a time: the one that holds a Web Lock, for as long as it answers the others. One that stands still, in
+ * a dialog or a debugger, does not: another takes its lock, and `lost` tells it when it goes on. `act` ends after the signal.
+ */
+const lead = (name, { signal, act, lost }) => {
+  const channel = new BroadcastChannel(`${name} beats`);
+  let isLeading = false;
+  let missed = 0;
+  const hold = async (options) => {
+    let isMine = false;
+    try {
+      await locks.request(name, options, async () => {
+        if (signal.aborted) return;
+        isMine = isLeading = true;
+        channel.postMessage(true);
+        await act();
+      });
+    } catch {}
+    if (isMine) isLeading = false;
+    if (signal.aborted) {
+      if (!isLeading) channel.close();
+    } else if (isMine) {
+      lost();
+      // Who took it has a place in the queue as well.
+      if (!options.steal) hold(options);
+    }
+  };
+  channel.onmessage = ({ data: isBeat }) => {
+    if (isBeat) missed = 0;
+    else if (isLeading) channel.postMessage(true);
+  };
+  const timer = setInterval(() => {
+    if (isLeading) missed = 0;
+    else if (++missed <= MISSED) channel.postMessage(false);
+    else {
+      missed = 0;
+      hold({ steal: true });
+    }
+  }, BEAT);
+  onAbort(signal, () => clearInterval(timer));
+  hold({ signal });
+};
 
 /** The random delay before an attempt: while the user is not yet shown offline, at most a quarter of `linger`. */
 const delayBefore = (attempt, linger, sinceLoss) =>
@@ -161,6 +259,13 @@ class Hub {
   #abandon;
   /** Gives the connection up, unless what is awaited comes in time. */
   #overdue;
+  #patience;
+  #doubting;
+  #heardAt;
+  /** The token that the server has, and when and by what it was asked for anew. */
+  #token;
+  #renewedAt;
+  #renewal;
 
   constructor(options, say) {
     this.#options = options;
@@ -177,8 +282,8 @@ class Hub {
         this.#tabs.set(name, { ...byTopic(() => new Set()), activity: message.activity });
         // What a tab still knows, from the hub before.
         if (!this.#own.user) this.#own = message.own;
-        this.#say({ connection: this.#connection, to: name });
-        this.#say({ own: this.#own, to: name });
+        // Both at once: who hears of a session reads what is known of the user.
+        this.#say({ own: this.#own, connection: this.#connection, to: name });
         for (const topic of TOPICS) {
           for (const [id, held] of message[topic]) if (!this.#held[topic].has(id)) this.#held[topic].set(id, held);
           this.#add(name, topic, message[topic].map(([id]) => id));
@@ -199,12 +304,24 @@ class Hub {
         return this.#send(message.request);
       case "leave":
         return this.leave(name);
+      case "hurry":
+        if (this.#mayTry) this.#pause.shorten(hurried(this.#connection));
+        return;
+      case "doubt":
+        break;
       case "reconnect":
         if (this.#connection.error) this.#run();
+      // And `wake`: the network is back, or somebody looks.
+      default:
+        if (this.#mayTry) this.#pause.end();
     }
-    // `reconnect` and `wake`: the network is back, or somebody looks. Try at once, or find out whether there still is a server.
-    if (this.#connection.state === WAITING && !this.#connection.told) this.#pause.end();
-    if (isUp(this.#connection)) this.#probe();
+    // Is there still a server?
+    if (isUp(this.#connection)) this.#probe(message.patience);
+  }
+
+  /** Whether it waits, and not because the server said for how long. */
+  get #mayTry() {
+    return this.#connection.state === WAITING && !this.#connection.told;
   }
 
   /** A tab is gone: what only it wanted ends. */
@@ -245,10 +362,12 @@ class Hub {
         if (this.#closed) return;
         end = await this.#session(token);
       } catch (error) {
-        if (error.code === NOBODY) return this.#refuse({ error });
-        end = { error };
+        end = { error, isNobody: error?.code === NOBODY };
       }
+      // This tab may have stood still, and another have taken over. The browser says so before it answers this.
+      await this.#options.settled?.();
       if (this.#closed) return;
+      if (end.isNobody) return this.#refuse(end);
       // What these codes want is another token.
       const isRefusal = end.code >= 4001 && end.code <= 4003;
       const isRenewed = renew && !end.connected;
@@ -259,7 +378,7 @@ class Hub {
         attempt = 0;
         lostAt = now();
       }
-      const told = end.after ?? end.error?.retryAfter;
+      const told = [end.after, end.error?.retryAfter].find((ms) => ms >= 0);
       const delay = told ?? delayBefore(attempt++, this.#linger, now() - lostAt);
       this.#tell(WAITING, { retryAt: now() + delay, told: told >= 0, code: end.code });
       await this.#pause.wait(delay);
@@ -285,13 +404,17 @@ class Hub {
         this.#socket = null;
         this.#inTime();
         clearInterval(silence);
+        this.#doubting = clearTimeout(this.#doubting);
+        clearTimeout(this.#renewal);
         this.#sent.clear();
         this.#queue = [];
         for (const topic of TOPICS) for (const held of this.#held[topic].values()) held.fresh = false;
         resolve({ ...end, connected, error });
       };
       this.#socket = socket;
-      this.#expect();
+      this.#token = token;
+      this.#renewedAt = -Infinity;
+      this.#expect(PATIENCE);
       // A dead connection takes minutes to close: it is not waited for.
       this.#abandon = (end) => {
         socket.close();
@@ -303,6 +426,7 @@ class Hub {
       };
       socket.onmessage = ({ data }) => {
         heard = true;
+        this.#heardAt = performance.now();
         const message = JSON.parse(data);
         if (message.type === "connected") {
           connected = true;
@@ -350,8 +474,9 @@ class Hub {
     this.#setActivity();
   }
 
-  #expect() {
-    this.#overdue = setTimeout(() => this.#abandon({}), PATIENCE);
+  #expect(patience) {
+    this.#patience = patience;
+    this.#overdue = setTimeout(() => this.#abandon({}), patience);
   }
 
   #inTime() {
@@ -359,10 +484,24 @@ class Hub {
   }
 
   /** Finds out whether there still is a server, once at a time. */
-  #probe() {
+  #probe(patience = PATIENCE) {
+    const isAsked = this.#overdue;
+    if (isAsked && patience >= this.#patience) return;
+    this.#inTime();
+    this.#expect(patience);
+    if (!isAsked) this.#transmit({ make: () => ({ type: "get", users: [] }), done: () => this.#inTime() });
+  }
+
+  /** Asks whether there still is a server when a request has no answer for a while, and nothing else was heard. */
+  #doubt(wait = DOUBT) {
     if (this.#overdue) return;
-    this.#expect();
-    this.#transmit({ make: () => ({ type: "get", users: [] }), done: () => this.#inTime() });
+    this.#doubting ??= setTimeout(() => {
+      this.#doubting = undefined;
+      if (!this.#sent.size) return;
+      const left = this.#heardAt + DOUBT - performance.now();
+      if (left > 0) this.#doubt(left);
+      else this.#probe(SHORT_PATIENCE);
+    }, wait);
   }
 
   #send(message) {
@@ -402,9 +541,11 @@ class Hub {
     const message = call.make();
     if (!message) return;
     const id = ++this.#lastID;
-    const whole = { ...message, id };
+    // The id first: a server that cannot read the rest says by it which message it was.
+    const whole = Object.assign({ id }, message, { id });
     call.parts = [];
     this.#sent.set(id, call);
+    this.#doubt();
     // The server would end the connection, and with it what everybody else waits for.
     if (new Blob([toJSON(whole)]).size <= this.#own.limits.maxMessageBytes) return this.#send(whole);
     this.#answer(call, { ...plain(failure("too_large", "too long")), id });
@@ -446,6 +587,8 @@ class Hub {
   }
 
   #hear(message) {
+    // A server answers in order: what it could not read, and so not name, is the oldest that has no answer.
+    if (message.code === "bad_request") message.id ??= this.#sent.keys().next().value;
     switch (message.type) {
       case "presence":
       case "profile":
@@ -480,7 +623,7 @@ class Hub {
         this.#tell(message.type, message.since && { since: message.since });
         break;
       case "tokenExpiring":
-        this.#refresh();
+        this.#renewLater(message.expiresIn);
         break;
       default:
         if (!message.id) this.#say({ heard: message });
@@ -489,15 +632,27 @@ class Hub {
     if (call) this.#answer(call, message);
   }
 
-  async #refresh() {
-    if (this.#options.isFixed) return;
+  /** A provider may give the token that the server has, or one that expires as soon: it is not asked again before a quarter of `left`. */
+  #renewLater(left) {
+    if (this.#options.isFixed || !(left > 0)) return;
+    const wait = Math.max(0, this.#renewedAt + Math.max(left / 4, 1000) - performance.now());
+    clearTimeout(this.#renewal);
+    this.#renewal = setTimeout(() => this.#renew(left - wait), wait);
+  }
+
+  async #renew(left) {
     const socket = this.#socket;
+    this.#renewedAt = performance.now();
+    let token;
     try {
-      const token = await this.#options.token({ renew: true });
-      if (socket === this.#socket) this.#transmit({ make: () => ({ type: "refresh", token }) });
+      token = await this.#options.token({ renew: true });
     } catch {
       // The old one holds until it expires: then it is asked for again.
+      return;
     }
+    if (socket !== this.#socket) return;
+    if (token === this.#token) return this.#renewLater(left + this.#renewedAt - performance.now());
+    this.#transmit({ make: () => ({ type: "refresh", token }), done: ({ code }) => code || (this.#token = token) });
   }
 
   // What is known.
@@ -608,17 +763,26 @@ export class PresenceClient extends EventTarget {
   #isOver;
   /** Before it is known who the user is. */
   #pause = new Pause();
+  /** The hub whose messages count: one that stood still goes on for a moment before it knows that another took over. */
+  #leader;
+  /** The wait that was shortened last. */
+  #hurried;
+  /** Whether the page reads how the connection is. */
+  #isRead = false;
 
-  constructor({ url = ORIGIN, token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
+  constructor({ url = origin(), token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
     super();
-    const source = typeof token === "function" ? token : token?.token ? (how) => token.token(how) : () => token;
-    const isFixed = typeof token === "string";
-    this.#options = { url: withoutSlash(url), token: source, isFixed, timeout, idleAfter, device: { kind: "web", ...device } };
+    this.#options = {
+      url: withoutSlash(url), token: tokensOf(token), isFixed: typeof token === "string", timeout, idleAfter, device: { kind: "web", ...device },
+    };
     const { signal } = this.#ending;
     addEventListener("online", () => this.#wake(), { signal });
+    addEventListener("offline", () => this.#post("doubt", { patience: GONE }), { signal });
+    addEventListener("focus", () => this.#hurry(), { signal });
+    for (const event of ["pointerdown", "keydown"]) addEventListener(event, () => this.#hurry(), { signal, capture: true });
     const look = () => {
       this.#busy();
-      if (!document.hidden) this.#wake();
+      if (!document.hidden) this.#wake(SHORT_PATIENCE);
     };
     document.addEventListener("visibilitychange", look, { signal });
     for (const event of ["pointerdown", "pointermove", "keydown"]) {
@@ -643,6 +807,12 @@ export class PresenceClient extends EventTarget {
     return this.#own;
   }
 
+  /** @param options `quiet`: it is not the page itself that listens. */
+  addEventListener(type, listener, options) {
+    if (type === "connection" && !options?.quiet) this.#isRead = true;
+    super.addEventListener(type, listener, options);
+  }
+
   /** What the provider gives, or with `renew` a newer one: for calls of the HTTP interface. */
   async token(how = {}) {
     return this.#options.token(how);
@@ -654,6 +824,7 @@ export class PresenceClient extends EventTarget {
   }
 
   connections(options) {
+    this.#isRead = true;
     return this.#changes.connection.values(() => this.#connection, options);
   }
 
@@ -666,7 +837,7 @@ export class PresenceClient extends EventTarget {
   }
 
   people(users, options) {
-    const distinct = [...new Set(users)];
+    const distinct = [...new Set(listed(users))];
     return this.#watch("users", distinct, () => this.#people(distinct), options);
   }
 
@@ -690,8 +861,8 @@ export class PresenceClient extends EventTarget {
     this.#post("send", { request: { type: "typing", conversation, typing: isTyping } });
   }
 
-  async get(users) {
-    users.forEach(check);
+  async get(ids) {
+    const users = listed(ids);
     const read = async (users) => (await this.request("get", { users })).users;
     // How many one request may name is known when the first was answered.
     if (!users.length || !this.#own.limits) await read([]);
@@ -718,13 +889,15 @@ export class PresenceClient extends EventTarget {
       const { error } = this.#connection;
       if (error) return reject(new PresenceError(error));
       const number = ++this.#lastCall;
-      const request = { ...members, type };
+      // What cannot be sent fails here, and not in the tab with the socket.
+      const request = wellFormed({ ...members, type });
       const expire = () => {
         this.#calls.delete(number);
         this.#post("cancel", { number });
         reject(failure("unavailable", "no answer in time", { outcomeUnknown: true }));
       };
-      this.#calls.set(number, { request, resolve, reject, timer: setTimeout(expire, this.#options.timeout) });
+      const timer = setTimeout(expire, this.#options.timeout);
+      this.#calls.set(number, { request, resolve, reject, timer, at: performance.now() });
       this.#post("call", { number, request });
     });
   }
@@ -772,7 +945,7 @@ export class PresenceClient extends EventTarget {
         return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
       } catch (error) {
         if (signal.aborted) return;
-        if (error.code === NOBODY) this.#connect({ state: "refused", error: plain(error) });
+        if (error?.code === NOBODY) this.#connect({ state: "refused", error: plain(error) });
         else {
           delay = delayBefore(attempt++);
           this.#connect({ state: WAITING, retryAt: now() + delay });
@@ -784,22 +957,26 @@ export class PresenceClient extends EventTarget {
 
   #share(name) {
     const { signal } = this.#ending;
-    const hold = (lock, begin) =>
-      this.#lock(lock, () => (begin(), new Promise((resolve) => onAbort(signal, resolve))));
     this.#options.device.id ??= deviceID();
+    this.#options.settled = () => locks.request(random(), () => {});
+    const isOver = new Promise((resolve) => onAbort(signal, resolve));
+    const act = () => (this.#lead(), isOver);
     // A tab that gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
-    hold(`${name} ${this.#tab}`, () => {
-      if (signal.aborted) return;
+    const begin = () => {
+      if (signal.aborted) return undefined;
       this.#channel = new BroadcastChannel(name);
       this.#channel.onmessage = ({ data }) => {
         if (data.kind) {
-          if (this.#hub && data.kind === "join") this.#lock(`${name} ${data.tab}`, () => this.#hub.leave(data.tab));
+          if (this.#hub && data.kind === "join") this.#lock(`${name} ${data.tab}`, () => this.#hub?.leave(data.tab));
           this.#hub?.receive(data);
-        } else this.#hear(data);
+        } else if (!this.#hub) this.#listen(data);
       };
-      hold(name, () => this.#lead());
+      lead(name, { signal, act, lost: () => this.#yield() });
       this.#join();
-    });
+      return isOver;
+    };
+    // A page that may have no locks, such as one in a sandbox, shares nothing.
+    locks.request(`${name} ${this.#tab}`, { signal }, begin).catch(() => signal.aborted || this.#channel || this.#lead());
   }
 
   #lock(name, act) {
@@ -808,12 +985,37 @@ export class PresenceClient extends EventTarget {
 
   #lead() {
     if (this.#isOver) return;
+    const name = (this.#leader = random());
     this.#hub = new Hub(this.#options, (message) => {
-      if (message.to !== this.#tab) this.#channel?.postMessage(message);
+      if (this.#leader !== name) return;
+      if (message.to !== this.#tab) this.#channel?.postMessage({ ...message, hub: name });
       this.#hear(message);
     });
     this.#join();
-    this.#channel?.postMessage({ isNew: true });
+    this.#channel?.postMessage({ isNew: true, hub: name });
+  }
+
+  /** This tab stood still, and another one has taken over. */
+  #yield() {
+    const [hub, name] = [this.#hub, this.#leader];
+    this.#hub = this.#leader = undefined;
+    hub?.close();
+    this.#channel.postMessage({ isOver: true, hub: name });
+    // What was asked before that is not asked again: newer requests may have been done meanwhile.
+    const reply = plain(failure("unavailable", "the page stood still", { outcomeUnknown: true }));
+    for (const [number, { at }] of this.#calls) if (performance.now() - at >= MISSED * BEAT) this.#hear({ number, reply });
+    this.#connect({ state: CONNECTING });
+    this.#join();
+  }
+
+  /** What a hub of another tab says. */
+  #listen({ hub, isNew, isOver, ...message }) {
+    if (isNew) this.#leader = hub;
+    this.#leader ??= hub;
+    if (this.#leader !== hub) return;
+    if (isOver) this.#leader = undefined;
+    if (isNew || isOver) this.#join();
+    else this.#hear(message);
   }
 
   #join() {
@@ -831,10 +1033,9 @@ export class PresenceClient extends EventTarget {
 
   #hear(message) {
     if (message.to && message.to !== this.#tab) return;
-    const { isNew, connection, own, heard, news, topic, reply, number } = message;
-    if (isNew) this.#join();
-    if (connection) this.#connect(connection);
+    const { connection, own, heard, news, topic, reply, number } = message;
     if (own) this.#told("own", (this.#own = own));
+    if (connection) this.#connect(connection);
     if (heard) emit(this, "heard", heard);
     if (news) this.#know(topic, news);
     const call = reply && this.#calls.get(number);
@@ -868,6 +1069,10 @@ export class PresenceClient extends EventTarget {
     for (const entry of this.#entries) {
       if (!isUp(connection)) entry.held.fresh = false;
       if ((was.state === LIVE) !== (connection.state === LIVE)) for (const loop of entry.loops) loop.tell();
+    }
+    // Unless it is only that nobody is signed in.
+    if (connection.state === "refused" && connection.code && !this.#isRead) {
+      console.warn(`Presence: the connection was refused: ${connection.error.message} (client.connections() has this too)`);
     }
     this.#told("connection", this.#connection);
   }
@@ -925,9 +1130,18 @@ export class PresenceClient extends EventTarget {
 
   // Activity.
 
-  #wake() {
+  #wake(patience) {
     if (this.#connection.state === WAITING) this.#pause.end();
-    this.#post("wake");
+    this.#post("wake", { patience });
+  }
+
+  /** Somebody uses the page: that ends a wait, each once. */
+  #hurry() {
+    const { state, since } = this.#connection;
+    if (state !== WAITING || this.#hurried === since) return;
+    this.#hurried = since;
+    this.#pause.shorten(hurried(this.#connection));
+    this.#post("hurry");
   }
 
   #busy() {
@@ -940,8 +1154,30 @@ export class PresenceClient extends EventTarget {
 
 const problem = (error) => error && { error: new PresenceError(error) };
 
+/** For how long a wait goes on that somebody wants to end. (The clock may be set back.) */
+const hurried = ({ since }) => Math.min(HURRY, Math.max(0, since + HURRY - now()));
+
 const check = (id) => {
-  if (!ID.test(id)) throw failure("validation_failed", `not an id: ${id}`);
+  if (typeof id !== "string" || !ID.test(id)) throw invalid(`not an id: ${id}`);
+};
+
+const listed = (ids) => {
+  if (typeof ids === "string" || !ids?.[Symbol.iterator]) throw invalid(`not a list of ids: ${ids}`);
+  const list = [...ids];
+  list.forEach(check);
+  return list;
+};
+
+/** The function that gives tokens, of whatever an application has. Without a token nobody is signed in. */
+const tokensOf = (source) => {
+  const isText = typeof source === "string" && source.trim();
+  const give = isText ? () => source : typeof source === "function" ? source : typeof source?.token === "function" && ((how) => source.token(how));
+  if (!give) throw invalid("token must be a token, a function that gives one, or an account", "token");
+  return async (how) => {
+    const token = await within(TOKEN_PATIENCE, give(how));
+    if (typeof token !== "string" || !token.trim()) throw failure(NOBODY, "there is no token");
+    return token.trim();
+  };
 };
 
 const userOf = (token) => {
@@ -969,22 +1205,54 @@ const deviceID = () => {
  */
 const stored = (key, change = () => {}) =>
   new Promise((resolve, reject) => {
+    let transaction;
+    let isOver = false;
+    const end = (error) => {
+      isOver = true;
+      clearTimeout(timer);
+      if (error) reject(error);
+    };
+    // Browsers have been seen that never answer.
+    const late = () => {
+      end(failure("unavailable", "the browser's storage does not answer"));
+      try {
+        transaction?.abort();
+      } catch {
+        // It is over.
+      }
+    };
+    const timer = setTimeout(late, PATIENCE);
     const opening = indexedDB.open("presence", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
-    opening.onerror = () => reject(opening.error);
+    opening.onerror = () => end(opening.error);
     opening.onsuccess = () => {
       const database = opening.result;
-      const transaction = database.transaction(STORE, "readwrite");
-      const store = transaction.objectStore(STORE);
-      const reading = store.get(key);
-      reading.onsuccess = () => {
-        const next = change(reading.result);
-        if (next !== undefined) store.put(next, key);
-      };
-      transaction.oncomplete = () => resolve(reading.result);
-      transaction.onabort = () => reject(transaction.error);
-      // When the transaction is over.
-      database.close();
+      // What throws here is reported nowhere, and would leave all that wait waiting.
+      try {
+        if (isOver) return;
+        transaction = database.transaction(STORE, "readwrite");
+        const store = transaction.objectStore(STORE);
+        const reading = store.get(key);
+        reading.onsuccess = () => {
+          try {
+            const next = change(reading.result);
+            if (next !== undefined) store.put(next, key);
+          } catch (error) {
+            end(error);
+            transaction.abort();
+          }
+        };
+        transaction.oncomplete = () => {
+          end();
+          resolve(reading.result);
+        };
+        transaction.onabort = () => end(transaction.error ?? failure("unavailable", "the browser's storage gave up"));
+      } catch (error) {
+        end(error);
+      } finally {
+        // When the transaction is over.
+        database.close();
+      }
     };
   });
 
@@ -1050,7 +1318,9 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
   });
 
 /** What presence-messages.js is made of too. It may change with any version. */
-export const internals = { Changes, IDLE, ask, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf, withToken };
+export const internals = {
+  Changes, IDLE, ask, encode, failure, isUp, lead, locks, problem, queueOf, random, stored, upload, userOf, wellFormed, withToken,
+};
 
 export class PresenceAccount extends EventTarget {
   #url;
@@ -1062,7 +1332,7 @@ export class PresenceAccount extends EventTarget {
   #attempt = {};
   #ready;
 
-  constructor({ url = ORIGIN } = {}) {
+  constructor({ url = origin() } = {}) {
     super();
     this.#url = withoutSlash(url);
     this.#channel = new BroadcastChannel(`presence account ${this.#url}`);

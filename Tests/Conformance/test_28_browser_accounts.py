@@ -328,3 +328,51 @@ async def test_the_own_account_is_changed_and_deleted(chromium, accounts):
         await page.run(f"await account.deleteAccount({PASSWORD!r})")
         assert await page.value("account.state") is None
         assert (await refused(page, f"await account.signIn({email!r}, {PASSWORD!r})"))["reason"] == "invalid_credentials"
+
+
+# Locks
+
+
+async def test_a_store_that_fails_once_fails_one_call_and_holds_no_lock(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        first, second = await page_of(chromium, line), await page_of(chromium, line)
+        await sign_up(first, accounts)
+        await second.until("!!account.state")
+        await first.run("""
+            const plain = IDBDatabase.prototype.transaction;
+            let count = 0;
+            IDBDatabase.prototype.transaction = function (...given) {
+                if (count++ === 0) throw new DOMException("The database connection is closing.", "InvalidStateError");
+                return plain.apply(this, given);
+            };""")
+        assert (await refused(first, "await account.token({ renew: true })")) is not None
+        for page in (first, second):
+            assert await page.value("(await account.token({ renew: true })).length > 0")
+        assert await first.value("(await navigator.locks.query()).held.length") == 0
+
+
+async def test_a_tab_that_stands_still_in_a_renewal_keeps_no_other_from_it(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        first, second = await page_of(chromium, line), await page_of(chromium, line)
+        await sign_up(first, accounts)
+        await second.until("!!account.state")
+        await first.run("navigator.locks.request(`presence refresh ${location.origin}`, () => new Promise(() => {})).catch(() => {})")
+        await second.run("""
+            // The time after which nobody renews for so long.
+            const plain = setTimeout;
+            globalThis.setTimeout = (act, wait, ...rest) => plain(act, wait === 45_000 ? 0 : wait, ...rest);""")
+        assert await second.value("(await account.token({ renew: true })).length > 0")
+
+
+async def test_a_store_that_never_answers_is_given_up(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        await sign_up(page, accounts)
+        await page.run("""
+            const plain = setTimeout;
+            globalThis.setTimeout = (act, wait, ...rest) => plain(act, wait === 10_000 ? 100 : wait, ...rest);
+            globalThis.open = indexedDB.open;
+            IDBFactory.prototype.open = () => ({});""")
+        assert (await refused(page, "await account.token({ renew: true })"))["code"] == "unavailable"
+        await page.run("IDBFactory.prototype.open = globalThis.open")
+        assert await page.value("(await account.token({ renew: true })).length > 0")

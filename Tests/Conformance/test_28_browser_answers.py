@@ -114,6 +114,7 @@ async def test_a_list_that_was_under_way_when_the_connection_was_refused_comes_w
         await page.run("""
             silent = ["subscribe"];
             globalThis.other = new presence.PresenceClient({ token: "token", share: false });
+            follow("others", other.connections());
             const { PresenceMessages } = await import("/presence-messages.js");
             follow("other", new PresenceMessages(other, { user: "ana" }).conversations()).catch((error) => (seen.other.error = error.code));""")
         await page.until("requests('subscribe').length === 2")
@@ -268,3 +269,27 @@ async def test_a_conversation_is_muted_for_a_time_that_the_server_takes(chromium
         await page.until("(await left()).length === 0")
         said = await page.value("requests('conversationSettings').map(({ muted, muteFor }) => [muted, muteFor ?? null])")
         assert said == [[True, longest], [True, 1], [False, None], [False, None], [True, None], [False, None]]
+
+
+async def test_a_burst_of_resets_is_asked_about_once(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line)
+        await follow(page, "page", "messages.messages('c')")
+        await page.until("seen.page.value?.live")
+        await page.run("""
+            globalThis.pages = () => requests("subscribe").filter(({ conversations }) => conversations?.[0].id === "c").length;
+            globalThis.before = pages();
+            silent = ["subscribe"];
+            globalThis.reset = () => hear({ type: "messagesReset", conversation: "c", conversationVersion: 1, at: 1 });
+            globalThis.answer = () => hear({ type: "subscribed", id: asked.findLast(({ type }) => type === "subscribe").id, users: [],
+                conversations: [{ conversation: "c", version: 1, typing: [], messagesVersion: 1, messages: [], first: 1, last: 0 }] });
+            for (let count = 0; count < 600; count++) reset();""")
+        await page.until("pages() === before + 1")
+        await page.run("answer()")
+        await page.until("seen.page.value.live")
+        assert await page.value("pages() - before") == 1
+        # One after the answer is another matter.
+        await page.run("reset()")
+        await page.until("pages() === before + 2")
+        await page.run("answer(); reset()")
+        await page.until("pages() === before + 3")

@@ -241,6 +241,21 @@ async def test_a_conversation_that_is_open_for_days_keeps_what_is_newest_and_rea
         assert await page.value(shown) == list(range(kept[0] - 50, 3011))
 
 
+async def test_a_tab_that_asks_for_everything_at_once_has_it_though_another_has_the_socket(chromium, server, room):
+    async with Line(server) as line, chromium:
+        bob = await room.come("bob")
+        await bob.did("createConversation", participants=[room.name("ana")])
+        await talking(chromium, line, room)
+        for _ in range(3):
+            page = await tab(chromium, line)
+            await page.run(f"""
+                const {{ PresenceMessages }} = await import("/presence-messages.js");
+                open({room.token("ana")!r});
+                globalThis.messages = new PresenceMessages(client, {{ user: {room.name("ana")!r} }});
+                follow("list", messages.conversations());""")
+            await page.until("seen.list.value?.length === 1 && seen.list.value[0].live")
+
+
 async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(chromium, server, room):
     async with Line(server) as line, chromium:
         bob = await room.come("bob")

@@ -3,8 +3,11 @@
 import asyncio
 import json
 
+import pytest
+
 from support.library import follow, opened, tab
 from support.line import Line
+from support.patience import eventually
 from support.room import Room
 
 SOCKET = """
@@ -305,3 +308,55 @@ async def test_people_with_long_ids_are_watched_in_messages_that_a_server_takes(
         assert any(each.get("known") for each in page.sent if each["type"] == "subscribe")
         assert len(await page.value(f"await client.get({everybody})")) == 56
         assert len(page.sockets) == 2
+
+
+# A network that goes
+
+
+async def test_a_request_without_an_answer_makes_the_client_ask_whether_there_is_a_server(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET)
+        await page.until("seen.bob.value?.live")
+        await page.run("silent = ['status', 'get']; asked.length = 0; globalThis.begun = performance.now(); client.setStatus('busy').catch(() => {})")
+        await page.until("asked.includes('get')")
+        assert await page.value("performance.now() - begun") >= 2_900
+        await page.run("silent = ['status']")
+        await page.until("client.connection.state !== 'live' || " + CONNECTIONS + " > 0")
+        assert await page.value("givenUp") == 1
+        await page.until("client.connection.state === 'live'")
+        # A server that only takes its time is kept.
+        await page.run("asked.length = 0; client.setStatus('busy').catch(() => {})")
+        await page.until("asked.includes('get')")
+        await page.run("await calm()")
+        assert await page.value("givenUp") == 1
+
+
+async def test_a_network_that_goes_is_noticed_at_once(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await opened(await tab(chromium, line), room.token("ana"))
+        line.freeze()
+        await page.run("globalThis.begun = performance.now(); dispatchEvent(new Event('offline'))")
+        await page.until("client.connection.state !== 'live'")
+        assert await page.value("performance.now() - begun") < 6_000
+        line.open.set()
+        await page.until("client.connection.state === 'live'")
+
+
+@pytest.mark.parametrize("what", ["new Event('focus')", "new KeyboardEvent('keydown')", "new PointerEvent('pointerdown')"])
+async def test_who_uses_the_page_does_not_wait_for_long(chromium, server, room, what):
+    async with Line(server) as line, chromium:
+        first, second = [await opened(await tab(chromium, line), room.token("ana")) for _ in range(2)]
+        await first.run("Math.random = () => 1000")
+        line.cut()
+        await second.until("client.connection.state === 'waiting' && client.connection.retryAt > Date.now() + 60_000")
+        count = line.accepted
+        # A hundred keys are one try, some seconds after the last.
+        await second.run(f"for (let count = 0; count < 100; count++) dispatchEvent({what})")
+        await eventually(lambda: line.accepted > count, "tried")
+        await second.until("client.connection.state === 'waiting'")
+        assert line.accepted == count + 1
+        line.mend()
+        await second.run(f"dispatchEvent({what})")
+        for page in (first, second):
+            await page.until("client.connection.state === 'live'")

@@ -132,3 +132,51 @@ async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chr
             await new Promise((resolve) => setTimeout(resolve, 300));""")
         assert await page.value("sockets") == 0
         assert await page.value("client.connection.state") == "closed"
+
+
+async def test_a_provider_that_gives_the_same_token_is_not_asked_all_the_time(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(f"""
+            globalThis.asked = 0;
+            open(() => {{ asked++; return {room.token("ana", expires=5)!r}; }}, {{ share: false }});""")
+        # Until it has expired: by then a second has passed between two questions, at least.
+        await page.until("states.includes('waiting')")
+        assert 2 <= await page.value("asked") <= 8
+        assert not [each for each in page.sent if each["type"] == "refresh"]
+
+
+async def test_a_provider_of_short_tokens_is_asked_after_a_quarter_of_their_time(chromium, server, room):
+    async with Line(server) as line, chromium:
+        tokens = [room.token("ana", expires=10 + n) for n in range(40)]
+        page = await tab(chromium, line)
+        await page.run(f"""
+            globalThis.asked = 0;
+            open(() => {tokens}[asked++] ?? "none", {{ share: false }});""")
+        await eventually(lambda: len([each for each in page.received if each["type"] == "refreshed"]) == 2, "renewed twice")
+        assert await page.value("asked") == 3
+
+
+async def test_the_line_break_behind_a_token_is_no_part_of_it(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await opened(page, room.token("ana") + "\n", share=False)
+        await page.run(f"client.close(); open(() => {room.token('ana')!r} + '\\r\\n')")
+        await page.until("client.connection.state === 'live'")
+
+
+async def test_a_refusal_that_the_page_does_not_read_is_on_the_console(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line, expected=("Presence: the connection was refused: ",))
+        heard = []
+        page.note = heard.append
+        await page.run("""
+            globalThis.quiet = new presence.PresenceClient({ token: "garbage", share: false });
+            const { PresenceMessages } = await import("/presence-messages.js");
+            new PresenceMessages(quiet, { user: "ana" });
+            open("garbage", { share: false });""")
+        await page.until("[quiet, client].every(({ connection }) => connection.state === 'refused')")
+        assert len(heard) == 1 and "Presence: the connection was refused: " in heard[0], heard
+        # A function that gives nothing is somebody who is not signed in.
+        await page.run("client.close(); open(() => undefined)")
+        await page.until("client.connection.state === 'refused' && client.connection.error.code === 'unauthorized'")

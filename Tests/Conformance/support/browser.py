@@ -151,6 +151,7 @@ class Page:
     def __init__(self, session, name, target, expected):
         self.session, self.name, self.target, self.expected = session, name, target, expected
         self.faults, self.sent, self.received, self.sockets, self.requests, self.loads = [], [], [], [], [], 0
+        self.dialogs = []
 
     async def send(self, method, **parameters):
         return await self.session.send(method, self.name, **parameters)
@@ -173,6 +174,8 @@ class Page:
             self.requests.append((event["request"]["method"], event["request"]["url"]))
         elif method == "Page.loadEventFired":
             self.loads += 1
+        elif method == "Page.javascriptDialogOpening":
+            self.dialogs.append(event["message"])
         elif method == "Fetch.requestPaused":
             asyncio.ensure_future(self.fulfil(event))
 

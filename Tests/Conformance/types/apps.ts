@@ -49,6 +49,12 @@ export async function people(signal: AbortSignal): Promise<string[]> {
   await client.setStatus("busy", { text: null, clearAfter: 60_000 });
   // @ts-expect-error: nobody chooses this
   await client.setStatus("offline");
+  client.addEventListener("person", ({ detail }) => shown.push(detail.user, detail.presence?.status ?? ""));
+  client.addEventListener("connection", ({ detail: { state, retryAt } }) => shown.push(state, String(retryAt ?? 0)), { signal });
+  client.addEventListener("own", ({ detail }) => shown.push(detail.user ?? ""));
+  client.addEventListener("heard", ({ detail }) => shown.push(detail.type));
+  // @ts-expect-error: a person has no such member
+  client.addEventListener("person", ({ detail }) => shown.push(detail.name));
   const [bob] = await client.get(["bob"]);
   const { id } = await client.createConversation(["bob"]);
   client.setTyping(id, bob?.presence.status === "online");
@@ -75,6 +81,7 @@ export async function accounts(picture: Blob): Promise<void> {
   } catch (error) {
     if (error instanceof told.PresenceError && error.reason === "invalid_credentials") console.log(error.retryAfter);
   }
+  account.addEventListener("state", ({ detail }) => console.log(detail?.account.email));
   for await (const state of account.states()) if (state) new told.PresenceClient({ token: account });
   await account.signOut({ everywhere: true });
 }
