@@ -1,6 +1,6 @@
 """Conversations in the app at /app, as people use them: talking, reading back, groups."""
 
-from support.app import BUBBLES, STATUS, accounts, direct, enter, fill, found, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
+from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, found, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
 from support.browser import NETWORK
 from support.line import Line
 from support.talks import say
@@ -45,8 +45,11 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await bob.key("Enter")
         await ana.until(f"{BUBBLES}.includes('I was writing')")
         await shows(ana, "edited")
-        await bob.run("globalThis.confirm = () => true")
         await press(bob, "Delete “Second line”")
+        await answer(bob, "Delete this message for everybody?", "Cancel")
+        assert await bob.value(f"{BUBBLES}.includes('Second line')")
+        await press(bob, "Delete “Second line”")
+        await answer(bob, "Delete this message for everybody?", "Delete")
         await ana.until(f"{BUBBLES}.join() === 'Hello Bob,I was writing,Message deleted,News'")
         await shot(ana, "talk-changed")
         assert not await ana.value(f"!!{found('Delete “I was writing”')}"), "only the sender deletes"
@@ -120,9 +123,9 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "Open the file (1 kB)")
         await shows(page, "Important: today")
         assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
-        await page.run("globalThis.confirm = () => true")
         # Its owner deletes what others wrote, and removes them.
         await press(page, "Delete “Hello from Cy”")
+        await answer(page, "Delete this message for everybody?", "Delete")
         await shows(page, "Message deleted")
         await press(page, "Remove Bob Ray")
         await shows(page, "2 people")
@@ -146,6 +149,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await press(page, "Take out of the archive")
         await page.until(f"!!{found('Archive')}")
         await press(page, "Leave the group")
+        await answer(page, "Leave this group?", "Leave")
         await title(page, "Conversations")
         await shows(page, "None yet.")
         left = (await third.did("getConversation", conversation=id))["conversation"]

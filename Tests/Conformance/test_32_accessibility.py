@@ -9,7 +9,7 @@ import os
 import pytest
 
 from support.accounts import PASSWORD, Accounts
-from support.app import EVERYTHING, app, direct, fill, friends, press, shot, shows, title
+from support.app import EVERYTHING, answer, app, direct, fill, friends, press, shot, shows, title
 from support.browser import NETWORK
 from support.line import Line
 from support.room import Room
@@ -86,7 +86,10 @@ async def test_the_app_from_outside(chromium, start, width, dark):
         await title(page, "Choose a new password")
         await seen.look("reset")
         await page.go(line.origin + "/verify#token=none")
-        await shows(page, "This link is no longer valid.")
+        await title(page, "Confirm your email")
+        await seen.look("verify-first")
+        await press(page, "Confirm my email address")
+        await shows(page, "This link was used before, or is no longer valid.")
         await seen.look("verify")
         seen.end()
 
@@ -162,7 +165,8 @@ async def test_the_app_of_somebody_new(chromium, start, width, dark):
         await press(page, "Save")
         await shows(page, "Invalid username format.")
         await seen.look("profile")
-        await page.run("window.confirm = () => true; location.hash = '/talk/nothing'")
+        await page.run("location.hash = '/talk/nothing'")
+        await answer(page, "You have unsaved changes.", "Leave")
         await shows(page, "You are not in this conversation.")
         await seen.look("talk-nobody")
         seen.end()

@@ -1,7 +1,7 @@
 // The app: who is signed in decides what can be shown, the address what is.
 import { PresenceMessages } from "/presence-messages.js";
 import { PresenceAccount, PresenceClient } from "/presence.js";
-import { DRAFT, again, badge, button, h, isID, placed } from "./parts.js";
+import { DRAFT, again, badge, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
 import "./profile.js";
 import "./people.js";
@@ -86,11 +86,24 @@ class App extends HTMLElement {
   }
 
   async #showConnection(client) {
-    for await (const { state, code } of client.connections()) {
+    let timer;
+    const again = (text) => button(text, { class: "plain", onclick: () => client.reconnect() });
+    for await (const { state, code, retryAt, told } of client.connections()) {
+      clearInterval(timer);
       if (client !== this.client) return;
       this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? REFUSALS[code] ?? "The connection was refused." : ""));
-      if (state === "refused") this.#banner.append(" ", button("Connect", { class: "plain", onclick: () => client.reconnect() }));
+      if (state === "refused") this.#banner.append(" ", again("Connect"));
+      if (state !== "waiting") continue;
+      // It would be said anew each second.
+      const left = h("span", { "aria-hidden": "true" });
+      const count = () => (left.textContent = ` Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s. `);
+      count();
+      timer = setInterval(count, 1_000);
+      this.#banner.append(left);
+      // A server that says when to come back means it.
+      if (!told) this.#banner.append(again("Try now"));
     }
+    clearInterval(timer);
     if (client === this.client || !this.client) this.#banner.textContent = "";
   }
 
@@ -145,9 +158,12 @@ class App extends HTMLElement {
     this.#route();
   }
 
-  #follow() {
-    if (this.#screen?.hasChanges && !confirm("You have unsaved changes. Leave without saving?")) {
-      return history.replaceState(null, "", this.#last);
+  async #follow() {
+    if (this.#screen?.hasChanges) {
+      const wanted = location.href;
+      history.replaceState(null, "", this.#last);
+      if (!(await confirmed("You have unsaved changes. Leave without saving?", "Leave"))) return;
+      history.replaceState(null, "", wanted);
     }
     // The link of another mail, opened where that of one before is.
     this.#takeMailToken();
@@ -174,6 +190,7 @@ class App extends HTMLElement {
     // The same again is left alone, so that what is typed stays.
     const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : MAILS[location.pathname] === name ? this.mailToken : ""}`;
     if (this.#screen?.key === key) return;
+    document.querySelector("dialog")?.close();
     this.#screen = Object.assign(document.createElement(name), { app: this, key });
     this.#main.replaceChildren(this.#screen);
     this.entitle(TITLES[name]);
@@ -184,7 +201,7 @@ class App extends HTMLElement {
   async signOut(options) {
     const count = await this.messages.unsent();
     const [what, them] = count === 1 ? ["A message or change is", "it"] : [`${count} messages or changes are`, "them"];
-    if (!count || confirm(`${what} not sent yet. Sign out and lose ${them}?`)) await this.account.signOut(options);
+    if (!count || (await confirmed(`${what} not sent yet. Sign out and lose ${them}?`, "Sign out"))) await this.account.signOut(options);
   }
 
   #showHeader(hasPlaces, isIn) {

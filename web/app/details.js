@@ -1,5 +1,5 @@
 // What can be changed of a conversation: muted, archived, its name, and who is in it.
-import { arrange, busy, button, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
+import { arrange, busy, button, confirmed, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
 
 const HOUR = 3_600_000;
 const MUTES = [["no", "No"], ["hour", "For an hour"], ["day", "For 8 hours"], ["yes", "Until I change it"]];
@@ -49,7 +49,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   });
   const leave = button("Leave the group", { class: "plain" });
   leave.addEventListener("click", async () => {
-    if (!confirm("Leave this group? You will not see it any more.")) return;
+    if (!(await confirmed("Leave this group? You will not see it any more.", "Leave"))) return;
     await attempt(leave, () => messages.leave(conversation), "");
     if (!problem.textContent) location.hash = "/conversations";
   });

@@ -1,5 +1,5 @@
 // One message in a conversation.
-import { busy, button, clock, fileAt, h, textOf } from "./parts.js";
+import { busy, button, clock, confirmed, fileAt, fileHere, h, isComposing, split, textOf } from "./parts.js";
 
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
 
@@ -23,17 +23,22 @@ export const limit = (input, count, send) => {
   send.disabled = left < 0;
 };
 
-/** A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile. */
+/**
+ * A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile, and so is a row of which
+ * nothing has changed: there may be thousands.
+ */
 export const messageRow = ({ app, conversation, known }) => {
   const who = h("strong", { class: "from", dir: "auto" });
+  const said = h("span", { class: "said" });
   const text = h("p", { class: "text", dir: "auto" });
   const files = h("ul", { class: "files", hidden: true });
   const meta = h("p", { class: "meta" });
   const actions = h("div", { class: "row changes" });
   const about = h("div", { class: "about" }, meta, actions);
-  const bubble = h("div", { class: "bubble" }, who, text, files, about);
+  const bubble = h("div", { class: "bubble" }, said, who, text, files, about);
   const node = h("li", {}, bubble);
   let shown = {};
+  let drawn;
   let editing = null;
 
   const problem = (error) => (meta.textContent = textOf(error));
@@ -51,7 +56,7 @@ export const messageRow = ({ app, conversation, known }) => {
     input.value = shown.text;
     const end = () => {
       editing.remove();
-      editing = null;
+      editing = drawn = null;
       show(shown);
       actions.querySelector("button")?.focus();
     };
@@ -70,8 +75,9 @@ export const messageRow = ({ app, conversation, known }) => {
     input.addEventListener("input", fit);
     fit();
     input.addEventListener("keydown", (event) => {
+      if (isComposing(event)) return;
       if (event.key === "Escape") end();
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), editing.requestSubmit());
+      if (event.key === "Enter" && !event.shiftKey) (event.preventDefault(), editing.requestSubmit());
     });
     text.hidden = actions.hidden = true;
     bubble.insertBefore(editing, about);
@@ -79,7 +85,7 @@ export const messageRow = ({ app, conversation, known }) => {
   };
 
   const remove = async () => {
-    if (confirm("Delete this message for everybody?")) await app.messages.delete(conversation, shown.id);
+    if (await confirmed("Delete this message for everybody?", "Delete")) await app.messages.delete(conversation, shown.id);
   };
 
   const attachment = ({ kind, url, thumbnailURL, sizeBytes }) => {
@@ -87,21 +93,38 @@ export const messageRow = ({ app, conversation, known }) => {
     if (!place) return h("li", {}, kind);
     const link = h("a", { href: place, target: "_blank", rel: "noopener noreferrer" });
     const named = () => link.replaceChildren(`Open the ${kind}`, sizeBytes ? ` (${size(sizeBytes)})` : "");
-    const source = fileAt(thumbnailURL) ?? place;
     // A picture that cannot be had is a link like any other.
-    if (kind === "image") link.append(h("img", { src: source, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
+    const draw = (src) => link.replaceChildren(h("img", { src, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
+    const here = fileHere(thumbnailURL) ?? fileHere(url);
+    if (kind === "image" && here) draw(here);
     else named();
-    return h("li", {}, link);
+    const node = h("li", {}, link);
+    if (kind === "image" && !here) {
+      // Another host learns who looks, from where, and when.
+      const load = button(`Show the picture from ${new URL(place).host}`, { class: "plain small" });
+      load.addEventListener("click", () => {
+        load.remove();
+        draw(fileAt(thumbnailURL) ?? place);
+      });
+      node.append(load);
+    }
+    return node;
   };
 
-  const show = (message, { isDirect, isOwner, isLive } = shown.in ?? {}) => {
+  const show = (message, about = shown.in ?? {}) => {
+    const { isDirect, isOwner, isLive } = about;
     const isOwn = message.from === app.client.user;
     const before = shown;
-    shown = { ...message, in: { isDirect, isOwner, isLive } };
+    shown = { ...message, in: about };
+    const drawing = JSON.stringify([shown, [message.from, ...(message.readBy ?? [])].map((user) => known.name(user))]);
+    if (drawn === drawing && !editing) return;
+    drawn = drawing;
     node.dataset.message = message.id;
     node.className = isOwn ? "mine" : "theirs";
     node.classList.toggle("failed", message.status === "failed");
     who.textContent = isDirect || isOwn ? "" : known.name(message.from);
+    // In words what side and colour say.
+    said.textContent = isDirect || isOwn ? `${known.name(message.from)}: ` : "";
     text.textContent = message.deletedAt ? "Message deleted" : message.text;
     text.classList.toggle("gone", !!message.deletedAt);
     if (JSON.stringify(before.attachments) !== JSON.stringify(message.attachments)) {
@@ -113,7 +136,7 @@ export const messageRow = ({ app, conversation, known }) => {
       : `${isOwn ? "edit" : ""}${isOwn || isOwner ? "delete" : ""}`;
     if (actions.dataset.can !== can) {
       actions.dataset.can = can;
-      const short = () => shown.text.slice(0, 30);
+      const short = () => split(shown.text.slice(0, 200)).slice(0, 30).join("");
       const made = [];
       if (can === "failed") {
         made.push(act("Try again", () => app.messages.retry(shown.id)), act("Discard", () => app.messages.discard(shown.id)));
@@ -132,7 +155,7 @@ export const messageRow = ({ app, conversation, known }) => {
     if (message.priority) parts.push(` · ${["Important", message.priority.reason].filter(Boolean).join(": ")}`);
     if (message.editedAt && !message.deletedAt) parts.push(" · edited");
     const { status } = message;
-    if (!status) return parts;
+    if (!status || (message.deletedAt && !["sending", "failed"].includes(status))) return parts;
     let said = STATUSES[status];
     if (status === "sending" && !isLive) said = "Waits for a connection";
     if (status === "failed") said = `${message.seq ? "Not changed" : "Not sent"}: ${problemOf(message.error)}`;

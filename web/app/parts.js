@@ -108,6 +108,26 @@ export const textOf = (error, otherwise) => {
   return otherwise ?? `An error occurred: ${error.message}`;
 };
 
+/** Whether a key belongs to a text that is still being composed. (Safari says so of the Enter that ends it by the number alone.) */
+export const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
+/**
+ * Asks, and gives whether the answer was yes. Not with `confirm`: it stops the whole tab, and with it the socket, which other
+ * tabs use as well.
+ */
+export const confirmed = (question, yes) => new Promise((resolve) => {
+  document.querySelector("dialog")?.close();
+  const text = h("p", { id: "question" }, question);
+  const end = (answer) => button(answer || "Cancel", { class: answer && "main", autofocus: !answer, onclick: () => node.close(answer) });
+  const node = h("dialog", { class: "card", "aria-labelledby": "question" }, text, h("div", { class: "row" }, end(yes), end("")));
+  node.addEventListener("close", () => {
+    node.remove();
+    resolve(node.returnValue === yes);
+  });
+  document.body.append(node);
+  node.showModal();
+});
+
 let fields = 0;
 
 /** A labelled input with a hint and an error, which screen readers are told. */
@@ -130,6 +150,7 @@ export const button = (text, attributes = {}) => h("button", { type: "button", .
 /** While it works, a button says so and takes no second press. */
 export const busy = async (pressed, text, act) => {
   const before = pressed.textContent;
+  const hadFocus = document.activeElement === pressed;
   pressed.disabled = true;
   pressed.setAttribute("aria-busy", "true");
   if (text) pressed.textContent = text;
@@ -139,6 +160,8 @@ export const busy = async (pressed, text, act) => {
     pressed.disabled = false;
     pressed.setAttribute("aria-busy", "false");
     pressed.textContent = before;
+    // What is disabled loses it.
+    if (hadFocus && document.activeElement === document.body) pressed.focus();
   }
 };
 
@@ -190,7 +213,6 @@ export const nameField = (value = "") => {
     if (parts.length > LONGEST_NAME) made.input.value = parts.slice(0, LONGEST_NAME).join("");
     const length = Math.min(parts.length, LONGEST_NAME);
     count.textContent = `${length}/${LONGEST_NAME}`;
-    count.setAttribute("aria-label", `${length} of ${LONGEST_NAME} characters`);
     count.classList.toggle("near", length > 45);
   };
   made.input.addEventListener("input", show);
@@ -214,15 +236,32 @@ export const initials = (name) => {
 /** How often a picture is asked for, and ms between. */
 const [TRIES, PAUSE] = [4, 2_000];
 
-/** A picture, or initials in its place, and a mark of the status. What it says is said beside it too. */
+/** Pictures of other hosts that somebody wanted to see. */
+const wanted = new Set();
+
+/**
+ * A picture, or initials in its place, and a mark of the status. What it says is said beside it too. A picture of another host is
+ * loaded when it is asked for: that host learns who looks, from where, and when.
+ */
 class Avatar extends HTMLElement {
   show(name, url, status) {
-    this.setAttribute("aria-hidden", "true");
+    const isForeign = !!url?.startsWith("https:") && !wanted.has(url);
+    if (isForeign) this.removeAttribute("aria-hidden");
+    else this.setAttribute("aria-hidden", "true");
     if (status) this.setAttribute("status", status);
     else this.removeAttribute("status");
-    const key = `${url ?? ""} ${name}`;
+    const key = `${url ?? ""} ${isForeign} ${name}`;
     if (this.key === key) return this;
     this.key = key;
+    if (isForeign) {
+      const label = `Show the picture of ${name}, from ${new URL(url).host}`;
+      const load = () => {
+        wanted.add(url);
+        this.show(name, url, status);
+      };
+      this.replaceChildren(button(initials(name), { "aria-label": label, title: label, onclick: load }));
+      return this;
+    }
     const plain = () => this.replaceChildren(initials(name));
     let left = TRIES;
     const load = () => {
@@ -244,7 +283,15 @@ customElements.define("presence-avatar", Avatar);
 
 export const nameOf = (person) => person.profile?.displayName ?? person.user;
 
-/** Where a file is: https, or on this server, whatever name it has for itself. Nothing else is loaded, nor linked to. */
+/** The path of a file that this server has, whatever name it has for itself. */
+export const fileHere = (address) => {
+  if (!address || !URL.canParse(address)) return undefined;
+  const { origin, pathname, protocol, search } = new URL(address);
+  const isHere = origin === location.origin || (/^https?:$/.test(protocol) && /^\/v1\/(photos|attachments)\//.test(pathname));
+  return isHere ? pathname + search : undefined;
+};
+
+/** Where a file is: https, or on this server. Nothing else is loaded, nor linked to. */
 export const fileAt = (address) => {
   if (!address || !URL.canParse(address)) return undefined;
   const { protocol, pathname } = new URL(address);
@@ -252,7 +299,9 @@ export const fileAt = (address) => {
   return protocol === "http:" && /^\/v1\/(photos|attachments)\//.test(pathname) ? pathname : undefined;
 };
 
-export const pictureOf = ({ profile }, size = "thumbnailURL") => fileAt(profile?.[size] ?? profile?.photoURL);
+/** One that this server has made has a thumbnail. */
+export const pictureOf = ({ profile }, size = "thumbnailURL") =>
+  (profile?.thumbnailURL && fileHere(profile[size])) ?? fileAt(profile?.[size] ?? profile?.photoURL);
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
@@ -280,7 +329,8 @@ export const describe = ({ presence, live, error }, now) => {
 
 /** Puts rows in their order. The one with the focus is not moved, so it keeps it. */
 export const arrange = (list, nodes) => {
-  for (const each of [...list.children]) if (!nodes.includes(each)) each.remove();
+  const kept = new Set(nodes);
+  for (const each of [...list.children]) if (!kept.has(each)) each.remove();
   if (!nodes.length) return;
   const fixed = Math.max(0, nodes.findIndex((node) => node.contains(document.activeElement) && node.parentNode === list));
   if (nodes[fixed].parentNode !== list) list.append(nodes[fixed]);
@@ -351,8 +401,8 @@ export class Known {
 /** The other one of a direct conversation. */
 export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
 
-const sameDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const sameDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
 
 /** When something was, as short as it can be told. */
 export const clock = (time) => {

@@ -57,7 +57,8 @@ const photoPart = (app, changed) => {
       else if (error.status === 404) problem.textContent = "This server takes no photos.";
       else {
         problem.textContent = textOf(error, "Failed to upload image");
-        retry.hidden = false;
+        // The same picture would be refused again.
+        retry.hidden = error.status >= 400 && error.status < 500 && error.status !== 429;
       }
     } finally {
       draw();
@@ -228,8 +229,12 @@ class ProfileScreen extends Screen {
       availability.className = "hint";
       availability.textContent = "";
       if (!wanted || wanted === this.#saved.username) return;
-      if (!USERNAME.test(wanted)) return;
       timer = setTimeout(async () => {
+        if (!USERNAME.test(wanted)) {
+          availability.className = "bad";
+          availability.textContent = textOf({ reason: "invalid_username" });
+          return;
+        }
         availability.textContent = "Checking availability…";
         let text = "Available";
         let isGood = true;

@@ -1,5 +1,5 @@
 // Sign up, sign in, and the pages that links in mails lead to.
-import { Screen, button, field, form, h, nameField, problemOfName } from "./parts.js";
+import { Screen, busy, button, field, form, h, nameField, problemOfName } from "./parts.js";
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const emailField = (more) => field("Email", { name: "email", type: "email", autocomplete: "email", required: true, ...more });
@@ -103,17 +103,27 @@ class Reset extends Screen {
 
 class Verify extends Screen {
   render() {
-    const said = h("p", { role: "status" }, "One moment…");
-    this.app.account.verifyEmail(this.app.mailToken).then(
-      () => (said.textContent = "Your email address is confirmed. Thank you!"),
-      (error) => {
-        said.className = "bad";
-        said.textContent = error.code === "network"
-          ? "Network error. Please check your connection."
-          : "This link is no longer valid. Resetting your password confirms your email address as well.";
-      },
-    );
-    return card("Confirm your email", said, h("p", {}, link("Continue", "/people")));
+    const said = h("p", { role: "status" });
+    // Not when the page is shown: programs that look into mails open links too, and run scripts.
+    const confirm = button("Confirm my email address", { class: "main" });
+    confirm.addEventListener("click", () => busy(confirm, "Confirming…", async () => {
+      said.className = said.textContent = "";
+      try {
+        await this.app.account.verifyEmail(this.app.mailToken);
+        said.textContent = "Your email address is confirmed. Thank you!";
+      } catch (error) {
+        if (error.code === "network" || error.status >= 500) {
+          said.className = "bad";
+          said.textContent = "Network error. Please check your connection.";
+          return;
+        }
+        const known = await this.app.account.me().catch(() => undefined);
+        said.textContent = known?.account.emailVerified ? "Your email address is confirmed already."
+          : "This link was used before, or is no longer valid. If you have confirmed your address with it, all is well. If not, resetting your password confirms it as well.";
+      }
+      confirm.hidden = true;
+    }));
+    return card("Confirm your email", h("p", {}, confirm), said, h("p", {}, link("Continue", "/people")));
   }
 }
 

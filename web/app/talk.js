@@ -1,5 +1,5 @@
 // A conversation: what was said, who types, and the text that is being written.
-import { DRAFT, Known, Screen, arrange, busy, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
+import { DRAFT, Known, Screen, arrange, busy, button, describe, h, isComposing, otherOf, pictureOf, placed, textOf } from "./parts.js";
 import { detailsOf } from "./details.js";
 import { limit, messageRow } from "./message.js";
 
@@ -35,7 +35,7 @@ class Talk extends Screen {
     const fresh = button("New messages", { class: "main fresh", hidden: true });
     const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
     const composer = this.#composer();
-    const content = h("div", {}, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
+    const content = h("div", { class: "talk-body" }, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
 
     const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
     // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
@@ -84,8 +84,10 @@ class Talk extends Screen {
       const seen = list.lastChild?.dataset.message;
       const about = {
         isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
+        today: new Date().toDateString(),
       };
-      for (const each of this.#rows.keys()) if (!all.some((message) => message.id === each)) this.#rows.delete(each);
+      const ids = new Set(all.map((message) => message.id));
+      for (const each of this.#rows.keys()) if (!ids.has(each)) this.#rows.delete(each);
       arrange(list, all.map((message) => {
         if (!this.#rows.has(message.id)) this.#rows.set(message.id, messageRow({ app, conversation: id, known }));
         const row = this.#rows.get(message.id);
@@ -180,7 +182,7 @@ class Talk extends Screen {
       client.setTyping(id, input.value !== "");
     });
     input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
       event.preventDefault();
       composer.requestSubmit();
     });

@@ -59,6 +59,16 @@ async def press(page, text):
     await page.run(f"{found(text)}.click()")
 
 
+QUESTION = "document.querySelector('dialog[open] p')?.textContent"
+
+
+async def answer(page, question, choice):
+    """Presses a button of the dialog that asks something."""
+    await page.until(f"{QUESTION}?.includes({question!r})", f"asked {question!r}")
+    await page.run(f"[...document.querySelectorAll('dialog button')].find((each) => each.textContent === {choice!r}).click()")
+    await page.until(f"!{QUESTION}")
+
+
 async def shows(page, text):
     await page.until(f"document.body.innerText.includes({text!r})", f"{text!r} is shown")
 
