@@ -1,6 +1,7 @@
 """The console at /console, as an operator uses it, with nothing on the browser's console."""
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
@@ -266,6 +267,59 @@ async def test_the_overview_shows_numbers_as_they_are(chromium, room):
         never_told(page, room.backend)
 
 
+async def test_without_redis_nothing_is_said_to_be_well(chromium, start):
+    redis = start.redis()
+    room = Room(start(SETTINGS, redis=redis))
+    await room.come("ana", "web")
+    async with chromium:
+        page = await console(chromium, room, expected=("Failed to load resource",))
+        await page.until("document.querySelector('tbody').innerText.includes('live')")
+        tile = "document.querySelector('[aria-label=\"{}\"] {}')"
+        shards, waiting = tile.format("Live shards", ".verdict"), tile.format("Commands waiting", ".verdict")
+        await page.until(f"{shards}.textContent.startsWith('Within') && {waiting}.textContent.startsWith('Within')")
+        redis.stop()
+        await page.until(f"{shards}.textContent.endsWith('Alert: PresenceStale') && {shards}.classList.contains('bad')")
+        await page.until("document.querySelector('tbody').innerText === 'Not known'")
+        assert await page.value(f"{waiting}.textContent") == ""
+        await shot(page, "console-without-redis")
+
+
+async def test_a_tile_is_red_when_its_alert_would_be_and_says_nothing_of_what_was_not_measured(chromium, room):
+    async with chromium:
+        page = await console(chromium, room, "/doctor")
+        # Without the numbers that the overview has read.
+        await page.reload()
+        await title(page, "Doctor")
+        await page.run("""
+            const { tile } = await import("/console/charts.js");
+            globalThis.made = tile("Waiting", { unit: (value) => `${value} of them`, seconds: 60 });
+            document.querySelector("main").append(made.node);
+            globalThis.said = (...values) => {
+                made.show(values.map((value, index) => [index * 20_000, value]), 10);
+                return [made.node.querySelector(".value").textContent, made.node.querySelector(".verdict").textContent, made.node.className];
+            };""")
+        within, near, bad = "Within its bound: at most 10 of them", "Beyond its bound, at most 10 of them: an alert in ", "Not within its bound: at most 10 of them"
+        for values, expected in (
+                ([0, 3], ["3 of them", within, "tile"]), ([3, 11], ["11 of them", near + "1 min 0 s, unless it ends", "tile"]),
+                ([3, 11, 12, 13], ["13 of them", near + "20 s, unless it ends", "tile"]), ([3, 11, 12, 13, 14], ["14 of them", bad, "tile alarm"]),
+                ([11, 12, 3, 13, 14], ["14 of them", near + "40 s, unless it ends", "tile"]), ([11, 12, None, 13, 14], ["14 of them", bad, "tile alarm"]),
+                ([14, 3], ["3 of them", within, "tile"]), ([3, None], ["–", "", "tile"]), ([], ["–", "", "tile"])):
+            assert await page.value(f"said(...{json.dumps(values)})") == expected, values
+        # Of a histogram: what grew in the last half minute, and nothing if nothing did.
+        values = await page.run("""
+            const { numbers } = await import("/console/api.js");
+            const text = (few, all) => `presence_x_bucket{le="1"} ${few}\npresence_x_bucket{le="8"} ${all}\npresence_x_bucket{le="+Inf"} ${all}\n`;
+            const answers = [text(1, 1), text(1, 1), text(1, 9), text(1, 9)];
+            const plain = setTimeout;
+            globalThis.setTimeout = (act) => plain(act, 0);
+            globalThis.fetch = async () => new Response(answers.shift());
+            const ending = new AbortController();
+            await new Promise((resolve) => numbers.follow(ending.signal, () => answers.length || (ending.abort(), resolve())));
+            globalThis.setTimeout = plain;
+            return numbers.quantile("x", 0.99).slice(-3).map(([, value]) => value);""")
+        assert values == [None, 8, 8]
+
+
 async def test_bounds_are_those_of_the_alerts(chromium, room):
     with open(RULES) as file:
         rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
@@ -276,8 +330,14 @@ async def test_bounds_are_those_of_the_alerts(chromium, room):
         for name, bound in bounds.items():
             # The last number of the comparison, of the outboxes without the setting's default behind it.
             assert float(re.fullmatch(r".* > ([\d.]+)( \* \d+)?", alerts[name])[1]) == bound, name
+        holds = await page.value("(await import('/console/overview.js')).HOLDS")
+        assert holds == {rule["alert"]: int(rule["for"].removesuffix("m")) * 60 for rule in rules if rule.get("alert") in bounds}
         told = await page.value("[...document.querySelectorAll('.tile .about')].map((each) => /Alert: (\\w+)/.exec(each.textContent)?.[1] ?? '')")
         assert {name for name in told if name} == set(bounds) | {"PresencePartlyStale"}
+        # Something to measure.
+        bob = await room.come("bob", "web")
+        await bob.subscribe(bob.user)
+        await bob.status("busy")
         for name, text in (("Delay", "at most 1,000 ms"), ("Loop", "at most 100 ms"), ("Slow clients", "at most 205 MiB")):
             await page.until(f"document.querySelector('[aria-label=\"{name}\"] .verdict').textContent === 'Within its bound: {text}'")
         assert await page.value("document.querySelector('[aria-label=\"Redis\"] .verdict').textContent") == ""

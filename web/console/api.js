@@ -89,6 +89,8 @@ export const parse = (text) => {
 };
 
 export const LENGTH = 900;
+/** In ms: quantiles are of what happened in so long. A second has too little of it. */
+const WINDOW = 30_000;
 
 /** What /metrics said, once a second for at most 15 minutes, and only while a screen asks for it. */
 class Numbers {
@@ -114,18 +116,24 @@ class Numbers {
     });
   }
 
-  /** One value for each reading: [ms, value]. A gap of more than 5 s is null. Of each reading it is made once for a `key`. */
+  /**
+   * One value for each reading: [ms, value]. A gap of more than 5 s is null, and so is what nothing was measured of. Of each reading
+   * it is made once for a `key`, of the one before and of the first within `WINDOW`.
+   */
   series(value, key) {
     const points = [];
     let before;
-    for (const sample of this.#ring) {
+    let first = 0;
+    for (const [index, sample] of this.#ring.entries()) {
       if (before && sample.at - before.at > 5_000) {
         points.push([sample.at, null]);
         before = undefined;
+        first = index;
       }
+      while (this.#ring[first].at < sample.at - WINDOW) first++;
       let number = sample.made.get(key);
       if (number === undefined) {
-        number = value(sample, before);
+        number = value(sample, before, this.#ring[first]);
         if (key && number !== undefined) sample.made.set(key, number);
       }
       if (number !== undefined) points.push([sample.at, number]);
@@ -154,17 +162,17 @@ class Numbers {
     }, `rate ${name}`);
   }
 
-  /** The bound below which a share of what happened since the last reading lies; nothing happened: 0. */
+  /** The bound below which a share of what happened in the last half minute lies; null if nothing happened. */
   quantile(name, share) {
     const start = `presence_${name}_bucket{le="`;
     const buckets = (sample) => [...sample.samples].filter(([key]) => key.startsWith(start))
       .map(([key, count]) => [Number(key.slice(start.length, -2).replace("+Inf", "Infinity")), count]);
-    return this.series((sample, before) => {
+    return this.series((sample, before, first) => {
       if (!before) return undefined;
-      const earlier = new Map(buckets(before));
+      const earlier = new Map(buckets(first));
       const grown = buckets(sample).map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);
       const total = grown.at(-1)?.[1] ?? 0;
-      if (total <= 0) return 0;
+      if (total <= 0) return null;
       const found = grown.findIndex(([, count]) => count >= total * share);
       return Number.isFinite(grown[found][0]) ? grown[found][0] : grown.at(-2)[0];
     }, `${share} ${name}`);

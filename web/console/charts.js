@@ -1,6 +1,6 @@
 // A line of the last minutes, with the bound that a promise sets.
 import { h } from "/console/parts.js";
-import { LENGTH } from "./api.js";
+import { LENGTH, duration } from "./api.js";
 
 const HEIGHT = 64;
 
@@ -85,27 +85,35 @@ class Spark extends HTMLElement {
 customElements.define("presence-spark", Spark);
 
 /** A number with its line: what it is, what it should be, and whether it is so. */
-export const tile = (name, { unit = String, bound, boundText, about, alarm = (value, bound) => value > bound } = {}) => {
+export const tile = (name, { unit = String, bound, boundText, about, seconds = 0, alarm = (value, bound) => value > bound } = {}) => {
   const value = h("p", { class: "value" }, "–");
   const verdict = h("p", { class: "verdict" });
   const line = h("presence-spark");
   const node = h("section", { class: "tile", "aria-label": name }, h("h2", {}, name), value, line, verdict, h("p", { class: "about" }, about));
-  const say = (text, isBad = false) => {
+  const say = (text, kind = "") => {
     if (verdict.textContent !== text) verdict.textContent = text;
-    verdict.classList.toggle("bad", isBad);
-    node.classList.toggle("alarm", isBad);
+    verdict.classList.toggle("bad", kind === "bad");
+    verdict.classList.toggle("near", kind === "near");
+    node.classList.toggle("alarm", kind === "bad");
+  };
+  /** For how many ms it has been beyond its limit by now. */
+  const beyond = (points, limit) => {
+    const within = points.findLastIndex(([, number]) => number !== null && !alarm(number, limit));
+    return points.at(-1)[0] - (points[within + 1] ?? points.at(-1))[0];
   };
   return {
     node,
+    /** Of what is not known, or of what nothing was measured, nothing is said. */
     show(points, limit = bound) {
-      const last = points.at(-1)?.[1];
-      if (last === undefined || last === null) return;
-      value.textContent = unit(last);
-      line.show(points, limit);
-      if (limit === undefined) return say("");
-      const text = boundText?.(limit) ?? `at most ${unit(limit)}`;
-      const isBad = alarm(last, limit);
-      say(isBad ? `Not within its bound: ${text}` : `Within its bound: ${text}`, isBad);
+      const last = points.at(-1)?.[1] ?? null;
+      value.textContent = last === null ? "–" : unit(last);
+      if (points.length) line.show(points, limit);
+      if (limit === undefined || last === null) return say("");
+      const text = boundText?.(limit, last) ?? `at most ${unit(limit)}`;
+      if (!alarm(last, limit)) return say(`Within its bound: ${text}`);
+      const left = seconds - Math.floor(beyond(points, limit) / 1_000);
+      if (left <= 0) return say(`Not within its bound: ${text}`, "bad");
+      say(`Beyond its bound, ${text}: an alert in ${duration(left * 1_000)}, unless it ends`, "near");
     },
   };
 };

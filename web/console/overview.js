@@ -12,6 +12,11 @@ export const BOUNDS = {
   PresenceDeliveriesSlow: 1_000, PresenceLoopOverloaded: 100_000, PresenceRedisSlow: 1_000, PresenceOutboxesFull: 0.8, PresenceSessionsUntold: 0,
 };
 
+/** In seconds: the alerts' `for`. What is beyond its bound for less is no alarm. */
+export const HOLDS = {
+  PresenceDeliveriesSlow: 600, PresenceLoopOverloaded: 600, PresenceRedisSlow: 120, PresenceOutboxesFull: 300, PresenceSessionsUntold: 60,
+};
+
 /** Each: how it is read, and what its tile says. `bound` is that of an `alert`, and may need what the server says of its settings. */
 const TILES = [
   { name: "Connections", read: () => numbers.gauge("connections"), unit: amount, about: "Open WebSockets of this server." },
@@ -32,12 +37,14 @@ const TILES = [
   },
   {
     name: "Live shards", read: () => numbers.gauge("live"), unit: amount, alert: "PresencePartlyStale", bound: ({ shards }) => shards,
-    alarm: (value, bound) => value < bound, boundText: (bound) => `all ${bound}`,
+    // At once: what clients see is stale by now.
+    alarm: (value, bound) => value < bound, boundText: (bound, value) => `all ${bound}${value ? "" : ". Alert: PresenceStale"}`,
     about: "Shards that show the truth. The clients of others are told that it may be stale.",
   },
   {
     name: "Commands waiting", read: () => numbers.gauge("redis_commands_pending"), unit: amount, alert: "PresenceRedisSlow",
-    bound: () => BOUNDS.PresenceRedisSlow, about: "Commands that Redis has not answered yet.",
+    // Without a connection none waits.
+    bound: ({ isLive }) => (isLive ? BOUNDS.PresenceRedisSlow : undefined), about: "Commands that Redis has not answered yet.",
   },
   {
     name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, alert: "PresenceOutboxesFull",
@@ -58,13 +65,16 @@ const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
 class Overview extends Screen {
   render() {
     const problem = h("p", { class: "bad", role: "alert" });
-    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, { ...each, bound: undefined, about: told(each) }) }));
+    const tiles = TILES.map((each) => ({
+      ...each, tile: tile(each.name, { ...each, bound: undefined, about: told(each), seconds: HOLDS[each.alert] }),
+    }));
     const rows = h("tbody");
     const redis = h("p", { class: "quiet" });
     let bounds = {};
     numbers.follow(this.signal, (error) => {
       problem.textContent = error ? `The numbers cannot be read: ${error.message}.` : "";
-      for (const { tile, read, bound } of tiles) tile.show(read(), bound?.(bounds));
+      const isLive = numbers.gauge("live").at(-1)?.[1] > 0;
+      for (const { tile, read, bound } of tiles) tile.show(error ? [] : read(), bound?.({ ...bounds, isLive }));
     });
     every(2_000, this.signal, async () => {
       try {
@@ -73,7 +83,10 @@ class Overview extends Screen {
         redis.textContent = `Redis uses ${bytes(told.redis.usedBytes)}` + (told.redis.mostBytes ? ` of ${bytes(told.redis.mostBytes)}.` : ", and has no bound (maxmemory).");
         rows.replaceChildren(...told.servers.map((each) => this.#row(each, told.now)));
       } catch (error) {
-        if (!this.signal.aborted) redis.textContent = `The servers cannot be read: ${error.message}.`;
+        if (this.signal.aborted) return;
+        redis.textContent = `The servers cannot be read: ${error.message}.`;
+        // What was so a while ago is not shown as if it were.
+        rows.replaceChildren(h("tr", {}, h("td", { colspan: "4" }, "Not known")));
       }
     });
     return [
