@@ -64,25 +64,38 @@ local function publish(channel, kind, id, ...)
     redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
 end
 
--- An entry of the stream of offers: how many bytes came up to it since the stream was last empty (0 if it does not say), and how
--- many are its own.
+-- An entry of the stream of offers: how many bytes came up to it since the stream was last empty (0 if it does not say), how
+-- many are its own, and how many of the first are of long ones.
 local function offered(entry)
-    local sum, own, fields = 0, 0, entry and entry[2] or {}
+    local sum, own, long, fields = 0, 0, 0, entry and entry[2] or {}
     for i = 1, #fields, 2 do
         if fields[i] == 'sum' then sum = tonumber(fields[i + 1]) or 0 end
+        if fields[i] == 'long' then long = tonumber(fields[i + 1]) or 0 end
         if fields[i] == 'data' then own = #fields[i + 1] end
     end
-    return sum, own
+    return sum, own, long
 end
 
 -- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
 -- wants to hear of it. `data` is "SUBJECT REST". Of too many, or too many bytes, the oldest go, and the next one says how many
 -- went. `about` is for those who take them, and is not told outside. Who takes them hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
-local mostOffers, mostOfferedBytes = 20000, 8 * 1024 * 1024
+-- Long ones have half of the bytes together: one more is not kept then, and an entry "lost" stands in its place. So a user who
+-- sends long messages without end takes nothing from others, whose are short.
+local mostOffers, mostOfferedBytes, shortOffer = 20000, 8 * 1024 * 1024, 1024
 local function offer(type, data, about)
     local key = KEYS[#KEYS]
     if not string.match(key, '^[^{]*{p%d+}:offers$') then return end
-    local lost, sum = 0, offered(redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]) + #data
+    local lost, sum, _, long = 0, offered(redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1])
+    if #data > shortOffer then
+        local _, own, before = offered(redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1])
+        if own <= shortOffer then own = 0 end
+        if long - before + own + #data > mostOfferedBytes / 2 then
+            type, data, about, lost = 'lost', string.match(data, '^%S+'), nil, 1
+        else
+            long = long + #data
+        end
+    end
+    sum = sum + #data
     while sum > mostOfferedBytes or redis.call('XLEN', key) >= mostOffers do
         local first, own = offered(redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1])
         local count = redis.call('XLEN', key)
@@ -90,7 +103,8 @@ local function offer(type, data, about)
         lost = lost + redis.call('XTRIM', key, 'MAXLEN', count - math.ceil(count / 20))
     end
     local more = about and { 'about', about } or {}
-    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'sum', int(sum), 'data', data, unpack(more))
+    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'sum', int(sum), 'long', int(long), 'data',
+        data, unpack(more))
     local partition = string.match(ARGV[2] or '', '^(.*{p%d+}):events:$')
     if partition then redis.call('PUBLISH', partition .. ':offers', 'B - 0 ' .. int(now)) end
 end

@@ -147,8 +147,12 @@ final class WebhookWorld {
         #expect(try world.redis.command(["HGET", keys[0], "sent"]).get().string == "100")
     }
 
-    @Test func `what nobody takes is bounded in bytes too, and how many went is told`() throws {
-        let webhooks = try WebhookWorld(shards: 1)
+    @Test
+    func
+        `what nobody takes is bounded in bytes too, long messages take nothing from short ones, and how many went is told`()
+        throws
+    {
+        let webhooks = try WebhookWorld(shards: 1, queue: 10_000)
         let world = webhooks.world
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
@@ -162,16 +166,18 @@ final class WebhookWorld {
         world.redis.refuse = { _, words in
             words.first == "XRANGE" ? .server(code: "BUSY", message: "BUSY a script is running") : nil
         }
-        let (text, count) = (String(repeating: "x", count: 4_900), 2_000)
+        let (long, count) = (String(repeating: "x", count: 4_900), 2_000)
+        let short = (0..<count).filter { $0 % 20 == 0 }
         for number in 0..<count {
+            let text = number % 20 == 0 ? "short \(number)" : long
             ana.sendText(
                 #"{"type":"send","id":\#(100 + number),"conversation":"\#(id)","#
                     + #""message":{"id":"m\#(number)","text":"\#(text)"}}"#)
             try world.run(for: 20)
         }
         let stream = world.shards[0].logic.partitions.keys(of: id).offers
-        let kept = try #require(world.redis.ask(["XLEN", stream]).get().int)
-        #expect(kept > 1_500 && kept * 4_900 < 8 << 20)
+        let kept = try #require(world.redis.ask(["MEMORY", "USAGE", stream, "SAMPLES", "0"]).get().int)
+        #expect(kept > 4 << 20 && kept < 6 << 20)
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 180_000)
         let receiver = world.shards[0].logic.feature(Webhooks.self)!.courier!.queues[0].receiver.id
@@ -179,6 +185,9 @@ final class WebhookWorld {
         let dropped = try #require(world.redis.ask(["HGET", state, "dropped"]).get().int)
         let told = webhooks.calls("message.created").map(\.id)
         #expect(Set(told).count == told.count && told.count + Int(dropped) == count)
+        let texts = webhooks.calls("message.created").map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(texts.count { $0.contains(#""text":"short "#) } == short.count)
+        #expect(texts.count > 800 && texts.count < 1_000)
         #expect(try world.redis.ask(["XLEN", stream]).get().int == 0)
     }
 

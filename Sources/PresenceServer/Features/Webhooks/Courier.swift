@@ -170,7 +170,8 @@ final class Courier {
         _ events: [WebhookEvent], _ newest: String, of partition: Int, done: @escaping (Bool) -> Void
     ) {
         let lost = events.reduce(0) { $0 + $1.lost }
-        let bodies = events.map { event in
+        // One that is lost stands for what is told to nobody.
+        let bodies = events.filter { $0.type != "lost" }.map { event in
             let body = event.body
             if body == nil { shard.log("damaged record", ["what": "an offered event"], level: .error) }
             return body.map { (event, $0) }
