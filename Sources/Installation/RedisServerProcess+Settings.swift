@@ -13,8 +13,14 @@ extension RedisServerProcess {
             ("pidfile", [directory.file("redis.pid")]),
             ("daemonize", ["no"]),
             ("appendfsync", [own(appendfsync)]),
+            ("maxmemory", [String(mostMemory)]),
         ] + sharedSettings
     }
+
+    /// In bytes: three fifths of what the machine or the container has. Beyond it Redis refuses changes, which ends once something
+    /// is removed; without it, the kernel kills Redis or another process. The rest is for the copy of what changes while Redis
+    /// writes its log anew, for connections, and for presenced.
+    static var mostMemory: Int { MachineMemory.bytes / 5 * 3 }
 
     /// What Redis itself is told: of `everysec` nothing, since that is done from outside (``syncLog(until:)``).
     private static func own(_ appendfsync: AppendFsync) -> String {
