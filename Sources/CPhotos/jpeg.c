@@ -38,10 +38,12 @@ static void set_errors(struct jpeg_error_mgr *errors)
     errors->output_message = silent;
 }
 
-/// A few bytes can say that there are thousands of scans over the whole picture.
+/// A few bytes can say that there are thousands of scans over the whole picture. Cameras and programs write up to some 12.
 static void watch(j_common_ptr info)
 {
-    if (((j_decompress_ptr)info)->input_scan_number > 100)
+    j_decompress_ptr picture = (j_decompress_ptr)info;
+    uint64_t scans = picture->input_scan_number > 0 ? (uint64_t)picture->input_scan_number : 0;
+    if (scans > photo_most_scans || scans * picture->image_width * picture->image_height > photo_most_scanned)
         photo_refuse();
 }
 

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,8 +98,11 @@ struct photo_result photo_make(const char *program, int input, int timeout, uint
     if (!is_whole && count < most)
         kill(process, SIGKILL);
     int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+    struct rusage used = { 0 };
+    while (wait4(process, &status, 0, &used) < 0 && errno == EINTR)
         ;
+    result.cpu_milliseconds = (int)((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000
+                                    + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000 + 1);
     if (WIFSIGNALED(status)) {
         result.outcome = photo_killed;
         result.signal = WTERMSIG(status);

@@ -14,6 +14,9 @@ enum {
     photo_most_pixels = 40000000,
     /// Bytes of what is read.
     photo_most_input = 16 * 1024 * 1024,
+    /// Of a JPEG, and pixels in all of them: 12 of the largest picture. Each of its scans costs some 50 ms.
+    photo_most_scans = 30,
+    photo_most_scanned = 12 * photo_most_pixels,
     /// Of a core, that the process may use.
     photo_cpu_seconds = 10,
 };
@@ -35,6 +38,8 @@ struct photo_result {
     size_t picture, thumbnail;
     /// What ended the process, if it was killed: a signal's number.
     int signal;
+    /// Of a core that the process used, in ms, begun ones whole.
+    int cpu_milliseconds;
 };
 
 /// Has the picture in a file made into a photo, by a process of its own. Blocks, at most `timeout` ms.
