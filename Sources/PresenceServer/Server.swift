@@ -83,7 +83,7 @@ public actor Server {
         let failedTokens = FailedTokens(configuration.limits)
         let outboxes = OutboxBudget(
             configuration.limits.outboxBytes, shards: count, countsLoopback: configuration.limits.limitLoopback)
-        let inbox = ByteBudget(configuration.limits.inboxBytes)
+        let inbox = AddressBudget(configuration.limits)
         let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
         self.workers = workers
         let transfers = Transfers(configuration.limits)

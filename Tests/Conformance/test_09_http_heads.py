@@ -297,12 +297,14 @@ async def test_what_comes_in_has_a_budget(start):
     api = room.api
     half = b"\x01\xff" + (200_000).to_bytes(8, "big") + b"\0\0\0\0" + b" " * 140_000
     held = []
-    for _ in range(2):
+    for number in range(2):
         raw = await RawSocket(server).open()
+        await raw.connect(room.token(f"held{number}"))
         await raw.write(half)
         held.append(raw)
     await eventually(lambda: at_least(api, "inbox_bytes", 2 * 139_000), "both are held")
     third = await RawSocket(server).open()
+    await third.connect(room.token("third"))
     await third.write(half)
     assert await third.closed() == 1013 and json.loads(third.reason)["reconnectAfter"] > 0
     assert await api.metric("limit_met_total", limit="inbox_bytes") == 1

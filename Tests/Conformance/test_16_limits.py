@@ -3,9 +3,12 @@
 import asyncio
 import json
 
+import pytest
+
 from support.patience import eventually
-from support.raw import RawSocket, text
+from support.raw import CONTINUATION, PING, PONG, TEXT, RawSocket, frame, text
 from support.room import Room
+from support.talks import group, listed, say
 
 SETTINGS = {"request_burst": 50, "requests_per_second": 10, "rate_limited": 100, "user_request_burst": 80,
             "connections_per_user": 4, "linger": 500, "subscriptions": 20, "subscribe_batch": 20}
@@ -188,6 +191,66 @@ async def bounded(room):
     waiting = await room.api.metric("outbox_bytes")
     closed = await room.api.metric("closes_total", code="4005")
     return waiting <= 2_000_000 and closed == await met(room, "outbox_bytes")
+
+
+async def test_what_is_kept_for_the_background_counts_and_gives_way(start):
+    room = Room(start(
+        {"outbox_bytes": 400_000, "requests_per_second": 0, "user_requests_per_second": 0}, shards=1))
+    pair = await bystanders(room)
+    ana = await room.come("ana")
+    people = [await room.come(f"bob{number}") for number in range(8)]
+    groups = [(await group(ana, *people, name=f"Group {number}"))["id"] for number in range(30)]
+    for each in people:
+        await each.did("subscribe", conversationList=True)
+        await each.did("activity", state="background")
+    await listed(ana)
+    before = await room.api.metric("outbox_bytes")
+    held = []
+    for id in groups:
+        await say(ana, id, "x" * 4_000)
+        held.append(await room.api.metric("outbox_bytes"))
+    # 4 KB for each of eight and each of 30 groups would be 960,000.
+    assert before < 50_000 < max(held) <= 400_000
+    assert await room.api.metric("closes_total", code="4005") == 0
+    await goes_on(*pair)
+    for each in people:
+        await each.did("activity", state="active")
+        missing = set(groups)
+        while missing:
+            missing.discard((await each.hear("conversation"))["conversation"]["id"])
+    await eventually(lambda: nothing_waits(room), "nothing waits for anybody")
+
+
+@pytest.mark.parametrize("kind", ["fragments", "pings", "pongs"])
+async def test_frames_without_a_message_meet_a_limit(room, kind):
+    pair, before = await bystanders(room), await met(room, "requests")
+    raw = await room.raw("ana")
+    one = {"fragments": frame(CONTINUATION, final=False), "pings": frame(PING), "pongs": frame(PONG, b"x")}[kind]
+    if kind == "fragments":
+        await raw.write(frame(TEXT, b" ", final=False))
+    # A hundred cost a request: what a burst and a second have is free.
+    await raw.write(one * 100 * 40)
+    await goes_on(*pair)
+    assert await met(room, "requests") == before
+
+    async def flood():
+        while True:
+            await raw.write(one * 4_000)
+    task = asyncio.ensure_future(flood())
+    assert await raw.closed() == 1008
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await goes_on(*pair)
+
+
+async def test_a_long_message_may_come_in_many_fragments(room):
+    raw = await room.raw("ana")
+    message = b'{"type":"get","id":9,"users":[]' + b" " * 60_000 + b"}"
+    pieces = [message[place:place + 64] for place in range(0, len(message), 64)]
+    await raw.write(frame(TEXT, pieces[0], final=False))
+    await raw.write(b"".join(frame(CONTINUATION, piece, final=False) for piece in pieces[1:-1]))
+    await raw.write(frame(CONTINUATION, pieces[-1]))
+    assert (await raw.read_message())["type"] == "users"
 
 
 async def test_long_answers_over_http_that_nobody_reads_are_bounded_too(start):

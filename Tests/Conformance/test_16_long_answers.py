@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from support.patience import eventually
-from support.raw import text
+from support.raw import CLOSE, frame, text
 from support.room import Room
 from support.talks import group, say, talk
 
@@ -93,6 +93,27 @@ async def test_who_goes_while_one_waits_holds_up_nobody(room):
     page = await bob.did("getMessages", conversation=id, limit=1)
     assert page["messages"][0]["seq"] == MESSAGES
     await eventually(lambda: none_waits(room), "nothing waits")
+
+
+async def test_who_goes_before_the_answer_has_paid_for_it(room):
+    bob, id = await conversation(room)
+    page = text({"type": "getMessages", "id": 2, "conversation": id, "limit": 100})
+    # Each of them is gone at once; all together they pay for what Redis has read, which is 264 of 500 tokens a page.
+    for _ in range(8):
+        raw = await room.raw()
+        await raw.write(text({"type": "connect", "id": 1, "token": room.token("bob")}))
+        answer = await raw.read_message()
+        if answer["type"] == "error":
+            assert answer["code"] == "rate_limited"
+            break
+        raw.writer.write(page)
+        await raw.write(frame(CLOSE, b"\x03\xe8"))
+        raw.abort()
+        await eventually(lambda: none_waits(room), "nothing waits")
+    refused = await bob.refused("rate_limited", "getMessages", conversation=id, limit=100)
+    assert refused["retryAfter"] > 0
+    # Nobody else pays.
+    assert (await (await room.come("ana")).did("getMessages", conversation=id, limit=1))["type"] == "messages"
 
 
 async def none_waits(room):

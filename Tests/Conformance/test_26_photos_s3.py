@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import threading
 from urllib.parse import urlsplit
 
@@ -64,6 +65,17 @@ async def test_a_picture_is_in_the_bucket_and_served_from_there(begin, storage):
             assert part[0] == 206 and part[2] == body[first:last + 1]
     assert not os.path.exists(os.path.join(server.directory, "photos"))
     assert not storage.wrong and {request.method for request in storage.requests} >= {"HEAD", "PUT", "GET"}
+
+
+async def test_a_name_that_nobody_has_asks_the_storage_nothing(begin, storage):
+    server = begin()
+    ana = await Accounts(server).sign_up()
+    answer, photo, _ = await uploaded(ana, jpeg(scene()))
+    base, before = answer["photoURL"].rsplit("/", 1)[0], len(storage.requests)
+    names = [secrets.token_hex(16) + ending for ending in (".jpg", "-small.jpg") for _ in range(20)]
+    answers = await asyncio.gather(*[fetch(f"{base}/{name}") for name in names])
+    assert {status for status, _, _ in answers} == {404} and len(storage.requests) == before
+    assert (await fetch(answer["photoURL"]))[2] == photo and len(storage.requests) == before + 1
 
 
 async def test_a_picture_that_is_taken_back_and_that_of_a_deleted_account_are_gone_from_the_bucket(begin, storage):

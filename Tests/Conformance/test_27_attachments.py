@@ -135,6 +135,34 @@ async def test_what_is_said_to_be_a_picture_and_is_none_is_refused(room, server)
     assert len(files(server)) == len(before) + 1
 
 
+@pytest.mark.parametrize("type", [
+    "image/jpg", "IMAGE/JPG; q=1", "image/pjpeg", "image/png", "application/octet-stream", None, "text/plain", "image/webp",
+    "image/heic", "video/mp4", "nonsense"])
+async def test_a_photo_is_one_by_its_bytes_and_tells_no_place_whatever_it_is_called(room, type):
+    _, _, id = await pair(room)
+    for data in (pictures.photo(), png(scene())):
+        attachment = await uploaded(room, "ana", id, data, type, "?name=IMG_0001.bin")
+        assert attachment["kind"] == "image" and "thumbnailURL" in attachment
+        for address in (attachment["url"], attachment["thumbnailURL"]):
+            status, headers, made = await fetch(address)
+            assert status == 200 and headers["Content-Type"] == "image/jpeg" and not pictures.metadata(made)
+            assert not shown(made).getexif().get_ifd(0x8825)
+    # What begins as one and is none is not kept, as it might be one for others.
+    for data in (pictures.photo()[:400], b"\xff\xd8\xff" + b"\0" * 100, b"\x89PNG\r\n\x1a\n" + b"\0" * 100):
+        assert refused(await upload(room, "ana", id, data, type), 422, "validation_failed", "attachment_not_an_image")
+
+
+async def test_a_jpeg_has_so_many_scans_and_no_more(room):
+    _, _, id = await pair(room)
+    for scans, width, height, status in [
+            (12, 64, 64, 201), (30, 64, 64, 201), (31, 64, 64, 422), (99, 6_320, 6_320, 422), (12, 6_320, 6_320, 201),
+            (13, 6_320, 6_320, 422)]:
+        started = time.monotonic()
+        answer = await upload(room, "ana", id, pictures.many_scans(width, height, scans), "image/jpeg")
+        assert answer.status == status, (scans, width, answer)
+        assert time.monotonic() - started < PATIENCE
+
+
 @pytest.mark.parametrize("type, kind, served", [
     (None, "file", "application/octet-stream"), ("application/pdf", "file", "application/pdf"),
     ("text/html", "file", "application/octet-stream"), ("image/svg+xml", "file", "application/octet-stream"),

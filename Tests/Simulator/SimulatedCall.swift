@@ -48,6 +48,7 @@ final class SimulatedCall {
                 self?.hasLeft != true
             } settle: { _, _ in
             } resumeBody: { _ in
+            } giveUp: { _ in
             } respondMetrics: { _ in
             }
             api.handle(exchange, request)

@@ -67,11 +67,12 @@ extension SimulatedShard: Sockets {
     func pauseReading(_ socket: SocketID) {}
     func resumeReading(_ socket: SocketID) {}
 
-    func reserveInbox(_ bytes: Int) -> Bool {
+    func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool {
         guard inboxBytes + bytes <= maxInboxBytes else { return false }
         inboxBytes += bytes
         return true
     }
 
-    func releaseInbox(_ bytes: Int) { inboxBytes -= bytes }
+    func releaseInbox(_ bytes: Int, of address: AddressBlock) { inboxBytes -= bytes }
+    func allowLongMessages(_ socket: SocketID) {}
 }

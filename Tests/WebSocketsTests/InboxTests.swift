@@ -14,7 +14,7 @@ struct InboxTests {
     }
 
     @Test func `messages that have not come whole have a budget together`() async throws {
-        try await withServer({ $0.inbox = ByteBudget(3_000) }) { server in
+        try await withServer({ $0.inbox = AddressBudget(3_000) }) { server in
             let first = try RawClient.upgraded(port: server.port)
             let second = try RawClient.upgraded(port: server.port)
             try begin(first, 1_000)
@@ -44,7 +44,7 @@ struct InboxTests {
     @Test func `bodies and heads are in it too`() async throws {
         // What is held goes back when a request takes too long: other tests may keep this one waiting for longer than that.
         try await withServer({
-            $0.inbox = ByteBudget(3_000)
+            $0.inbox = AddressBudget(3_000)
             $0.handshakeTimeout = 600_000
         }) { server in
             let body = try RawClient(port: server.port)
@@ -61,6 +61,77 @@ struct InboxTests {
             try body.send(String(repeating: "b", count: 100))
             #expect(try body.readResponse().body.count == 3_007)
             try await wait(server, until: 0)
+        }
+    }
+
+    @Test func `an address has no more of the budget than it leaves to others`() async throws {
+        let proxies = TrustedProxies([AddressRange("127.0.0.1")!])
+        try await withServer({
+            $0.inbox = AddressBudget(4_000)
+            $0.proxies = proxies
+            $0.handshakeTimeout = 600_000
+        }) { server in
+            func upgraded(from address: String) throws -> RawClient {
+                try RawClient.upgraded(port: server.port, headers: ["X-Forwarded-For: \(address)"])
+            }
+            func post(_ count: Int, from address: String) throws -> RawClient {
+                let client = try RawClient(port: server.port)
+                try client.send(
+                    "POST / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: \(address)\r\nContent-Length: 3000\r\n\r\n"
+                        + String(repeating: "b", count: count))
+                return client
+            }
+            let first = try upgraded(from: "192.0.2.1")
+            try begin(first, 1_000)
+            try await wait(server, until: 1_000)
+            // Half of it is the most, WebSockets and bodies together.
+            let body = try post(1_000, from: "192.0.2.1")
+            try await wait(server, until: 2_000)
+            let refused = try upgraded(from: "192.0.2.1")
+            try begin(refused, 1)
+            #expect(try refused.readFrame().closeCode == 1013)
+            // The next address has half of the rest.
+            let other = try upgraded(from: "192.0.2.2")
+            try begin(other, 1_000)
+            try await wait(server, until: 3_000)
+            #expect(try post(1, from: "192.0.2.2").readResponse().status == 503)
+            let third = try upgraded(from: "2001:db8::1")
+            try begin(third, 500)
+            try await wait(server, until: 3_500)
+            // What goes gives back to its address too.
+            try first.send(RawClient.frame(0, [], final: true))
+            #expect(try first.readText().count == 1_000)
+            try await wait(server, until: 2_500)
+            let again = try upgraded(from: "192.0.2.1")
+            try begin(again, 250)
+            try await wait(server, until: 2_750)
+            withExtendedLifetime((body, third, again)) {}
+        }
+    }
+
+    @Test func `a first message is short until long ones are allowed`() async throws {
+        try await withServer({
+            $0.maxMessageBytes = 1_000
+            $0.maxFirstMessageBytes = 100
+        }) { server in
+            await server.on { _, recorder in
+                recorder.onMessage = { server, _, socket in
+                    server.allowLongMessages(socket)
+                    _ = WebSocketFrame.text(Array("heard".utf8)).withUnsafeBytes { server.write($0, to: socket) }
+                }
+            }
+            let refused = try RawClient.upgraded(port: server.port)
+            try refused.send(text: String(repeating: "a", count: 101))
+            #expect(try refused.readFrame().closeCode == 1009)
+            let client = try RawClient.upgraded(port: server.port)
+            // In one packet.
+            try client.send(
+                RawClient.frame(1, Array(repeating: 97, count: 100))
+                    + RawClient.frame(1, Array(repeating: 97, count: 1_000)))
+            #expect(try client.readText() == "heard")
+            #expect(try client.readText() == "heard")
+            try client.send(text: String(repeating: "a", count: 1_001))
+            #expect(try client.readFrame().closeCode == 1009)
         }
     }
 

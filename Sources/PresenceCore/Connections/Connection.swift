@@ -87,6 +87,6 @@ package final class Connection {
         var emit: (() -> Void)?
         var hurry: (() -> Void)?
         /// Told of the answer's length in bytes, once: 0 if it goes nowhere.
-        var answered: ((Int) -> Void)?
+        var answered: ((Int?) -> Void)?
     }
 }

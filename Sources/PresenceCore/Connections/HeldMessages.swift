@@ -37,13 +37,13 @@ extension ShardLogic {
 
     /// Room for so many bytes more that are kept for the connection; false if there is none.
     func reserve(_ bytes: Int, of connection: Connection) -> Bool {
-        guard sockets.reserveInbox(bytes) else { return false }
+        guard sockets.reserveInbox(bytes, of: connection.address) else { return false }
         connection.heldBytes += bytes
         return true
     }
 
     func release(_ bytes: Int, of connection: Connection) {
-        sockets.releaseInbox(bytes)
+        sockets.releaseInbox(bytes, of: connection.address)
         connection.heldBytes -= bytes
     }
 
@@ -52,7 +52,7 @@ extension ShardLogic {
     }
 
     func dropHeld(of connection: Connection) {
-        sockets.releaseInbox(connection.heldBytes)
+        sockets.releaseInbox(connection.heldBytes, of: connection.address)
         connection.held = []
         connection.heldBytes = 0
     }

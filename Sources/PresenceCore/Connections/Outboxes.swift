@@ -67,10 +67,11 @@ extension Connection {
 }
 
 extension ShardLogic {
-    /// When too much waits, stuck connections are closed, the fullest first; of two equal ones the one stuck for
+    /// When too much waits, what can be read again is let go, and then stuck connections are closed, the fullest first; of two equal ones the one stuck for
     /// longer. No connection that reads is touched.
     func boundOutboxes() {
         var excess = outboxes.settle()
+        for letGo in onExcess where excess > 0 { excess -= letGo(excess) }
         guard excess > 0 else { return }
         let stuck = watchers.connections.compactMap { connection -> (Connection, since: Milliseconds)? in
             guard let connection, !connection.isClosed, let since = connection.congestedSince else { return nil }

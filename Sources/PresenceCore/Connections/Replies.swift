@@ -56,7 +56,7 @@ package final class Replies {
         reply.hurry = nil
         guard !connection.isClosed else {
             emit()
-            return answered(reply, bytes: 0)
+            return answered(reply, bytes: nil)
         }
         reply.emit = emit
         while let first = connection.replies.first, let emit = first.emit {
@@ -74,19 +74,21 @@ package final class Replies {
         fulfil(expect(on: connection), on: connection, emit: emit)
     }
 
-    private func answered(_ reply: Connection.Reply, bytes: Int) {
+    private func answered(_ reply: Connection.Reply, bytes: Int?) {
         guard let answered = reply.answered else { return }
         reply.answered = nil
         answered(bytes)
     }
 
-    /// The connection is gone: waiting callbacks run, to find that out.
+    /// The connection is gone: waiting callbacks run, to find that out. A request that waits for Redis keeps its turn among its
+    /// user's (`LongAnswers`) until that has answered.
     func abandon(_ connection: Connection) {
         let replies = connection.replies
         connection.replies.removeAll()
-        replies.forEach { $0.emit?() }
+        let ready = replies.filter { $0.emit != nil }
+        ready.forEach { $0.emit?() }
         replies.forEach { $0.hurry?() }
-        replies.forEach { answered($0, bytes: 0) }
+        ready.forEach { answered($0, bytes: nil) }
     }
 
     // MARK: Sending

@@ -63,6 +63,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
 
     private func take() -> [UInt8] {
         let piece = Array(fetched.prefix(Self.piece))
+        slot?.move(piece.count)
         // (An empty slice would keep the whole array.)
         fetched = piece.count < fetched.count ? fetched.dropFirst(piece.count) : []
         return piece

@@ -47,6 +47,7 @@ final class FileSink: BodySink, @unchecked Sendable {
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard file != nil, failure == nil else { return true }
         gathered += bytes
+        slot?.move(bytes.count)
         if gathered.count >= Self.piece { write() }
         isBehind = gathered.count >= Self.piece
         return !isBehind

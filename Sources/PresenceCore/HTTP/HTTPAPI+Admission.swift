@@ -25,6 +25,8 @@ extension HTTPAPI {
             request.keepsBody = false
             return .granted
         }
+        // What comes all the same is thrown away as it comes.
+        if !entry.hasBody { request.keepsBody = false }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let response = tooLarge(entry.limits)
             noteAnswer(exchange, status: response.status)
@@ -228,7 +230,9 @@ extension HTTPAPI {
         do throws(Transfers.LimitMet) {
             slot = try transfers.beginUpload(
                 by: admission.claims?.subject,
-                from: admission.caller == .backend ? .none : logic.failedTokens.block(of: request.peer))
+                from: admission.caller == .backend ? .none : logic.failedTokens.block(of: request.peer),
+                at: logic.clock.now)
+            slot.whenDisplaced { [giveUp] in giveUp(exchange) }
         } catch {
             return found(.failure(.init(response: refusal(error.limit))))
         }
@@ -258,6 +262,7 @@ extension HTTPAPI {
         switch failure {
         case .work(let refusal): return .overloaded(refusal)
         case .file(let failure):
+            if failure.isForRoom { logic.metrics.met(.diskReserve) }
             logic.logSparsely("upload not kept", ["reason": "\(failure)"], level: .error)
             var response = HTTPResponse.error(
                 503,

@@ -18,6 +18,8 @@ package struct HTTPAPI {
     let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
     /// Goes on with a body whose sink was behind.
     let resumeBody: (HTTPExchangeID) -> Void
+    /// Ends a transfer whose place another has. On any thread.
+    let giveUp: @Sendable (HTTPExchangeID) -> Void
     /// Answers `/metrics` with the numbers of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 

@@ -120,7 +120,10 @@ extension HTTPCall {
     private func beginDownload(of length: Int, then: (Transfers.Slot?) -> Void) {
         guard length > ContentSource.piece else { return then(nil) }
         do throws(Transfers.LimitMet) {
-            then(try api.transfers.beginDownload(to: caller == .backend ? .none : address))
+            let slot = try api.transfers.beginDownload(
+                to: caller == .backend ? .none : address, at: shard.clock.now)
+            slot.whenDisplaced { [giveUp = api.giveUp, exchange] in giveUp(exchange) }
+            then(slot)
         } catch {
             respond(api.refusal(error.limit))
         }

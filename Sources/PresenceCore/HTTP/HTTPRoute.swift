@@ -129,6 +129,8 @@ package struct HTTPRouteEntry {
     let limits: RouteLimits
     /// Its body goes to a file.
     let isUpload: Bool
+    /// Its handler is given a body. Reading has none, whatever comes.
+    var hasBody: Bool { method != "GET" && method != "HEAD" }
     /// Judges an upload by its head.
     let judge: UploadJudge?
     let rates: RouteRates?
@@ -148,6 +150,10 @@ package struct HTTPRouteEntry {
         self.method = method
         self.path = path
         self.audience = audience
+        var limits = limits
+        if !Route.needsToken(audience), !isUpload {
+            limits.bodyBytes = min(limits.bodyBytes, RouteLimits.mostWithoutToken)
+        }
         self.limits = limits
         self.isUpload = isUpload
         self.judge = judge

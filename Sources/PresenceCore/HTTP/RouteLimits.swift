@@ -15,6 +15,9 @@ package struct RouteLimits {
     /// The longest body that is kept in memory (1 MiB); a longer one has to go into a file (``Registry/upload``).
     package static let mostCollected = 1024 * 1024
 
+    /// The longest of a call that needs no token (16 KiB).
+    package static let mostWithoutToken = 16 * 1024
+
     package init(
         bodyBytes: Int = Self.mostCollected, price: Int = 1, rate: RateLimit? = nil,
         tooLarge: String? = nil

@@ -1,37 +1,73 @@
 import EventLoops
 import PresenceProtocol
+import Synchronization
 import WebSockets
 
 /// How many files come and go over HTTP at a time, counted over all shards of the process: all, and those of each address, so
 /// that one that is slow leaves places for others.
 ///
 /// Each upload holds up to two pieces in memory and a descriptor, each download one. One lock, taken twice for each of them.
+///
+/// When all places of a direction are taken, one more gets the place of the slowest among those of the address that has most
+/// (`Slot.displace`), if that is slow and has more than the address of the new one would. So who holds many places to send a byte
+/// now and then keeps nobody out.
 package final class Transfers: Sendable {
+    /// Before it is over, in ms, none gives its place to another: nobody knows how fast it is.
+    static let grace: Milliseconds = 5_000
+    /// Bytes a second: what is as fast keeps its place.
+    static let fastEnough = 32 * 1024
+
     /// Those of one direction.
     private struct Count {
         let most: Int
         /// 0: no limit.
         let mostOfAddress: Int
-        private(set) var all = 0
+        private(set) var underWay: [UInt64: UnderWay] = [:]
         private var ofAddress: [AddressBlock: Int] = [:]
 
         init(_ most: Int, ofAddress: Int) { (self.most, mostOfAddress) = (most, ofAddress) }
 
+        var all: Int { underWay.count }
         var isFull: Bool { all >= most }
 
         func isFull(for address: AddressBlock) -> Bool {
-            mostOfAddress > 0 && ofAddress[address, default: 0] >= mostOfAddress
+            mostOfAddress > 0 && address != .none && ofAddress[address, default: 0] >= mostOfAddress
         }
 
-        mutating func take(_ address: AddressBlock) {
-            all += 1
-            if address != .none { ofAddress[address, default: 0] += 1 }
+        mutating func take(_ number: UInt64, _ transfer: UnderWay) {
+            underWay[number] = transfer
+            ofAddress[transfer.address, default: 0] += 1
         }
 
-        mutating func give(_ address: AddressBlock) {
-            all -= 1
-            guard let count = ofAddress[address] else { return }
-            ofAddress[address] = count > 1 ? count - 1 : nil
+        mutating func give(_ number: UInt64) -> UnderWay? {
+            guard let transfer = underWay.removeValue(forKey: number) else { return nil }
+            let left = ofAddress[transfer.address, default: 0] - 1
+            ofAddress[transfer.address] = left > 0 ? left : nil
+            return transfer
+        }
+
+        /// The one whose place another of an address may have.
+        func slowest(for address: AddressBlock, at now: Milliseconds) -> UInt64? {
+            guard let (fullest, count) = ofAddress.max(by: { $0.value < $1.value }),
+                count > ofAddress[address, default: 0] + 1
+            else { return nil }
+            let rates = underWay.filter { $0.value.address == fullest }.compactMap { number, transfer in
+                transfer.rate(at: now).map { (number: number, rate: $0) }
+            }
+            return rates.min { $0.rate < $1.rate }.flatMap { $0.rate < Transfers.fastEnough ? $0.number : nil }
+        }
+    }
+
+    private struct UnderWay {
+        let address: AddressBlock
+        let user: UserID?
+        let began: Milliseconds
+        weak var slot: Slot?
+
+        /// In bytes a second; `nil` while it is young.
+        func rate(at now: Milliseconds) -> Int? {
+            guard let slot, now - began >= Transfers.grace else { return nil }
+            return slot.moved.load(ordering: .relaxed) * 1_000 / Int(now - began)
         }
     }
 
@@ -39,6 +75,7 @@ package final class Transfers: Sendable {
         var uploads: Count
         var downloads: Count
         var uploading: Set<UserID> = []
+        var number: UInt64 = 0
     }
 
     private let state: Locked<State>
@@ -52,44 +89,71 @@ package final class Transfers: Sendable {
 
     /// Held as long as the transfer lasts.
     package final class Slot: Sendable {
+        fileprivate let moved = Atomic(0)
+        private let end = Locked<(@Sendable () -> Void)?>(nil)
         private let giveBack: @Sendable () -> Void
+
         fileprivate init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
         deinit { giveBack() }
+
+        /// So many bytes have come, or are taken.
+        package func move(_ bytes: Int) { moved.wrappingAdd(bytes, ordering: .relaxed) }
+
+        /// - Parameter end: Ends the transfer, whose place another has. Called on any thread.
+        package func whenDisplaced(_ end: @escaping @Sendable () -> Void) { self.end.withLock { $0 = end } }
+
+        fileprivate func displace() { end.withLock { $0 }?() }
     }
 
     /// - Parameters:
     ///   - user: whose only one it may be; `nil` for a backend.
     ///   - address: which has its share of them; `.none`: it is not counted.
     /// - Throws: the limit that was met.
-    package func beginUpload(by user: UserID?, from address: AddressBlock) throws(LimitMet) -> Slot {
-        let met: Limit? = state.withLock { state in
-            if let user, state.uploading.contains(user) { return .userUploads }
-            if state.uploads.isFull(for: address) { return .uploadsPerAddress }
-            if state.uploads.isFull { return .uploads }
-            state.uploads.take(address)
-            if let user { state.uploading.insert(user) }
-            return nil
-        }
-        if let met { throw LimitMet(limit: met) }
-        return Slot { [self] in
-            state.withLock { state in
-                state.uploads.give(address)
-                if let user { state.uploading.remove(user) }
-            }
-        }
+    package func beginUpload(
+        by user: UserID?, from address: AddressBlock, at now: Milliseconds
+    ) throws(LimitMet) -> Slot {
+        try begin(\.uploads, of: user, address, at: now, full: .uploads, fullForAddress: .uploadsPerAddress)
     }
 
     /// - Parameter address: which has its share of them; `.none`: it is not counted.
     /// - Throws: the limit that was met.
-    package func beginDownload(to address: AddressBlock) throws(LimitMet) -> Slot {
-        let met: Limit? = state.withLock { state in
-            if state.downloads.isFull(for: address) { return .downloadsPerAddress }
-            if state.downloads.isFull { return .downloads }
-            state.downloads.take(address)
-            return nil
+    package func beginDownload(to address: AddressBlock, at now: Milliseconds) throws(LimitMet) -> Slot {
+        try begin(\.downloads, of: nil, address, at: now, full: .downloads, fullForAddress: .downloadsPerAddress)
+    }
+
+    private func begin(
+        _ direction: WritableKeyPath<State, Count> & Sendable, of user: UserID?, _ address: AddressBlock,
+        at now: Milliseconds,
+        full: Limit, fullForAddress: Limit
+    ) throws(LimitMet) -> Slot {
+        let outcome = state.withLock { state -> (Slot?, Limit?, displaced: Slot?) in
+            if let user, state.uploading.contains(user) { return (nil, .userUploads, nil) }
+            if state[keyPath: direction].isFull(for: address) { return (nil, fullForAddress, nil) }
+            var displaced: Slot?
+            if state[keyPath: direction].isFull {
+                guard let slowest = state[keyPath: direction].slowest(for: address, at: now),
+                    let transfer = state[keyPath: direction].give(slowest)
+                else { return (nil, full, nil) }
+                if let user = transfer.user { state.uploading.remove(user) }
+                displaced = transfer.slot
+            }
+            state.number += 1
+            let number = state.number
+            let slot = Slot { [self] in giveBack(number, direction) }
+            state[keyPath: direction].take(number, UnderWay(address: address, user: user, began: now, slot: slot))
+            if let user { state.uploading.insert(user) }
+            return (slot, nil, displaced)
         }
-        if let met { throw LimitMet(limit: met) }
-        return Slot { [self] in state.withLock { $0.downloads.give(address) } }
+        outcome.displaced?.displace()
+        guard let slot = outcome.0 else { throw LimitMet(limit: outcome.1 ?? full) }
+        return slot
+    }
+
+    private func giveBack(_ number: UInt64, _ direction: WritableKeyPath<State, Count> & Sendable) {
+        state.withLock { state in
+            // Nothing is left of one whose place another has.
+            if let user = state[keyPath: direction].give(number)?.user { state.uploading.remove(user) }
+        }
     }
 
     package struct LimitMet: Error { package let limit: Limit }

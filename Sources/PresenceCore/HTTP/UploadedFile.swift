@@ -1,4 +1,5 @@
 import Glibc
+import Installation
 
 /// What a client has uploaded: a file without a name in the data directory. It is gone with its last reference, and with the
 /// process, unless it was kept.
@@ -15,6 +16,10 @@ package final class UploadedFile: Sendable {
     /// - Throws: ``FileFailure``, for instance when the disk is full.
     init(in directory: String, size: Int) throws(FileFailure) {
         self.size = size
+        guard DiskRoom(of: directory)?.hasRoom(for: size) != false else {
+            descriptor = -1
+            throw .noRoom
+        }
         // O_TMPFILE, a macro that is not imported: its own bit, and O_DIRECTORY.
         descriptor = open(directory, 0o20000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileFailure("no file can be made in the data directory") }
@@ -93,6 +98,11 @@ package struct FileFailure: Error, CustomStringConvertible {
         self.step = step
     }
 
+    /// What is left of the disk is kept for other things.
+    package static let noRoom = FileFailure("the disk has no more room than is kept free for Redis", code: ENOSPC)
+
+    /// The disk is full, or what is left of it is kept.
+    package var isForRoom: Bool { [ENOSPC, EDQUOT].contains(code) }
     /// There is no such file.
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
     /// There is a file of that name.

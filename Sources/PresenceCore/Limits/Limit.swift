@@ -8,6 +8,8 @@ package enum Limit: String, CaseIterable {
     case requests
     /// Requests of one user on one shard, in time.
     case userRequests = "user_requests"
+    /// Bytes of messages of one user on one shard, in time.
+    case userBytes = "user_bytes"
     /// Calls from one address that need no token, in time.
     case addressRequests = "address_requests"
     /// Uploads of the whole process, from one address, and of one user, at a time.
@@ -20,8 +22,12 @@ package enum Limit: String, CaseIterable {
     /// Accounts made and mails asked for from one address, and passwords tried there, in time.
     case signUps = "sign_ups"
     case guesses
+    /// What decoding pictures of one user, or from one address, takes of a core, in time.
+    case decoding
     /// Tokens from one address that let nobody in, in time.
     case failedTokens = "failed_tokens"
+    /// What uploads leave free of the disk.
+    case diskReserve = "disk_reserve"
     /// People and conversations watched by one connection.
     case subscriptions
     /// What waits for all connections of the process that do not take it.

@@ -21,7 +21,7 @@ package struct Rates<Key: Hashable> {
     }
 
     /// Takes tokens that are there, or tells how long until they are.
-    mutating func charge(_ tokens: Int, to key: Key, at now: Milliseconds) -> Milliseconds? {
+    package mutating func charge(_ tokens: Int, to key: Key, at now: Milliseconds) -> Milliseconds? {
         guard let limit else { return nil }
         return current[key, default: previous[key] ?? TokenBucket()].charge(tokens, at: now, limit)
     }

@@ -1,4 +1,5 @@
 import PresenceProtocol
+import WebSockets
 
 /// How fast requests are taken, from one connection and from one user.
 ///
@@ -30,11 +31,21 @@ extension ShardLogic {
         return true
     }
 
-    func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
+    /// Frames without a message cost a request for each hundred.
+    func idled(_ socket: SocketID, hundreds: Int) {
+        guard let connection = watchers[socket], !connection.isClosed else { return }
+        _ = admits(connection, nil, tokens: hundreds, of: connection.session?.user.id)
+    }
+
+    package func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
         metrics.met(limit)
-        let whose = limit == .requests ? "this connection" : "this user"
         let message =
-            limit == .failedTokens ? Self.tooManyFailedTokens : "\(whose) asks too fast: nothing was done"
+            switch limit {
+            case .failedTokens: Self.tooManyFailedTokens
+            case .requests: "this connection asks too fast: nothing was done"
+            case .userBytes: "this user has sent too many bytes: nothing was done"
+            default: "this user asks too fast: nothing was done"
+            }
         let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
         replies.now(on: connection) { [self] in
             replies.error(

@@ -14,6 +14,13 @@ package struct RateLimit: Sendable, Equatable {
         self.burst = Int64(burst)
     }
 
+    /// So many tokens an hour, and as many at once; `nil` for 0: no limit.
+    package init?(perHour: Int64) {
+        guard perHour > 0 else { return nil }
+        interval = max(1, 3_600_000_000_000 / perHour)
+        burst = perHour
+    }
+
     /// One token in so many ms.
     package init(every interval: Milliseconds, burst: Int) {
         self.interval = interval * 1_000_000

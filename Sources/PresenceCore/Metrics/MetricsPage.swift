@@ -101,6 +101,8 @@ package struct MetricsSnapshot: Sendable {
         case handshakes
         case uploads = "http_uploads"
         case downloads = "http_downloads"
+        case diskFree = "disk_free_bytes"
+        case diskReserve = "disk_reserve_bytes"
         case logEntries = "log_entries"
         case logBytes = "log_bytes"
         case catchUpsPending = "log_catch_ups_pending"
@@ -126,6 +128,8 @@ package struct MetricsSnapshot: Sendable {
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             case .uploads: "uploads under way"
             case .downloads: "files of more than 64 KiB that are being sent"
+            case .diskFree: "bytes free on the disk of the data directory"
+            case .diskReserve: "bytes of these that uploads leave free; with fewer all uploads are refused"
             case .logEntries: "log entries held in memory"
             case .logBytes: "bytes of these entries"
             case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"

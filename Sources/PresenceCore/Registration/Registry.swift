@@ -36,7 +36,7 @@ package struct Registry {
                 handle(request, RequestContext(connection: connection, session: session, id: id))
             }
             guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
-            shard.longAnswers.perform(of: user, on: connection, act)
+            shard.longAnswers.perform(of: user, on: connection, price: price(request), act)
         }
     }
 

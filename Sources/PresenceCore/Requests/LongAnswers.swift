@@ -10,8 +10,13 @@ import PresenceProtocol
 final class LongAnswers {
     private struct Waiting {
         let connection: Connection
+        let price: Int
         let act: () -> Void
     }
+
+    /// An answer whose client has gone was read from Redis all the same. How long it was nobody knows: it is charged as so many times
+    /// the price of its request, which for the longest page is 1 MiB.
+    private static let abandoned = 24
 
     /// Of all users, under way at once on a shard.
     static let most = 64
@@ -29,14 +34,16 @@ final class LongAnswers {
     var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
 
     /// Carries a request out, now or when its turn comes; `act` answers it, at once or by a place in the connection's replies.
-    func perform(of user: UserID, on connection: Connection, _ act: @escaping () -> Void) {
-        guard waiting[user] == nil else { return wait(Waiting(connection: connection, act: act), of: user) }
+    func perform(of user: UserID, on connection: Connection, price: Int, _ act: @escaping () -> Void) {
+        guard waiting[user] == nil else {
+            return wait(Waiting(connection: connection, price: price, act: act), of: user)
+        }
         waiting[user] = []
         guard underWay < Self.most else {
-            wait(Waiting(connection: connection, act: act), of: user)
+            wait(Waiting(connection: connection, price: price, act: act), of: user)
             return ready.append(user)
         }
-        begin(act, of: user, on: connection)
+        begin(act, of: user, on: connection, price: price)
     }
 
     private func wait(_ request: Waiting, of user: UserID) {
@@ -44,14 +51,14 @@ final class LongAnswers {
         request.connection.isInLine = true
     }
 
-    private func begin(_ act: () -> Void, of user: UserID, on connection: Connection) {
+    private func begin(_ act: () -> Void, of user: UserID, on connection: Connection, price: Int) {
         underWay += 1
         let (last, length) = (connection.replies.last, connection.outbox.count)
         act()
         guard let reply = connection.replies.last, reply !== last else {
             return ended(of: user, bytes: connection.outbox.count - length)
         }
-        reply.answered = { [unowned self] in ended(of: user, bytes: $0) }
+        reply.answered = { [unowned self] in ended(of: user, bytes: $0 ?? price * Self.abandoned * 4_096) }
     }
 
     private func ended(of user: UserID, bytes: Int) {
@@ -73,7 +80,7 @@ final class LongAnswers {
                 ended(of: user, bytes: 0)
                 continue
             }
-            begin(next.act, of: user, on: next.connection)
+            begin(next.act, of: user, on: next.connection, price: next.price)
             shard.handleHeld(of: next.connection)
         }
     }

@@ -3,6 +3,9 @@ import Tokens
 
 /// Who speaks on a connection: its `connect`, and the token that it holds it by.
 extension ShardLogic {
+    /// The longest message before a client has said `connect`, in bytes: the longest token, and room for what stands beside it.
+    static let mostOfConnect = Authenticator.longestToken + 4_096
+
     func connect(_ connection: Connection, _ id: Int64?, _ connect: ClientMessage.Connect) {
         guard connection.session == nil else {
             return refuse(.init(id: id, code: .badRequest, message: "connected already"), on: connection)
@@ -10,6 +13,7 @@ extension ShardLogic {
         guard let token = connect.token ?? connection.headerToken else {
             return turnAway(connection, id, "a token is needed")
         }
+        sockets.allowLongMessages(connection.socket)
         check(token, of: connection) { [self] verdict in decide(verdict, connection, id, connect) }
     }
 

@@ -14,9 +14,12 @@ package protocol Sockets: AnyObject {
     func close(_ socket: SocketID, code: CloseCode, reason: String)
     func pauseReading(_ socket: SocketID)
     func resumeReading(_ socket: SocketID)
-    /// Room for so many bytes of messages that wait, in the process' budget (`limits.inboxBytes`); false if there is none.
-    func reserveInbox(_ bytes: Int) -> Bool
-    func releaseInbox(_ bytes: Int)
+    /// Room for so many bytes of messages that wait, in the process' budget (`limits.inboxBytes`) and the address' share of it; false
+    /// if there is none.
+    func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool
+    func releaseInbox(_ bytes: Int, of address: AddressBlock)
+    /// The client has said `connect`: from now on its messages may have `limits.maxMessageBytes`.
+    func allowLongMessages(_ socket: SocketID)
 }
 
 /// What the shard's logic asks of Redis: another port. Commands of one lane with the same keys run in the order in

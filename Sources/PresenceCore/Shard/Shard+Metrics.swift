@@ -1,3 +1,4 @@
+import Installation
 import WebSockets
 
 /// What the metrics page says of a shard, and of its process.
@@ -28,12 +29,18 @@ extension Shard {
         return snapshot
     }
 
+    func giveUp(_ exchange: HTTPExchangeID) { server.giveUp(exchange) }
+
     func respondMetrics(_ exchange: HTTPExchangeID) async {
         var sum = MetricsSnapshot()
         for shard in family { sum.add(await shard.metrics()) }
         sum.workers = workers.numbers
         sum.gauges[.uploads] = transfers.uploads
         sum.gauges[.downloads] = transfers.downloads
+        // Off the loop, which a slow disk must not hold up.
+        let room = await Task.detached { [path = logic.configuration.dataPath] in DiskRoom(of: path) }.value
+        sum.gauges[.diskFree] = room?.free
+        sum.gauges[.diskReserve] = room?.reserve
         sockets.api.respond(
             exchange,
             HTTPResponse(

@@ -4,6 +4,13 @@ import Redis
 import Tokens
 import WebSockets
 
+extension AddressBudget {
+    /// That of incomplete requests and messages.
+    package convenience init(_ limits: ServerConfiguration.Limits) {
+        self.init(limits.inboxBytes, countsLoopback: limits.limitLoopback)
+    }
+}
+
 extension Shard {
     /// What a shard is made of, and what it shares with the others of its process.
     package struct Parts: Sendable {
@@ -14,7 +21,7 @@ extension Shard {
         package let addresses: AddressLimits
         package let failedTokens: FailedTokens
         package let outboxes: OutboxBudget
-        package let inbox: ByteBudget
+        package let inbox: AddressBudget
         package let workers: WorkerPools
         package let transfers: Transfers
         /// Nobody but this process uses this Redis.
@@ -28,7 +35,7 @@ extension Shard {
 
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
-            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: ByteBudget,
+            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: AddressBudget,
             workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
             place: (number: Int, of: Int),
             identity: TLSIdentity?,

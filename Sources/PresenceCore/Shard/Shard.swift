@@ -76,6 +76,7 @@ package actor Shard {
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
+        settings.maxFirstMessageBytes = min(configuration.limits.maxMessageBytes, ShardLogic.mostOfConnect)
         settings.errorResponse = { status, message in
             switch status {
             case 413: .error(status, .init(code: .tooLarge, message: message))
@@ -124,6 +125,9 @@ package actor Shard {
             }
         } resumeBody: { [server] exchange in
             server.resumeBody(exchange)
+        } giveUp: { [weak self] exchange in
+            guard let self else { return }
+            Task { await self.giveUp(exchange) }
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }

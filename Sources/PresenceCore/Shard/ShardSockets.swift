@@ -165,6 +165,11 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         logic.heard(socket)
     }
 
+    func idled(_ socket: SocketID, hundreds: Int) {
+        clock.advance(to: now())
+        logic.idled(socket, hundreds: hundreds)
+    }
+
     func writable(_ socket: SocketID) {
         clock.advance(to: now())
         logic.writable(socket)
@@ -202,8 +207,9 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     package func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
     func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
     func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
-    func reserveInbox(_ bytes: Int) -> Bool { server.hold(bytes) }
-    func releaseInbox(_ bytes: Int) { server.letGo(bytes) }
+    func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool { server.hold(bytes, for: address) }
+    func releaseInbox(_ bytes: Int, of address: AddressBlock) { server.letGo(bytes, of: address) }
+    func allowLongMessages(_ socket: SocketID) { server.allowLongMessages(socket) }
 
     package func close(_ socket: SocketID, code: CloseCode, reason: String) {
         server.close(socket, code: code.rawValue, reason: reason)

@@ -93,7 +93,7 @@ extension ServerMessage.ErrorMessage {
 }
 
 extension HTTPResponse {
-    static func overloaded(_ refusal: WorkRefusal) -> HTTPResponse {
+    package static func overloaded(_ refusal: WorkRefusal) -> HTTPResponse {
         var response = error(503, .init(refusal))
         response.headers.append(("Retry-After", String((refusal.wait + 999) / 1_000)))
         return response

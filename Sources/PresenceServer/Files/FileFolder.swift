@@ -1,4 +1,5 @@
 import Glibc
+import Installation
 import PresenceCore
 
 /// Files of this machine, or of one that it has mounted: in 256 folders by the first two digits of their names.
@@ -8,6 +9,7 @@ struct FileFolder: FileStore {
     private static let piece = 256 * 1024
 
     var pool: WorkerPlan { .files }
+    var isRemote: Bool { false }
 
     func path(of file: StoredFile) -> String { part(file.name.text.prefix(2)) + "/" + file.text }
 
@@ -20,6 +22,8 @@ struct FileFolder: FileStore {
                 throw FileStoreFailure("a folder for files cannot be made", code: errno)
             }
         }
+        // An upload lies on the data directory's disk already; what is made of it, or copied, takes room here.
+        guard DiskRoom(of: part)?.hasRoom(for: 0) != false else { throw FileStoreFailure(FileFailure.noRoom) }
         do throws(FileStoreFailure) {
             for part in parts { try write(part.content, to: path(of: StoredFile(name, part.kind))) }
         } catch {

@@ -6,6 +6,9 @@ protocol FileStore: Sendable {
     /// The threads that wait for it.
     var pool: WorkerPlan { get }
 
+    /// Whether each request for a file costs something elsewhere, so that Redis is asked first whether there is one of that name.
+    var isRemote: Bool { get }
+
     /// Keeps what is under one name. All of it is safe when it returns; after a failure, none is there, or the sweep finds it.
     /// Blocks.
     func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure)
@@ -58,6 +61,23 @@ struct StoredPart: Sendable {
 }
 
 extension FileStore {
+    /// Answers a call with a file whose size is not known. Names that nobody has keep no storage busy; where Redis cannot be asked,
+    /// the storage is.
+    ///
+    /// - Parameter key: In Redis for as long as there is such a file.
+    func serve(
+        _ file: StoredFile, known key: String, as content: HTTPContent, on call: HTTPCall, shard: ShardLogic,
+        failed: @escaping (FileStoreFailure) -> Void
+    ) {
+        guard isRemote else { return serve(file, of: nil, as: content, on: call, failed: failed) }
+        shard.store.command(["EXISTS", key], lane: .commands) { result in
+            if case .success(let value) = result, value.int == 0 {
+                return call.refuse(404, .notFound, "there is no such file")
+            }
+            serve(file, of: nil, as: content, on: call, failed: failed)
+        }
+    }
+
     /// Whether these are the files of this installation; `false` if that has only now been said, by the first that asks.
     ///
     /// - Throws: also ``FileStoreFailure/foreign``.

@@ -29,7 +29,7 @@ extension WebSocketServer {
     func dropSource(_ index: Int) {
         guard let source = table[index].source else { return }
         table[index].source = nil
-        letGo(source.pointee.rest.count)
+        letGo(source.pointee.rest.count, of: table[index].block)
         FrameSource.free(source, loop)
     }
 
@@ -100,16 +100,19 @@ extension WebSocketServer {
     /// Takes the frames that have come, until the connection is paused or to be ended.
     private func take(_ bytes: UnsafeMutableRawBufferPointer, _ socket: SocketID) {
         var place = 0
+        defer { tellIdle(socket) }
         while let index = table.index(socket), let source = table[index].source, !table[index].isDoomed {
             guard !source.pointee.isPaused else { return keep(bytes[place...], index) }
-            let event = source.pointee.reader.next(in: bytes, at: &place, limit: configuration.maxMessageBytes)
+            let event = source.pointee.reader.next(in: bytes, at: &place, limit: mostMessageBytes(index))
             switch event {
             case .control(let control, let piece, let isLast):
+                if isLast { noteIdle(index) }
                 take(control, UnsafeRawBufferPointer(rebasing: bytes[piece]), isLast: isLast, index, source)
             case .text(let piece, let isLast):
                 sendPongs(index)
                 guard table[index].state == .open else { continue }
                 counters.bytesReceived += piece.count
+                if !isLast, source.pointee.reader.payloadLeft == 0 { noteIdle(index) }
                 collect(UnsafeRawBufferPointer(rebasing: bytes[piece]), isLast: isLast, index)
             case .refused(let refusal):
                 sendPongs(index)
@@ -146,7 +149,7 @@ extension WebSocketServer {
     private func keep(_ rest: Slice<UnsafeMutableRawBufferPointer>, _ index: Int) {
         sendPongs(index)
         guard !rest.isEmpty, let source = table[index].source else { return }
-        guard hold(rest.count) else {
+        guard hold(rest.count, for: table[index].block) else {
             // Where the next frame begins is not known any more.
             source.pointee.reader.stop()
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
@@ -175,7 +178,7 @@ extension WebSocketServer {
         }
         var rest = source.pointee.rest
         source.pointee.rest = []
-        letGo(rest.count)
+        letGo(rest.count, of: table[index].block)
         rest.withUnsafeMutableBytes { take($0, socket) }
         watch(socket)
     }

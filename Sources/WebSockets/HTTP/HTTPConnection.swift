@@ -42,8 +42,9 @@ final class HTTPConnection {
     var input: [UInt8] = []
     /// `input` was left by the request before and has not been read.
     var hasUnreadInput = false
-    /// How much of this the inbox' budget was asked for.
+    /// How much of this the inbox' budget was asked for, and for which address.
     var held = 0
+    var heldFor = AddressBlock.none
     /// Its body is coming.
     var request: HTTPRequest?
     /// How much of it is missing.

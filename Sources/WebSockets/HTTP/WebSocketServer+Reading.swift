@@ -85,10 +85,10 @@ extension WebSocketServer {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? .nothing : .ended
     }
 
-    /// Room in the inbox' budget for so many bytes more: for what the delegate keeps of what came, too. Given back with
-    /// `letGo`.
-    public func hold(_ count: Int) -> Bool {
-        guard configuration.inbox.take(count) else {
+    /// Room in the inbox' budget for so many bytes more from an address (`.none`: one without a share): for what the delegate
+    /// keeps of what came, too. Given back with `letGo`.
+    public func hold(_ count: Int, for block: AddressBlock) -> Bool {
+        guard configuration.inbox.take(count, for: block) else {
             counters.inboxRefusals += 1
             return false
         }
@@ -96,21 +96,30 @@ extension WebSocketServer {
         return true
     }
 
-    public func letGo(_ count: Int) {
+    public func letGo(_ count: Int, of block: AddressBlock) {
         guard count > 0 else { return }
-        configuration.inbox.give(count)
+        configuration.inbox.give(count, of: block)
         inboxHeld -= count
     }
 
     /// Changes what `http` holds to `count` bytes, if the budget has room for it.
-    private func hold(_ count: Int, for http: HTTPConnection) -> Bool {
+    func hold(_ count: Int, for http: HTTPConnection) -> Bool {
+        let block = configuration.inbox.block(of: http.client)
+        // A proxy has said since whom it speaks for.
+        if block != http.heldFor { letGoAll(of: http) }
+        http.heldFor = block
         if count <= http.held {
-            letGo(http.held - count)
-        } else if !hold(count - http.held) {
+            letGo(http.held - count, of: block)
+        } else if !hold(count - http.held, for: block) {
             return false
         }
         http.held = count
         return true
+    }
+
+    func letGoAll(of http: HTTPConnection) {
+        letGo(http.held, of: http.heldFor)
+        http.held = 0
     }
 
     // MARK: - Heads
@@ -172,7 +181,6 @@ extension WebSocketServer {
                 http.input = isPeek ? [] : Array(bytes[used...])
                 http.hasUnreadInput = !http.input.isEmpty
                 http.reader = newReader
-                guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
                 return begin(index, http, head, isUpgrade: isUpgrade)
             }
         } catch {
@@ -252,6 +260,8 @@ extension WebSocketServer {
         } else if http.request?.keepsBody == true {
             guard isHeld || hold(http.held + piece.count, for: http) else { return refuseForRoom(index, http) }
             http.request?.body += piece
+        } else {
+            _ = hold(http.input.count, for: http)
         }
         guard http.missing == 0, let request = http.request else { return !http.isSinkBehind }
         http.request = nil
@@ -263,7 +273,7 @@ extension WebSocketServer {
         return dispatch(index, http, request)
     }
 
-    private func refuseForRoom(_ index: Int, _ http: HTTPConnection) -> Bool {
+    func refuseForRoom(_ index: Int, _ http: HTTPConnection) -> Bool {
         refuse(index, http, configuration.errorResponse(503, "too much is being received: try again later"))
     }
 

@@ -89,6 +89,15 @@ extension WebSocketServer {
         transfers.add(socket, due: due)
     }
 
+    /// Ends the transfer of an exchange, if it is under way: its place is wanted.
+    public func giveUp(_ exchange: HTTPExchangeID) {
+        guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
+            http.number == exchange.number, http.transfer != nil, !table[index].isDoomed
+        else { return }
+        counters.slowTransfers += 1
+        doom(index)
+    }
+
     func checkTransfer(_ socket: SocketID) {
         guard let index = table.index(socket), let http = table[index].extras?.http else { return }
         http.isTransferTimed = false

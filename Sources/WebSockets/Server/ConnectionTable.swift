@@ -27,7 +27,7 @@ struct ConnectionTable {
         case writes
     }
 
-    /// 48 bytes, of which writing needs the first half.
+    /// 64 bytes, of which writing needs the first half.
     ///
     /// (The booleans behind `ownCode` fill a gap.)
     struct Entry {
@@ -53,6 +53,12 @@ struct ConnectionTable {
         /// What it is read and written with, if it is a WebSocket without TLS. Owned; freed before the entry is removed.
         var source: UnsafeMutablePointer<FrameSource>?
         var extras: Extras?
+        /// As what a WebSocket counts in the inbox' budget.
+        var block = AddressBlock.none
+        /// Its messages may have as many bytes as any.
+        var mayBeLong = false
+        /// Frames that ended no message, and of which the delegate was not told yet.
+        var idleFrames: UInt16 = 0
     }
 
     /// What an open WebSocket does without: before the upgrade, while HTTP is spoken, and when it closes.

@@ -87,8 +87,7 @@ extension WebSocketServer {
         if let http = table[index].extras?.http {
             http.cancel()
             http.dropStreams()
-            letGo(http.held)
-            http.held = 0
+            letGoAll(of: http)
             http.output = []
             http.written = 0
             countOutput(http)

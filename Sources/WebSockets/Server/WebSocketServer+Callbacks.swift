@@ -99,14 +99,39 @@ extension WebSocketServer {
         if lws_frame_is_binary(wsi) != 0 { return refuseBinary(index) }
         // What the frame's header announces counts already.
         let announced = table[index].message.count + piece.count + lws_remaining_packet_payload(wsi)
-        if announced > configuration.maxMessageBytes { return refuseLength(index) }
-        collect(piece, isLast: lws_is_final_fragment(wsi) != 0, index)
+        if announced > mostMessageBytes(index) { return refuseLength(index) }
+        let (socket, isLast) = (table.id(index), lws_is_final_fragment(wsi) != 0)
+        if !isLast, lws_remaining_packet_payload(wsi) == 0 { noteIdle(index) }
+        collect(piece, isLast: isLast, index)
+        tellIdle(socket)
+    }
+
+    func noteIdle(_ index: Int) { table[index].idleFrames &+= 1 }
+
+    /// The delegate charges for them: without end they would cost a core and meet no limit of messages.
+    func tellIdle(_ socket: SocketID) {
+        guard let index = table.index(socket), table[index].state == .open, table[index].idleFrames >= 100 else {
+            return
+        }
+        let hundreds = table[index].idleFrames / 100
+        table[index].idleFrames %= 100
+        delegate.idled(socket, hundreds: Int(hundreds))
+    }
+
+    func mostMessageBytes(_ index: Int) -> Int {
+        let most = configuration.maxMessageBytes
+        return table[index].mayBeLong ? most : min(most, configuration.maxFirstMessageBytes)
+    }
+
+    /// Messages of this connection may have `maxMessageBytes` from now on: its client has said who it is.
+    public func allowLongMessages(_ socket: SocketID) {
+        if let index = table.index(socket) { table[index].mayBeLong = true }
     }
 
     func refuseBinary(_ index: Int) { beginClosing(index, code: 1003, reason: "text messages only") }
 
     func refuseLength(_ index: Int) {
-        beginClosing(index, code: 1009, reason: "at most \(configuration.maxMessageBytes) bytes")
+        beginClosing(index, code: 1009, reason: "at most \(mostMessageBytes(index)) bytes")
     }
 
     /// A piece of a text message, which is not too long.
@@ -114,7 +139,7 @@ extension WebSocketServer {
         if table[index].message.isEmpty && isLast {
             return deliver(piece, index)
         }
-        guard hold(piece.count) else {
+        guard hold(piece.count, for: table[index].block) else {
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
         }
         table[index].message.append(contentsOf: piece)
@@ -126,7 +151,7 @@ extension WebSocketServer {
 
     /// Lets go of the fragments of a message.
     func dropMessage(_ index: Int) {
-        letGo(table[index].message.count)
+        letGo(table[index].message.count, of: table[index].block)
         table[index].message = []
     }
 

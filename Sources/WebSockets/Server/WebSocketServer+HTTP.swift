@@ -64,6 +64,8 @@ extension WebSocketServer {
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag)
         http.client = request.peer
+        // From now on it is known whose share what has come of the body takes.
+        guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
         http.requestName = requestNames.next(head.headers["x-request-id"])
         request.name = http.requestName
         http.isHead = head.method == "HEAD"
@@ -239,8 +241,7 @@ extension WebSocketServer {
         Glibc.shutdown(http.descriptor, Int32(SHUT_WR))
         http.input = []
         http.hasUnreadInput = false
-        letGo(http.held)
-        http.held = 0
+        letGoAll(of: http)
         http.stage = .draining
         table[index].state = .draining
         guard lingers else {

@@ -35,7 +35,7 @@ extension WebSocketServer {
         guard !paused.isEmpty || !backlogs.isEmpty else { return false }
         let socket = table.id(index)
         guard paused[socket] != nil || backlogs[socket] != nil else { return false }
-        guard hold(message.count) else {
+        guard hold(message.count, for: table[index].block) else {
             beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
             return true
         }
@@ -58,7 +58,7 @@ extension WebSocketServer {
         while paused[socket] == nil, let index = table.index(socket), table[index].state == .open,
             let message = backlogs[socket]?.first
         {
-            letGo(message.count)
+            letGo(message.count, of: table[index].block)
             backlogs[socket]?.removeFirst()
             if backlogs[socket]?.isEmpty == true { backlogs[socket] = nil }
             counters.messagesReceived += 1
@@ -88,6 +88,6 @@ extension WebSocketServer {
         let socket = table.id(index)
         paused[socket] = nil
         heldBack.remove(socket)
-        letGo(backlogs.removeValue(forKey: socket)?.reduce(0) { $0 + $1.count } ?? 0)
+        letGo(backlogs.removeValue(forKey: socket)?.reduce(0) { $0 + $1.count } ?? 0, of: table[index].block)
     }
 }

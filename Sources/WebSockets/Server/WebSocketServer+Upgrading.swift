@@ -36,8 +36,7 @@ extension WebSocketServer {
                 index, http, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
         }
         http.cancel()
-        letGo(http.held)
-        http.held = 0
+        letGoAll(of: http)
         let accepted = Upgrade(socket: table.id(index), request: upgrade, subprotocol: known)
         if let wsi = table[index].wsi {
             release(wsi, accepted)
@@ -88,6 +87,7 @@ extension WebSocketServer {
     func open(_ index: Int, _ upgrade: Upgrade) {
         table[index].extras?.http?.cancel()
         table[index].extras = nil
+        table[index].block = configuration.inbox.block(of: upgrade.request.peer)
         table[index].state = .open
         table.settle(index)
         resumeAfterHandshake()

@@ -4,15 +4,17 @@ public struct WebSocketServerConfiguration: Sendable {
     public var subprotocols: [String] = []
     /// The longest message that is received; a longer one closes with 1009, before all of it is buffered.
     public var maxMessageBytes = 256 * 1024
+    /// The same as long as the delegate has not allowed long messages (`allowLongMessages`).
+    public var maxFirstMessageBytes = Int.max
     /// The longest body of an HTTP request that is collected in memory; a longer one is answered 413.
     public var maxBodyBytes = 1024 * 1024
     /// The longest request line and headers; longer ones are answered 431.
     public var maxHeaderBytes = 16 * 1024
     /// The number of headers; more are answered 431.
     public var maxHeaders = 100
-    /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it a
-    /// request is answered 503, and a WebSocket closed with 1013.
-    public var inbox = ByteBudget(0)
+    /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it, or beyond
+    /// the share of its client's address, a request is answered 503, and a WebSocket closed with 1013.
+    public var inbox = AddressBudget(0)
     /// What may wait of answers that clients do not take, shared in the same way. A long answer beyond it, or beyond the share
     /// of its client's address, is 503.
     public var answers = AnswerBudget(0)

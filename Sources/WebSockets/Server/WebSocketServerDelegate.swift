@@ -28,6 +28,9 @@ public protocol WebSocketServerDelegate: AnyObject {
     /// The peer gave a sign of life: a message or a part of one, a ping, a pong. Called before what it brought.
     func heard(_ socket: SocketID)
 
+    /// So many times 100 frames have come that ended no message: pings, pongs, fragments.
+    func idled(_ socket: SocketID, hundreds: Int)
+
     /// After `.congested`: everything has gone to the kernel, and more can be written.
     func writable(_ socket: SocketID)
 
@@ -49,6 +52,7 @@ extension WebSocketServerDelegate {
     public func departed(_ socket: SocketID) {}
     public func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission { .granted }
     public func heard(_ socket: SocketID) {}
+    public func idled(_ socket: SocketID, hundreds: Int) {}
     public func reasonWhenFull() -> String { "" }
     public func acceptingFailed(_ description: String) {}
 }

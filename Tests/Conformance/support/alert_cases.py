@@ -40,6 +40,9 @@ CASES = {
     "PresenceSlowClients": counter("closes_total", 66, 54, 'code="4005"'),
     "PresenceOutboxesFull": gauge("outbox_bytes", 214748365, 214748364),
     "PresenceInboxFull": gauge("inbox_bytes", 107374183, 107374182),
+    "PresenceDiskLow": (
+        {series("disk_free_bytes"): "99x20", series("disk_reserve_bytes"): "100x20"},
+        {series("disk_free_bytes"): "100x20", series("disk_reserve_bytes"): "100x20"}),
     "PresenceHandshakes": counter("handshakes_displaced_total", 66, 54),
     "PresenceLoopOverloaded": (buckets("loop_turn_microseconds", 50, 50), buckets("loop_turn_microseconds", 1, 99)),
     "PresenceDeliveriesSlow": (buckets("change_to_write_milliseconds", 5, 95), buckets("change_to_write_milliseconds", 0, 100)),

@@ -39,6 +39,43 @@ def jpeg(image, orientation=None, secret=None, **options):
     return file.getvalue()
 
 
+def photo(width=64, height=48):
+    """A JPEG that says where it was taken."""
+    file, exif = io.BytesIO(), Image.Exif()
+    place = exif.get_ifd(0x8825)
+    place[1], place[2], place[3], place[4] = "N", (52.0, 31.0, 12.0), "E", (13.0, 24.0, 36.0)
+    scene(width, height).save(file, "JPEG", exif=exif)
+    return file.getvalue()
+
+
+def many_scans(width, height, scans):
+    """A small progressive JPEG: one scan of DC, one of AC, and then the same refinement again and again."""
+    def segment(marker, data):
+        return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
+
+    def packed(bits):
+        bits += "1" * (-len(bits) % 8)
+        data = int(bits, 2).to_bytes(len(bits) // 8, "big") if bits else b""
+        return data.replace(b"\xff", b"\xff\x00")
+    blocks = ((width + 7) // 8) * ((height + 7) // 8)
+    symbols = [0xE0] + [run << 4 for run in range(14)]
+    data = b"\xff\xd8" + segment(0xDB, b"\0" + bytes([1] * 64))
+    data += segment(0xC2, struct.pack(">BHHB", 8, height, width, 1) + bytes([1, 0x11, 0]))
+    data += segment(0xC4, b"\x00" + bytes([1] + [0] * 15) + bytes([0]))
+    data += segment(0xC4, b"\x10" + bytes([0, 0, 0, len(symbols)] + [0] * 12) + bytes(symbols))
+
+    def refinement(high, low):
+        bits, left = "", blocks
+        while left:
+            run = min(14, left.bit_length() - 1)
+            count = min(left, (1 << (run + 1)) - 1)
+            bits += format(symbols.index(run << 4), "04b") + (format(count - (1 << run), f"0{run}b") if run else "")
+            left -= count
+        return segment(0xDA, bytes([1, 1, 0x00, 1, 63, high << 4 | low])) + packed(bits)
+    data += segment(0xDA, bytes([1, 1, 0x00, 0, 0, 0x01])) + packed("0" * blocks)
+    return data + refinement(0, 1) + refinement(1, 0) * (scans - 2) + b"\xff\xd9"
+
+
 def png(image, **options):
     file = io.BytesIO()
     image.save(file, "PNG", **options)

@@ -1,3 +1,4 @@
+import EventLoops
 import PresenceProtocol
 import Testing
 
@@ -26,32 +27,76 @@ import Testing
 
     @Test func `an address gets its share of downloads to the last one, and not one more`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 2) }
-        var slots = [try transfers.beginDownload(to: one), try transfers.beginDownload(to: one)]
-        #expect(limit { try transfers.beginDownload(to: one) } == .downloadsPerAddress)
-        slots.append(try transfers.beginDownload(to: two))
-        #expect(limit { try transfers.beginDownload(to: two) } == .downloads)
-        #expect(limit { try transfers.beginDownload(to: .none) } == .downloads)
+        var slots = [try transfers.beginDownload(to: one, at: 0), try transfers.beginDownload(to: one, at: 0)]
+        #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloadsPerAddress)
+        slots.append(try transfers.beginDownload(to: two, at: 0))
+        #expect(limit { try transfers.beginDownload(to: two, at: 0) } == .downloads)
+        #expect(limit { try transfers.beginDownload(to: .none, at: 0) } == .downloads)
         #expect(transfers.downloads == 3)
         slots.removeFirst()
-        #expect(transfers.downloads == 2 && limit { try transfers.beginDownload(to: one) } == nil)
+        #expect(transfers.downloads == 2 && limit { try transfers.beginDownload(to: one, at: 0) } == nil)
         slots = []
         #expect(transfers.downloads == 0)
     }
 
     @Test func `an address gets its share of uploads, and a user one from anywhere`() throws {
         let transfers = transfers { ($0.uploads, $0.uploadsPerAddress) = (3, 1) }
-        let slots = [try transfers.beginUpload(by: ana, from: one), try transfers.beginUpload(by: nil, from: .none)]
-        #expect(limit { try transfers.beginUpload(by: ana, from: two) } == .userUploads)
-        #expect(limit { try transfers.beginUpload(by: nil, from: one) } == .uploadsPerAddress)
-        let last = try transfers.beginUpload(by: nil, from: .none)
-        #expect(limit { try transfers.beginUpload(by: nil, from: two) } == .uploads)
+        let slots = [
+            try transfers.beginUpload(by: ana, from: one, at: 0),
+            try transfers.beginUpload(by: nil, from: .none, at: 0),
+        ]
+        #expect(limit { try transfers.beginUpload(by: ana, from: two, at: 0) } == .userUploads)
+        #expect(limit { try transfers.beginUpload(by: nil, from: one, at: 0) } == .uploadsPerAddress)
+        let last = try transfers.beginUpload(by: nil, from: .none, at: 0)
+        #expect(limit { try transfers.beginUpload(by: nil, from: two, at: 0) } == .uploads)
         withExtendedLifetime((slots, last)) {}
     }
 
     @Test func `without a share an address may have all of them`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 0) }
-        let slots = try (0..<3).map { _ in try transfers.beginDownload(to: one) }
-        #expect(limit { try transfers.beginDownload(to: one) } == .downloads)
+        let slots = try (0..<3).map { _ in try transfers.beginDownload(to: one, at: 0) }
+        #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloads)
         withExtendedLifetime(slots) {}
+    }
+
+    @Test func `when all places are taken, the slowest of the address that has most makes room`() throws {
+        let transfers = transfers { ($0.uploads, $0.uploadsPerAddress) = (4, 3) }
+        let ended = Locked<[String]>([])
+        func begin(_ name: String, from address: AddressBlock, at now: Milliseconds) throws -> Transfers.Slot {
+            let slot = try transfers.beginUpload(by: UserID(name), from: address, at: now)
+            slot.whenDisplaced { ended.withLock { $0.append(name) } }
+            return slot
+        }
+        var slots = [
+            try begin("slow", from: one, at: 0), try begin("slowest", from: one, at: 0),
+            try begin("fast", from: one, at: 0),
+            try begin("other", from: two, at: 0),
+        ]
+        slots[0].move(2_000)
+        slots[1].move(1_000)
+        slots[2].move(32 * 1024 * 5)
+        // Young ones stay.
+        #expect(limit { try begin("new", from: two, at: 4_999) } == .uploads)
+        #expect(limit { try begin("new", from: one, at: 5_000) } == .uploadsPerAddress)
+        let third = PeerAddress(host: "192.0.2.3")!.block
+        slots.append(try begin("new", from: third, at: 5_000))
+        #expect(ended.withLock { $0 } == ["slowest"] && transfers.uploads == 4)
+        // Who was displaced may come again; what it gives back is another's.
+        slots.remove(at: 1)
+        #expect(transfers.uploads == 4 && limit { try begin("slowest", from: third, at: 5_000) } == .uploads)
+        // Two against one is as even as it gets, and what is fast keeps its place.
+        #expect(limit { try begin("more", from: two, at: 60_000) } == .uploads)
+        slots.removeAll()
+        #expect(transfers.uploads == 0 && limit { try begin("slow", from: one, at: 0) } == nil)
+        #expect(transfers.uploads == 0)
+    }
+
+    @Test func `whatever is fast enough keeps its place`() throws {
+        let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (2, 2) }
+        let slots = try (0..<2).map { _ in try transfers.beginDownload(to: one, at: 0) }
+        for slot in slots { slot.move(Transfers.fastEnough * 10) }
+        #expect(limit { try transfers.beginDownload(to: two, at: 10_000) } == .downloads)
+        slots[0].move(-1)
+        #expect(limit { try transfers.beginDownload(to: two, at: 10_000) } == nil)
     }
 }

@@ -26,8 +26,9 @@ final class LogBench: TopicKind {
         func close(_ socket: SocketID, code: CloseCode, reason: String) {}
         func pauseReading(_ socket: SocketID) {}
         func resumeReading(_ socket: SocketID) {}
-        func reserveInbox(_ bytes: Int) -> Bool { true }
-        func releaseInbox(_ bytes: Int) {}
+        func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool { true }
+        func releaseInbox(_ bytes: Int, of address: AddressBlock) {}
+        func allowLongMessages(_ socket: SocketID) {}
     }
 
     let sockets = NotingSockets()

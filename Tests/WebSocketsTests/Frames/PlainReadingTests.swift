@@ -131,7 +131,7 @@ struct PlainReadingTests {
     @Test(arguments: [true, false])
     func `what a paused connection has been read needs room, and is dropped when it ends`(hasRoom: Bool) async throws {
         try await withServer({
-            $0.inbox = ByteBudget(hasRoom ? 1_000 : 50)
+            $0.inbox = AddressBudget(hasRoom ? 1_000 : 50)
             $0.closeTimeout = 60_000
         }) { server in
             await server.on { _, recorder in recorder.onMessage = { server, _, socket in server.pauseReading(socket) } }

@@ -8,14 +8,14 @@ struct AttachmentHead: Equatable {
 
     /// The file's name on the client's device; `nil` if it was not told.
     let name: String?
-    let kind: Kind
+    private(set) var kind: Kind
     /// As what it is served; `nil`: as `application/octet-stream`. Pictures are served as what the server makes of them.
-    let type: String?
+    private(set) var type: String?
 
     /// In bytes of UTF-8, as file systems have it.
     static let longestName = 255
-    /// Pictures that the server makes small and harmless.
-    private static let images = ["image/jpeg", "image/png"]
+    /// Pictures that the server makes small and harmless, also by names that programs give them.
+    private static let images = ["image/jpeg", "image/png", "image/jpg", "image/pjpeg", "image/x-png"]
     /// What browsers may be told, since nothing in it runs: all else is bytes.
     private static let harmless = [
         "application/pdf", "application/zip", "audio/aac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav",
@@ -33,6 +33,15 @@ struct AttachmentHead: Equatable {
         kind = Self.images.contains(type) ? .image : type.hasPrefix("video/") ? .video : .file
         self.type = Self.harmless.contains(type) ? type : nil
     }
+
+    /// What a JPEG or PNG begins with, as which everything that does so is taken, whatever its type: a photo tells where it was taken.
+    private static let beginnings: [[UInt8]] = [[0xFF, 0xD8, 0xFF], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]]
+    /// In bytes.
+    static let longestBeginning = 8
+
+    static func isPicture(_ beginning: [UInt8]) -> Bool { beginnings.contains { beginning.starts(with: $0) } }
+
+    mutating func becomePicture() { (kind, type) = (.image, nil) }
 
     private static func name(_ query: String) throws(DecodingFailure) -> String? {
         let values = query.split(separator: "&").compactMap { pair -> Substring? in

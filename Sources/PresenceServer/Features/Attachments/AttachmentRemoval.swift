@@ -8,6 +8,9 @@ import Redis
 /// The scripts write down what is due (`attachments-due`), and there it stays until the files are gone. So a crash delays it, and
 /// storage that is out of reach does too. The first shard of each server looks at one partition after the other; servers may
 /// look at the same at once.
+///
+/// A Redis that refuses changes because its disk is full needs just this room, and no server is live then. So the rounds go on, and
+/// the files of what is due go before the scripts have said so (`removeAhead`). What is due stays written down.
 final class AttachmentRemoval {
     /// In which all partitions are looked at, at most.
     private static let longestRound: Milliseconds = 60_000
@@ -26,6 +29,8 @@ final class AttachmentRemoval {
     private var wanted: Set<Int> = []
     /// What was due at the last look, by partition.
     private var waiting: [Int: Int] = [:]
+    /// How many of those, from the first on, have been looked at while Redis refuses changes, by partition.
+    private var ahead: [Int: Int] = [:]
 
     private var shard: ShardLogic { attachments.shard }
 
@@ -58,7 +63,6 @@ final class AttachmentRemoval {
     }
 
     private func lookOn() {
-        guard shard.link.isLive else { return }
         wait()
         wanted.insert(partition)
         partition = (partition + 1) % shard.partitions.count
@@ -66,7 +70,7 @@ final class AttachmentRemoval {
     }
 
     private func lookNow() {
-        guard shard.link.isLive, !isBusy, let place = wanted.popFirst() else { return }
+        guard !isBusy, let place = wanted.popFirst() else { return }
         isBusy = true
         look(in: place) { [self] hasMore in
             isBusy = false
@@ -83,28 +87,35 @@ final class AttachmentRemoval {
             guard case .success(let value) = result, let count = value.int else { return done(false) }
             if shard.place.number == 0 { waiting[place] = count > 0 ? Int(count) : nil }
             guard count > 0 else { return done(false) }
+            let first = ahead[place] ?? 0
             shard.store.command(
-                ["ZRANGEBYSCORE", keys.attachmentsDue, "-inf", now, "LIMIT", "0", String(Self.most)], lane: .commands
+                ["ZRANGEBYSCORE", keys.attachmentsDue, "-inf", now, "LIMIT", String(first), String(Self.most)],
+                lane: .commands
             ) { [self] result in
                 let found = (try? result.get().array?.compactMap(\.string)) ?? []
-                var isDone = false
+                ahead[place] = nil
+                var (isDone, isRefused) = (false, false)
                 BoundedConcurrency(found, window: Self.window) { [self] member, next in
-                    release(member, keys) { isOver in
-                        if isOver { isDone = true }
+                    release(member, keys) { outcome in
+                        if outcome == .over { isDone = true }
+                        if outcome == .refused { isRefused = true }
                         next()
                     }
-                } done: {
-                    done(count > Self.most && isDone)
+                } done: { [self] in
+                    if isRefused { ahead[place] = first + found.count }
+                    done(count > Self.most && isDone || isRefused && Int(count) > first + found.count)
                 }
             }
         }
     }
 
+    private enum Outcome { case over, failed, refused }
+
     /// - Parameter done: Gets whether it is due no longer.
-    private func release(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Bool) -> Void) {
+    private func release(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Outcome) -> Void) {
         let words = member.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let name = StoredName(words[0]), let id = ConversationID(String(words[1])) else {
-            return shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(true) }
+            return shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(.over) }
         }
         shard.store.run(
             .releaseAttachment, keys: [keys.shards, keys.attachments(id), keys.attachmentsDue],
@@ -113,25 +124,41 @@ final class AttachmentRemoval {
                 String(shard.configuration[.attachmentUnused]),
             ], lane: .commands
         ) { [self] result in
+            if result.failure?.code == "MISCONF" { return removeAhead(name, keys.attachments(id), done) }
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
                 words.count > 1
-            else { return done(false) }
-            guard words[1].string == "1" else { return done(true) }
+            else { return done(.failed) }
+            guard words[1].string == "1" else { return done(.over) }
             attachments.removeFiles(name) { [self] isGone in
                 guard isGone else { return putOff(member, keys, done) }
                 removed.value += 1
                 // In this order: what is not due any more is written down nowhere.
                 shard.store.command(["UNLINK", keys.attachment(name)], lane: .commands) { [self] result in
-                    guard case .success = result else { return done(false) }
-                    shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(true) }
+                    guard case .success = result else { return done(.failed) }
+                    shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(.over) }
                 }
             }
         }
     }
 
     /// It holds up no others.
-    private func putOff(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Bool) -> Void) {
+    private func putOff(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Outcome) -> Void) {
         let later = String(shard.clock.redisNow + Self.patience)
-        shard.store.command(["ZADD", keys.attachmentsDue, "XX", later, member], lane: .commands) { _ in done(true) }
+        shard.store.command(["ZADD", keys.attachmentsDue, "XX", later, member], lane: .commands) { _ in done(.over) }
+    }
+
+    /// Removes the files of what the script would let go, if Redis let it run. A message that mentions it in the moment in which
+    /// Redis takes changes again has lost its file, as it would have a moment later.
+    private func removeAhead(_ name: StoredName, _ key: String, _ done: @escaping (Outcome) -> Void) {
+        shard.store.command(["HGET", key, name.text], lane: .commands) { [self] result in
+            guard case .success(let value) = result else { return done(.failed) }
+            // "USER AT COUNT"
+            let words = value.string?.split(separator: " ") ?? []
+            if words.count == 3, let at = Timestamp(words[1]) {
+                let isUnused = words[2] == "0" && at + shard.configuration[.attachmentUnused] <= shard.clock.redisNow
+                guard isUnused else { return done(.refused) }
+            }
+            attachments.removeFiles(name) { _ in done(.refused) }
+        }
     }
 }

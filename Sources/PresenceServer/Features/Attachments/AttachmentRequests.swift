@@ -30,9 +30,24 @@ extension Attachments {
 
     func upload(_ call: HTTPCall, _ file: UploadedFile) throws(DecodingFailure) {
         let head = try AttachmentHead(call.request)
-        guard head.kind == .image else {
-            return keep([StoredPart(kind: .bytes, content: .upload(file))], head, call)
+        guard head.kind != .image else { return make(file, head, call) }
+        call.work(.files) {
+            Result { () throws(FileFailure) in try file.read(at: 0, count: AttachmentHead.longestBeginning) }
+        } then: { [self] result in
+            switch result {
+            case .success(let beginning) where AttachmentHead.isPicture(beginning):
+                var head = head
+                head.becomePicture()
+                make(file, head, call)
+            case .success: keep([StoredPart(kind: .bytes, content: .upload(file))], head, call)
+            case .failure(let failure):
+                note(FileStoreFailure(failure), "attachment not kept")
+                PhotoMaker.refuseForNow(call)
+            }
         }
+    }
+
+    private func make(_ file: UploadedFile, _ head: AttachmentHead, _ call: HTTPCall) {
         PhotoMaker.make(file, for: call, counting: counts, refuse: Self.refuseImage) { [self] parts in
             keep(parts, head, call)
         }

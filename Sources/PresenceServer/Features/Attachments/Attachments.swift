@@ -121,8 +121,10 @@ final class Attachments: Feature {
             ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
         let failed: (FileStoreFailure) -> Void = { [unowned self] in note($0, "attachment not served") }
-        guard file.kind == .bytes else { return store.serve(file, of: nil, as: content, on: call, failed: failed) }
         let key = shard.partitions.keys(of: file.name.id).attachment(file.name)
+        guard file.kind == .bytes else {
+            return store.serve(file, known: key, as: content, on: call, shard: shard, failed: failed)
+        }
         call.ask(changes: false) {
             shard.store.command(["HMGET", key, "size", "type", "name"], lane: .commands, reply: $0)
         } answered: { [self] value in

@@ -38,3 +38,37 @@ extension ConversationLists {
         }
     }
 }
+
+extension ConversationLists {
+    /// A connection that watches its user's list.
+    final class Subscriber {
+        let connection: Connection
+        let user: UserID
+        /// Its list has been answered: before that it is told nothing.
+        var isReady = false
+        var pending: [ConversationID: Pending] = [:]
+        /// Of the frames, which count as what waits for the connection.
+        var bytes = 0 { didSet { outboxes.change(by: bytes - oldValue) } }
+        private let outboxes: Outboxes
+
+        init(_ connection: Connection, _ user: UserID, _ outboxes: Outboxes) {
+            self.connection = connection
+            self.user = user
+            self.outboxes = outboxes
+        }
+
+        deinit { outboxes.change(by: -bytes) }
+
+        /// Keeps only the ids.
+        func forgetFrames() {
+            pending = pending.mapValues { Pending(version: $0.version, frame: nil) }
+            bytes = 0
+        }
+    }
+
+    struct Pending {
+        let version: Int64
+        /// The whole frame; `nil` if the conversation is to be read.
+        let frame: [UInt8]?
+    }
+}

@@ -8,26 +8,6 @@ import WebSockets
 /// Of each conversation only the newest counts, so a connection that cannot be written, or is in the background, keeps one
 /// entry for each that changed. When these come to much, only their ids are kept, and they are read when their time comes.
 final class ConversationLists {
-    final class Subscriber {
-        let connection: Connection
-        let user: UserID
-        /// Its list has been answered: before that it is told nothing.
-        var isReady = false
-        fileprivate var pending: [ConversationID: Pending] = [:]
-        fileprivate var bytes = 0
-
-        init(_ connection: Connection, _ user: UserID) {
-            self.connection = connection
-            self.user = user
-        }
-    }
-
-    fileprivate struct Pending {
-        let version: Int64
-        /// The whole frame; `nil` if the conversation is to be read.
-        let frame: [UInt8]?
-    }
-
     unowned let shard: ShardLogic
     let reading: ConversationReading
     private var message: OwnMessages = []
@@ -48,6 +28,7 @@ final class ConversationLists {
     init(_ shard: ShardLogic) {
         self.shard = shard
         reading = ConversationReading(shard: shard)
+        shard.onExcess.append { [unowned self] in letGo($0) }
         mutes = MuteLapses(shard) { [unowned self] in
             users[$0] != nil
         } lapsed: { [unowned self] in
@@ -71,7 +52,7 @@ final class ConversationLists {
 
     /// From now on what changes is kept for the connection; it is told once `isReady`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
-        let subscriber = Subscriber(connection, user)
+        let subscriber = Subscriber(connection, user, shard.outboxes)
         users[user, default: []].append(subscriber)
         return subscriber
     }
@@ -139,6 +120,19 @@ final class ConversationLists {
         subscriber.bytes += (kept?.count ?? 0) - before
         subscriber.pending[id] = Pending(version: version, frame: kept)
         mark(subscriber)
+    }
+
+    /// Too much waits: frames are let go, those of the fullest connections first, and read again when their time comes.
+    ///
+    /// - Returns: How many bytes they had.
+    private func letGo(_ excess: Int) -> Int {
+        var freed = 0
+        for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
+            guard freed < excess else { break }
+            freed += subscriber.bytes
+            subscriber.forgetFrames()
+        }
+        return freed
     }
 
     static func frame(_ conversation: [UInt8], at: Timestamp) -> [UInt8] {

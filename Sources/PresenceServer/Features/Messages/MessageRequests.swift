@@ -8,6 +8,8 @@ enum MessageRequest {
         let text: [UInt8]
         let attachments: [UInt8]
         let priority: [UInt8]
+        /// How much is stored of it, but for its head.
+        var bytes: Int { text.count + attachments.count + priority.count }
     }
 
     struct Send {

@@ -15,9 +15,15 @@ final class Messages: Feature {
         about: "How long messages are kept, from 1 s to ten years; 0: until there are too many. What is older goes "
             + "within a minute, also where nobody writes.")
 
+    static let bytesPerHour = FeatureSetting.count(
+        "messages.bytesPerHour", 33_554_432, in: 0...1_099_511_627_776,
+        about:
+            "How many bytes of messages and of edits a user may send in an hour, through each shard; as many at once, then "
+            + "as the hour goes on. 0: no limit.")
+
     static let plan = FeaturePlan(
         name: "messages", scripts: Script.messageScripts, keys: [.aging, .agingFound],
-        settings: [keepPerConversation, keepFor],
+        settings: [keepPerConversation, keepFor, bytesPerHour],
         check: { (configuration) throws(InvalidConfiguration) in
             guard !(1..<1_000).contains(configuration[keepFor]) else { throw .of(keepFor, "must be 0 or at least 1s") }
         })
@@ -29,12 +35,16 @@ final class Messages: Feature {
     private var agingReset: AgingReset?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
+    private var bytes: Rates<UserID>
+    private let room: StoreRoom
     /// Told of which conversation a message was deleted through this shard.
     var onDeletion: [(ConversationID) -> Void] = []
 
     init(_ shard: ShardLogic) {
         self.shard = shard
         logs = MessageLogs(shard)
+        bytes = Rates(RateLimit(perHour: shard.configuration[Self.bytesPerHour]))
+        room = StoreRoom(shard)
     }
 
     func register(in registry: inout Registry) {
@@ -77,7 +87,17 @@ final class Messages: Feature {
 
     // MARK: Changes
 
+    /// Whether the user may send so many bytes more; if not, the request has been answered.
+    private func admits(_ bytes: Int, _ context: RequestContext) -> Bool {
+        let now = shard.clock.now
+        self.bytes.expire(now: now)
+        guard let wait = self.bytes.charge(bytes, to: context.user, at: now) else { return true }
+        shard.limitRate(of: context.connection, context.id, .userBytes, retryAfter: wait)
+        return false
+    }
+
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) {
+        guard admits(request.message.bytes, context) else { return }
         conversations.ask(context) { [self] done in
             send(request.message, from: context.user, in: request.conversation, done: done)
         } succeeded: { [self] words in
@@ -87,6 +107,7 @@ final class Messages: Feature {
 
     /// A direct conversation takes nothing while one of both blocks the other.
     func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID, done: @escaping StoreReply) {
+        guard room.take(message.bytes) else { return done(.failure(Self.full)) }
         unlessUnknown(user, in: id, done: done) { [self] isBlocked in
             run(
                 .send, id,
@@ -104,8 +125,10 @@ final class Messages: Feature {
 
     /// New text reaches nobody while one of both blocks the other, no more than a new message does.
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) {
+        guard admits(request.text.count, context) else { return }
         let id = request.conversation
         conversations.ask(context) { [self] done in
+            guard room.take(request.text.count) else { return done(.failure(Self.full)) }
             unlessUnknown(context.user, in: id, done: done) { [self] isBlocked in
                 run(
                     .editMessage, id,
@@ -182,6 +205,8 @@ final class Messages: Feature {
         shard.replies.send(payload, to: context.connection)
     }
 
+    /// As Redis says it.
+    private static let full = RedisFailure.server(code: "OOM", message: "OOM messages have no room left")
     /// A message's object has a third of the longest message to clients, in bytes: so it fits with whatever is told beside it.
     private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }

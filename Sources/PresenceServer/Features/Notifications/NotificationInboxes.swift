@@ -9,43 +9,6 @@ import WebSockets
 /// takes nothing keeps some frames, then only the version and the seq that it was told: from there it is read to what there
 /// is. After a break the same is done for all.
 final class NotificationInboxes {
-    /// A connection that watches.
-    final class Subscriber {
-        let connection: Connection
-        let user: UserID
-        /// Its list has been answered: before that it is told nothing.
-        fileprivate(set) var isReady = false
-        /// As of what it was told, `frames` included.
-        fileprivate var told = Place()
-        /// As of what was written to it.
-        fileprivate var written = Place()
-        fileprivate var frames: [[UInt8]] = []
-        fileprivate var bytes = 0
-        /// The newest version that is known of.
-        fileprivate var wanted: Int64 = 0
-        /// Something may have been missed.
-        fileprivate var isInDoubt = false
-        fileprivate var isReading = false
-
-        fileprivate var isBehind: Bool { isInDoubt || wanted > told.version }
-
-        init(_ connection: Connection, _ user: UserID) {
-            self.connection = connection
-            self.user = user
-        }
-
-        /// Keeps nothing but where it stands.
-        fileprivate func fallBehind(_ version: Int64) {
-            (frames, bytes, told) = ([], 0, written)
-            wanted = max(wanted, version)
-        }
-    }
-
-    fileprivate struct Place {
-        var version: Int64 = 0
-        var seq: Int64 = 0
-    }
-
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
     private var retry: DeadlineKind!
@@ -59,7 +22,10 @@ final class NotificationInboxes {
     private static let pause: Milliseconds = 1_000
     private static let pauseOfDamage: Milliseconds = 60_000
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        shard.onExcess.append { [unowned self] in letGo($0) }
+    }
 
     func register(in registry: inout Registry) {
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
@@ -84,7 +50,7 @@ final class NotificationInboxes {
     /// From now on what happens is noted for the connection; it is told once `ready`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
         users[user]?.removeAll { $0.connection.isClosed }
-        let subscriber = Subscriber(connection, user)
+        let subscriber = Subscriber(connection, user, shard.outboxes)
         users[user, default: []].append(subscriber)
         return subscriber
     }
@@ -190,6 +156,20 @@ final class NotificationInboxes {
             subscriber.bytes += frame.count
         }
         mark(subscriber)
+    }
+
+    /// Too much waits: who has most is behind from now on.
+    ///
+    /// - Returns: How many bytes were let go.
+    private func letGo(_ excess: Int) -> Int {
+        var freed = 0
+        for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
+            guard freed < excess else { break }
+            freed += subscriber.bytes
+            subscriber.fallBehind(subscriber.told.version)
+            mark(subscriber)
+        }
+        return freed
     }
 
     /// A request of the connection was not answered, and may have been carried out: its event was not told.

@@ -12,6 +12,12 @@ enum PhotoMaker {
     private static let longest: Int32 = 30_000
     private static let executable = "/proc/self/exe"
 
+    /// What became of an upload, and what that took of a core, in ms.
+    struct Work: Sendable {
+        let outcome: Outcome
+        let used: Int
+    }
+
     enum Outcome: Sendable {
         case made(photo: [UInt8], thumbnail: [UInt8])
         case notAnImage
@@ -22,7 +28,7 @@ enum PhotoMaker {
     }
 
     /// Makes the picture and its thumbnail. Blocks.
-    static func make(_ file: UploadedFile) -> Outcome {
+    static func make(_ file: UploadedFile) -> Work {
         let most = photo_most_bytes
         var result = photo_result()
         let head = 8
@@ -31,13 +37,17 @@ enum PhotoMaker {
             result = file.withDescriptor { photo_make(executable, $0, longest, room.baseAddress!) }
             count = result.outcome == photo_done ? head + result.picture + result.thumbnail : 0
         }
+        return Work(outcome: outcome(of: result, bytes, head), used: Int(result.cpu_milliseconds))
+    }
+
+    private static func outcome(of result: photo_result, _ bytes: [UInt8], _ head: Int) -> Outcome {
         switch result.outcome {
         case photo_done:
-            return .made(
+            .made(
                 photo: Array(bytes[head..<head + result.picture]), thumbnail: Array(bytes[(head + result.picture)...]))
-        case photo_not_an_image: return .notAnImage
-        case photo_killed: return .killed(result.signal)
-        default: return .failed("the process that decodes pictures could not be run")
+        case photo_not_an_image: .notAnImage
+        case photo_killed: .killed(result.signal)
+        default: .failed("the process that decodes pictures could not be run")
         }
     }
 
@@ -56,9 +66,16 @@ enum PhotoMaker {
         _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refuse: @escaping (HTTPCall) -> Void,
         then: @escaping ([StoredPart]) -> Void
     ) {
-        call.work(pool) {
-            make(file)
-        } then: { outcome in
+        guard let user = call.viewer, let turns = call.shard.feature(Photos.self)?.turns else { return refuse(call) }
+        let turn: DecodingTurns.Turn
+        switch turns.begin(user, from: call.address, at: call.shard.clock.now) {
+        case .success(let begun): turn = begun
+        case .failure(let wait):
+            call.shard.metrics.met(.decoding)
+            let message = "decoding pictures of this user, or from this address, has taken too long: nothing was done"
+            return call.refuse(retryAfter: wait.milliseconds, message)
+        }
+        func answer(_ outcome: Outcome) {
             switch outcome {
             case .made(let photo, let thumbnail):
                 then([
@@ -76,6 +93,24 @@ enum PhotoMaker {
                 call.shard.logSparsely("picture not made", ["reason": reason], level: .error)
                 refuseForNow(call)
             }
+        }
+        // Not for its connection: a client that hangs up has used what it has used.
+        do {
+            try call.shard.jobs.run(in: pool) {
+                make(file)
+            } then: { result in
+                switch result {
+                case .success(let work):
+                    turns.end(turn, used: work.used, at: call.shard.clock.now)
+                    answer(work.outcome)
+                case .failure(let refusal):
+                    turns.end(turn, used: 0, at: call.shard.clock.now)
+                    call.respond(.overloaded(refusal))
+                }
+            }
+        } catch {
+            turns.end(turn, used: 0, at: call.shard.clock.now)
+            call.respond(.overloaded(error))
         }
     }
 

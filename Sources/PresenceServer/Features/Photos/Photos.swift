@@ -27,6 +27,8 @@ final class Photos: Feature {
     let store: any FileStore
     private(set) var made: MetricCounter!
     private(set) var counts: PhotoMaker.Counts!
+    /// For what else is a picture, too.
+    let turns: DecodingTurns
     private var failures: MetricCounter!
     private var sweep: FileSweep?
     private let check = FileStoreCheck()
@@ -34,6 +36,7 @@ final class Photos: Feature {
     init(_ shard: ShardLogic) {
         self.shard = shard
         store = shard.configuration.photoStore
+        turns = DecodingTurns()
     }
 
     func register(in registry: inout Registry) {
@@ -85,7 +88,10 @@ final class Photos: Feature {
             ("Content-Security-Policy", "default-src 'none'; sandbox"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
-        store.serve(file, of: nil, as: content, on: call) { [unowned self] in note($0, "picture not served") }
+        let key = shard.partitions.keys(of: file.name.id).key(.photo, file.name.id)
+        store.serve(file, known: key, as: content, on: call, shard: shard) { [unowned self] in
+            note($0, "picture not served")
+        }
     }
 
     /// The user's record says whether a picture is theirs still.

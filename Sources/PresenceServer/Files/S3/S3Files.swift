@@ -36,6 +36,7 @@ struct S3Files: FileStore {
     let cacheControl: String
 
     var pool: WorkerPlan { Self.pool }
+    var isRemote: Bool { true }
 
     func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
         do throws(FileStoreFailure) {

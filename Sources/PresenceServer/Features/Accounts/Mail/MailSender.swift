@@ -68,6 +68,9 @@ struct MailSender: Sendable {
     private func write(_ message: [UInt8], to folder: String, as name: String) -> Outcome {
         func failed(_ what: String) -> Outcome { .unreachable("\(what): \(String(cString: strerror(errno)))") }
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { return failed("the outbox cannot be made") }
+        guard DiskRoom(of: folder)?.hasRoomForMails != false else {
+            return .unreachable("the outbox takes none: what is left of the disk is kept for Redis")
+        }
         let draft = "\(folder)/.\(name).\(UInt32.random(in: .min ... .max))"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return failed("the outbox cannot be written") }

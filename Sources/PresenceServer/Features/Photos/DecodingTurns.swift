@@ -1,0 +1,60 @@
+import PresenceCore
+import PresenceProtocol
+import WebSockets
+
+/// Who may have a picture decoded now. There are few threads for it, and a picture of some KB may take one for a second.
+///
+/// On each shard a user has one picture decoded at a time, an address four, so that both wait in turn with all others; and each has
+/// so much time of a core in an hour, as much of it at once as it likes. What a picture takes is known afterwards: who has nothing
+/// left waits until what was taken beyond it has come back.
+final class DecodingTurns {
+    /// In ms of a core: some 400 photos of a phone.
+    static let ofUser: Int64 = 60_000
+    static let ofAddress: Int64 = 240_000
+    static let mostOfAddress = 4
+
+    private var users: Rates<UserID>
+    private var addresses: Rates<AddressBlock>
+    private var decoding: Set<UserID> = []
+    private var atAddress: [AddressBlock: Int] = [:]
+
+    /// Whose turn it is.
+    struct Turn {
+        fileprivate let user: UserID
+        fileprivate let address: AddressBlock
+    }
+
+    init(ofUser: Int64 = DecodingTurns.ofUser, ofAddress: Int64 = DecodingTurns.ofAddress) {
+        users = Rates(RateLimit(perHour: ofUser))
+        addresses = Rates(RateLimit(perHour: ofAddress))
+    }
+
+    /// - Returns: The turn, which is to be ended; or how long there is none, in ms.
+    func begin(_ user: UserID, from address: AddressBlock, at now: Milliseconds) -> Result<Turn, Wait> {
+        users.expire(now: now)
+        addresses.expire(now: now)
+        if decoding.contains(user) || address != .none && atAddress[address, default: 0] >= Self.mostOfAddress {
+            return .failure(Wait(milliseconds: 1_000))
+        }
+        let waits = [
+            users.wait(for: 1, by: user, at: now),
+            address != .none ? addresses.wait(for: 1, by: address, at: now) : nil,
+        ]
+        if let wait = waits.compactMap(\.self).max() { return .failure(Wait(milliseconds: wait)) }
+        decoding.insert(user)
+        if address != .none { atAddress[address, default: 0] += 1 }
+        return .success(Turn(user: user, address: address))
+    }
+
+    /// - Parameter used: Of a core, in ms.
+    func end(_ turn: Turn, used: Int, at now: Milliseconds) {
+        decoding.remove(turn.user)
+        users.take(used, by: turn.user, at: now)
+        guard turn.address != .none else { return }
+        addresses.take(used, by: turn.address, at: now)
+        let left = atAddress[turn.address, default: 0] - 1
+        atAddress[turn.address] = left > 0 ? left : nil
+    }
+
+    struct Wait: Error, Equatable { let milliseconds: Milliseconds }
+}

@@ -1,0 +1,53 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+@testable import WebSockets
+
+@Suite struct DecodingTurnsTests {
+    private let turns = DecodingTurns(ofUser: 1_000, ofAddress: 3_000)
+    private let one = PeerAddress(host: "192.0.2.1")!.block
+    private let two = PeerAddress(host: "192.0.2.2")!.block
+
+    private func user(_ number: Int) -> UserID { UserID("user\(number)")! }
+
+    /// How long the user has to wait; `nil`: it was their turn, and decoding took so much.
+    private func decode(_ number: Int, from address: AddressBlock, used: Int, at now: Milliseconds) -> Milliseconds? {
+        switch turns.begin(user(number), from: address, at: now) {
+        case .success(let turn):
+            turns.end(turn, used: used, at: now)
+            return nil
+        case .failure(let wait): return wait.milliseconds
+        }
+    }
+
+    @Test func `a user has one picture decoded at a time, and an address four`() throws {
+        let begun = try (0..<4).map { try turns.begin(user($0), from: one, at: 0).get() }
+        #expect(decode(0, from: two, used: 1, at: 0) == 1_000)
+        #expect(decode(4, from: one, used: 1, at: 0) == 1_000)
+        #expect(decode(4, from: two, used: 1, at: 0) == nil)
+        // An address that is not counted has no turn of its own.
+        #expect(decode(5, from: .none, used: 1, at: 0) == nil)
+        turns.end(begun[0], used: 0, at: 0)
+        #expect(decode(4, from: one, used: 1, at: 0) == nil)
+        #expect(decode(0, from: two, used: 1, at: 0) == nil)
+    }
+
+    @Test func `a user has so much time and not a ms more, and what was taken beyond it comes back first`() {
+        #expect(decode(0, from: .none, used: 999, at: 0) == nil)
+        #expect(decode(0, from: .none, used: 501, at: 0) == nil)
+        // A ms of it in 3.6 s: the one that is asked for, and 500 that were too many.
+        let whole: Milliseconds = 501 * 3_600
+        #expect(decode(0, from: .none, used: 1, at: 0) == whole)
+        #expect(decode(0, from: .none, used: 1, at: whole - 1) == 1)
+        #expect(decode(0, from: .none, used: 1, at: whole) == nil)
+        #expect(decode(1, from: .none, used: 1, at: 0) == nil)
+    }
+
+    @Test func `an address has so much time, however many users are there`() {
+        for number in 0..<6 { #expect(decode(number, from: one, used: 500, at: 0) == nil) }
+        #expect(decode(6, from: one, used: 1, at: 0) == 1_200)
+        #expect(decode(6, from: two, used: 1, at: 0) == nil)
+        #expect(decode(7, from: one, used: 1, at: 1_200) == nil)
+    }
+}
