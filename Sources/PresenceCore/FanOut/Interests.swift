@@ -28,6 +28,8 @@ package final class Interests {
     private var interests: [String: Interest] = [:]
     /// Those for whose confirmation somebody waits, in order; also some that are confirmed meanwhile.
     private var awaited: [Interest] = []
+    /// How many of these those are.
+    private var settled = 0
     /// Those that nobody wanted, since when, oldest first, from `head` on.
     private var idle: [(interest: Interest, since: Milliseconds)] = []
     private var head = 0
@@ -105,8 +107,10 @@ package final class Interests {
         if interest.wishes == 0 { rest(interest) }
         guard !interest.waiters.isEmpty else { return }
         settle(interest, true)
-        if awaited.count > 64, awaited.count(where: { !$0.waiters.isEmpty }) * 2 < awaited.count {
+        settled += 1
+        if awaited.count > 64, settled * 2 > awaited.count {
             awaited.removeAll { $0.waiters.isEmpty }
+            settled = 0
         }
     }
 
@@ -114,7 +118,7 @@ package final class Interests {
     func lost() {
         for interest in interests.values { interest.isConfirmed = false }
         let waiting = awaited
-        awaited = []
+        (awaited, settled) = ([], 0)
         for interest in waiting { settle(interest, false) }
     }
 

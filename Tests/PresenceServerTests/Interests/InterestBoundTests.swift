@@ -29,6 +29,22 @@ import Testing
         #expect(interests.count < 25_000)
     }
 
+    @Test func `to be followed costs the same for each, however many wait for it`() throws {
+        let world = try world()
+        let interests = try #require(world.shards[0].logic.interests)
+        let channels = (0..<80_000).map { "channel-\($0)" }
+        var followed = 0
+        for channel in channels {
+            interests.want(channel, of: 0)
+            interests.whenFollowed(channel) { if $0 { followed += 1 } }
+        }
+        let began = ContinuousClock.now
+        for channel in channels { interests.confirm(channel) }
+        #expect(followed == channels.count)
+        // By the square it is many times that.
+        #expect(ContinuousClock.now - began < .seconds(2))
+    }
+
     @Test func `while Redis is away nothing is kept of what nobody wants any more`() throws {
         let world = try world()
         let shard = world.shards[0]
