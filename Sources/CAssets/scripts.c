@@ -152,11 +152,6 @@ ASSET(typing)
 
 // ---- Visibility ----
 
-static const unsigned char policy_bytes[] = {
-#embed "../PresenceCore/Audiences/Scripts/policy.lua"
-};
-ASSET(policy)
-
 static const unsigned char visibility_bytes[] = {
 #embed "../PresenceCore/Audiences/Scripts/visibility.lua"
 };

@@ -94,8 +94,9 @@ async def ready(room):
     return (await room.api.request("GET", "/readyz")).status == 200
 
 
-async def writes_under_way(room, ana):
-    """Every kind of change, on the socket and over HTTP, begun now; and what each is answered."""
+async def writes_under_way(room, clients):
+    """Every kind of change, on the sockets and over HTTP, begun now; and what each is answered. One on each connection: those of
+    one would wait for each other."""
     requests = [
         ("updateProfile", {"changes": {"displayName": "Ana"}}), ("status", {"status": "busy"}),
         ("createConversation", {"participants": [room.name("bob")]}), ("block", {"users": [room.name("eve")]}),
@@ -103,8 +104,8 @@ async def writes_under_way(room, ana):
         ("setVisibility", {"visibility": {"lastSeen": "contacts"}}), ("addContacts", {"users": [room.name("bob")]}),
     ]
     received = await room.api.metric("presence_messages_received_total")
-    begun = [ana.begin(request, **members) for request, members in requests]
-    reading = ana.begin("getVisibility")
+    begun = [client.begin(request, **members) for client, (request, members) in zip(clients, requests)]
+    reading = clients[-1].begin("getVisibility")
     name = room.name("cy")
     calls = [
         ("PATCH", f"/v1/users/{name}/profile", {"displayName": "Cy"}), ("POST", f"/v1/users/{name}/disconnect", None),
@@ -135,9 +136,9 @@ async def writes_under_way(room, ana):
 
 @pytest.mark.parametrize("fate", ["silent", "killed"])
 async def test_a_write_under_way_when_redis_is_lost_is_said_to_be_of_unknown_outcome(room, redis, fate):
-    ana = await room.come("ana")
+    clients = [await room.come("ana") for _ in range(8)]
     redis.stop()
-    answers = await writes_under_way(room, ana)
+    answers = await writes_under_way(room, clients)
     if fate == "killed":
         redis.kill()
     try:

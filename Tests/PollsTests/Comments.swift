@@ -38,7 +38,7 @@ final class Comments: TopicKind {
             }
         ) { [unowned self] request, context in comment(request.poll, request.text, context) }
         registry.request(
-            "watchComments",
+            "watchComments", order: .question,
             decode: { (members, _) throws(DecodingFailure) in
                 (
                     poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),

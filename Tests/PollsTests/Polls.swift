@@ -70,12 +70,14 @@ final class Polls: Feature, TopicKind {
             }
         ) { [unowned self] request, context in vote(request.poll, request.choice, context) }
         registry.request(
-            "watchPoll",
+            "watchPoll", order: .question,
             decode: { (members, _) throws(DecodingFailure) in
                 try members.needed(members["poll"], "poll").checkedIdentifier("poll")
             }
         ) { [unowned self] poll, context in watch(poll, context) }
-        registry.request("tally", decode: Self.ballots) { [unowned self] ballots, context in tally(ballots, context) }
+        registry.request("tally", order: .question, decode: Self.ballots) { [unowned self] ballots, context in
+            tally(ballots, context)
+        }
         registry.route("GET", "/v1/polls/{id}/winner", for: .users) { [unowned self] call in
             read(call.ids[0]) { result in
                 guard case .success(let value) = result else {

@@ -82,29 +82,39 @@ struct StoreBoundTests {
         #expect(limits.redisBytes(of: 3) == .max)
     }
 
-    @Test func `lists as long as they may be are answered whole`() throws {
-        let server = try RedisServer()
-        let redis = try BlockingRedis(server.unix, timeout: 120_000)
+    @Test func `lists as long as they may be are read whole, in pieces`() throws {
+        let world = try World(shards: 1)
         let user = UserID("ana")!
-        let keys = Partitions(count: 1).keys(of: user)
+        let keys = world.shards[0].logic.partitions.keys(of: user)
         let half = ServerConfiguration.longestLists / 2
         for key in [keys.contacts(user), keys.blocks(user)] {
-            try redis.command(
-                "EVAL",
-                """
-                for first = 1, ARGV[1], 5000 do
-                    local ids = {}
-                    for i = first, first + 4999 do ids[#ids + 1] = 'person-' .. i end
-                    redis.call('SADD', KEYS[1], unpack(ids))
-                end
-                """, 1, .string(key), .init(half))
+            for first in stride(from: 0, to: half, by: 10_000) {
+                _ = world.redis.command(["SADD", key] + (first..<first + 10_000).map { "person-\($0)" })
+            }
         }
-        try redis.command("HSET", .string(keys.user(user)), "visibility", .string("1 c e \(half) \(half)"))
-        let answer = try redis.run(
-            Script.policy.redis, keys: [keys.user(user), keys.contacts(user), keys.blocks(user)].map { .string($0) },
-            arguments: ["0", "1"])
-        let read = try #require(PolicyRead(answer))
+        _ = world.redis.command(["HSET", keys.user(user), "visibility", "1 c e \(half) \(half)"])
+        var answer: RedisValue?
+        world.shards[0].input { $0.policies.read(user, all: true) { answer = try? $0.get() } }
+        try world.run(until: "both lists are read") { answer != nil }
+        let read = try #require(answer.flatMap { PolicyRead($0) })
         #expect(read.contacts.count == half && read.blocks.count == half)
-        #expect(try redis.command("PING").string == "PONG")
+    }
+
+    @Test func `lists that change while they are read are read again, as they are then`() throws {
+        let world = try World(shards: 1)
+        let user = UserID("ana")!
+        let keys = world.shards[0].logic.partitions.keys(of: user)
+        func hold(_ count: Int, version: Int) {
+            _ = world.redis.command(["SADD", keys.blocks(user)] + (0..<count).map { "person-\($0)" })
+            _ = world.redis.command(["HSET", keys.user(user), "visibility", "\(version) e e 0 \(count)"])
+        }
+        hold(5_000, version: 1)
+        var answer: RedisValue?
+        world.shards[0].input { $0.policies.read(user, all: true) { answer = try? $0.get() } }
+        try world.run(for: 12)
+        hold(5_500, version: 2)
+        try world.run(until: "the list is read") { answer != nil }
+        let read = try #require(answer.flatMap { PolicyRead($0) })
+        #expect(read.head.version == 2 && read.blocks.count == 5_500)
     }
 }

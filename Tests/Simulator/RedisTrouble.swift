@@ -11,7 +11,7 @@ enum Refusing: Int, CaseIterable {
     /// What Redis says to a script, or to a command; `nil` if it runs it all the same.
     func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
         func failure(_ code: String) -> RedisFailure { .server(code: code, message: "\(code) for a moment") }
-        let writes = script.map { ![.conversation, .policy].contains($0) } ?? ["SET", "HDEL"].contains(words.first)
+        let writes = script.map { $0 != .conversation } ?? ["SET", "HDEL"].contains(words.first)
         switch self {
         // A script that does not say that it writes nothing is taken for one that does.
         case .diskFull where script != nil || writes: return failure("MISCONF")

@@ -64,6 +64,8 @@ extension SimulatedShard: Sockets {
     }
 
     func silence(of socket: SocketID) -> Milliseconds? { nil }
+    /// What came while a loop stood still waits for it in the order in which it came.
+    func hasHungUp(_ socket: SocketID) -> Bool { clients[socket] == nil }
     func pauseReading(_ socket: SocketID) {}
     func resumeReading(_ socket: SocketID) {}
 

@@ -66,7 +66,7 @@ final class Entries: Feature, TopicKind {
             }
         ) { [unowned self] request, context in watch(request.log, after: request.after, context) }
         registry.request(
-            "append",
+            "append", order: .immediate,
             decode: { (members, _) throws(DecodingFailure) in
                 (
                     log: try members.needed(members["log"], "log").checkedIdentifier("log"),

@@ -16,7 +16,7 @@ final class Labour: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "labour",
+            "labour", order: .immediate,
             decode: { (members, _) throws(DecodingFailure) in
                 let time = try members.needed(members["milliseconds"], "milliseconds").checkedInteger("milliseconds")
                 guard (1...1_000).contains(time) else { throw .invalid("milliseconds", "must be from 1 to 1000") }

@@ -129,7 +129,7 @@ def library() -> str:
     tracing = core[core.index("-- Servers that log requests"):core.index("-- Who changes something by a token")]
     for text, instead in (
             (tracing, ""), ("local now = clock()", "local now"),
-            ("if isRevoked() then return { 'REVOKED' } end", "")):
+            ("local refused = refusal()\nif refused then return { refused } end", "")):
         if core.count(text) != 1:
             raise Failure(f"lib.lua has changed: {text!r}")
         core = core.replace(text, instead)
@@ -145,7 +145,8 @@ def library() -> str:
 redis.register_function('{name}', function(keys, arguments)
     KEYS, ARGV, issuedAt = keys, arguments, nil
     now = clock()
-    if isRevoked() then return {{ 'REVOKED' }} end
+    local refused = refusal()
+    if refused then return {{ refused }} end
 {body}
 end)
 """

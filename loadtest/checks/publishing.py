@@ -90,7 +90,7 @@ class Client:
         if kind == b"*":
             return [self.reply() for _ in range(int(rest))]
         if kind == b"$":
-            return self.replies.read(int(rest) + 2)[:-2].decode() if int(rest) >= 0 else None
+            return self.replies.read(int(rest) + 2)[:-2].decode(errors="replace") if int(rest) >= 0 else None
         return rest.decode()
 
 

@@ -134,7 +134,10 @@ class Client:
 def frame(text: str) -> bytes:
     """A client's text message. With a mask of zeros its bytes stay as they are."""
     data = text.encode()
-    length = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack("!BH", 0xFE, len(data))
+    if len(data) < 126:
+        length = bytes([0x80 | len(data)])
+    else:
+        length = struct.pack("!BH", 0xFE, len(data)) if len(data) < 65_536 else struct.pack("!BQ", 0xFF, len(data))
     return b"\x81" + length + bytes(4) + data
 
 

@@ -51,7 +51,6 @@ struct asset asset_typing_lib(void);
 struct asset asset_typing(void);
 
 // Visibility
-struct asset asset_policy(void);
 struct asset asset_visibility(void);
 
 // Passwords that are chosen so often that they are no secret: one a line, in lower case

@@ -21,6 +21,8 @@ package final class Policies {
     /// has been asked again who may see a person there, nothing is announced of them.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
+    /// Those that nothing needs any more.
+    private var kept = KeptPolicies()
 
     /// The newest registers that came meanwhile.
     struct Frozen {
@@ -90,8 +92,11 @@ package final class Policies {
         guard let user = event.subject else { return }
         let topic = shard.watchers.person(event.subjectBytes)
         let local = shard.sessions.users[user]
-        // Most shards have nothing to do with this user: they do not read further.
-        guard topic != nil || local != nil else { return changes.settle(user, event.version) }
+        // Most shards have nothing to do with this user: they do not read further. What is kept for a moment is not followed.
+        guard topic != nil || local != nil else {
+            drop(user)
+            return changes.settle(user, event.version)
+        }
         guard let change = PolicyChange(event) else { return }
         let isKnown = topic?.isLoaded == true || local?.chosen != nil
         let policy = held[user] ?? Policy(of: user, isNew: isKnown)
@@ -132,10 +137,16 @@ package final class Policies {
         }
     }
 
-    /// Calls `done` once a user's policy is all there: mostly at once.
-    func complete(_ user: UserID, done: @escaping (Topic.RedisOutcome) -> Void) {
+    /// Calls `done` once a user's policy is all there: mostly at once. `payer` pays for lists that have to be read, by the
+    /// numbers that are known before.
+    func complete(_ user: UserID, for payer: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void) {
         guard let policy = self[user], !policy.isComplete else { return done(.loaded) }
         policy.waiters.append(done)
+        if let payer, !policy.isPaidFor {
+            policy.isPaidFor = true
+            let price = RequestPrice.listed(policy.head.contacts + policy.head.blocks)
+            if price > 0 { shard.userRates.take(price, by: payer, at: shard.clock.now) }
+        }
         read(policy)
     }
 
@@ -149,12 +160,10 @@ package final class Policies {
         policy.isReading = true
         policy.lastReading = shard.clock.now
         let asked = policy.head.version
-        let keys = shard.partitions.keys(of: policy.user)
-        shard.store.run(
-            .policy, keys: [keys.user(policy.user), keys.contacts(policy.user), keys.blocks(policy.user)],
-            arguments: ["0"], lane: .commands
-        ) { [self] result in
+        read(policy.user, all: false) { [self] result in
             policy.isReading = false
+            policy.isPaidFor = false
+            if case .success(let value) = result, PolicyReading.isChanged(value) { return self.read(policy) }
             guard case .success(let value) = result, let read = PolicyRead(value) else { return failed(policy) }
             // Events have overtaken the answer: it is asked again.
             let isOvertaken =
@@ -185,6 +194,9 @@ package final class Policies {
 
     /// The lists of a policy could not be read a while ago.
     func retry(_ user: UserID) {
+        if kept.isOver(user, at: shard.clock.now) {
+            if isUnused(user) { drop(user) } else { kept.forget(user) }
+        }
         guard let policy = held[user] else { return }
         // An event has completed it.
         guard !policy.isComplete else { return tell(policy, .loaded) }
@@ -194,22 +206,33 @@ package final class Policies {
     /// Redis is back: what could not be read meanwhile is.
     func resume() { held.values.filter { !$0.isComplete }.forEach(read) }
 
-    /// Nobody is watched or here under this id any more.
+    /// Nobody is watched or here under this id any more. Long lists are kept for a moment: who comes and goes, or is looked at
+    /// again and again, does not have them read each time. Whatever needs them again compares the version first (`take`).
     func forgetIfUnused(_ user: UserID) {
-        guard !held.isEmpty, let policy = held[user], shard.watchers.person(user) == nil,
-            shard.sessions.users[user] == nil
-        else { return }
-        held[user] = nil
+        guard !held.isEmpty, let policy = held[user], isUnused(user) else { return }
+        guard policy.isComplete, kept.keep(user, listed: policy.listed, at: shard.clock.now) else { return drop(user) }
+        shard.deadlines.set(.policy(user), at: shard.clock.now + KeptPolicies.duration)
+        for oldest in kept.excess() where isUnused(oldest) { drop(oldest) }
+    }
+
+    private func isUnused(_ user: UserID) -> Bool {
+        shard.watchers.person(user) == nil && shard.sessions.users[user] == nil
+    }
+
+    private func drop(_ user: UserID) {
+        kept.forget(user)
+        guard let policy = held.removeValue(forKey: user) else { return }
         // A reading that is only planned will not be made.
         if !policy.isReading { tell(policy, .failed) }
     }
 
     // MARK: Changing
 
-    /// Changes a policy in Redis. An `OK` is handed on when this shard has followed the change.
+    /// Changes a policy in Redis. An `OK` is handed on when this shard has followed the change; `decided` is called before, as
+    /// soon as Redis has answered.
     package func change(
         _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none,
-        _ change: ListChange = .init(), by writer: Writer? = nil,
+        _ change: ListChange = .init(), by writer: Writer? = nil, decided: @escaping () -> Void = {},
         done: @escaping StoreReply
     ) {
         let keys = shard.partitions.keys(of: user)
@@ -236,9 +259,13 @@ package final class Policies {
             pending.wait(for: version) { done($0 ? result : .failure(.disconnected(sent: true))) }
             // Its event may never come: the resynchronisation brings the change itself.
             if !shard.link.isLive { lost() } else if version <= pending.lost { changes.lost(user, version) }
+            decided()
         }
     }
 
     /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
-    package func lost() { changes.lostAll() }
+    package func lost() {
+        changes.lostAll()
+        for user in kept.all where isUnused(user) { drop(user) }
+    }
 }

@@ -12,6 +12,8 @@ package final class Policy {
     package private(set) var blocks: Set<UserID>?
     /// Its lists are being read.
     var isReading = false
+    /// Somebody has paid for their reading that is to come.
+    var isPaidFor = false
     /// When they were last asked for.
     var lastReading: Milliseconds?
     /// Callers awaiting lists.
@@ -52,6 +54,9 @@ package final class Policy {
 
     /// Everything is there that decides.
     var isComplete: Bool { blocks != nil && (contacts != nil || !needsContacts) }
+
+    /// How many ids are held of its lists.
+    var listed: Int { (contacts?.count ?? 0) + (blocks?.count ?? 0) }
 
     private var needsContacts: Bool { head.visibility.presence == .contacts || head.visibility.lastSeen == .contacts }
 
@@ -184,7 +189,7 @@ package enum PolicyList: String {
     case none = "-"
 }
 
-/// What `policy.lua` answers.
+/// What was read of who may see a user: `OK`, the field of the hash, the number of contacts, contacts and blocks.
 package struct PolicyRead {
     package let head: PolicyHead
     package let contacts: [UserID]
@@ -195,7 +200,9 @@ package struct PolicyRead {
         head = PolicyHead.read(answer[1]) ?? PolicyHead()
         // An id or a head that is no text is none.
         let words = answer.map { $0.string ?? "" }
-        guard words[0] == "OK", let count = Int(words[2]), 0...words.count - 3 ~= count else { return nil }
+        guard words[0] == "OK", let count = answer[2].int.map({ Int($0) }), 0...words.count - 3 ~= count else {
+            return nil
+        }
         contacts = words[3..<3 + count].compactMap { UserID($0) }
         blocks = words[(3 + count)...].compactMap { UserID($0) }
     }

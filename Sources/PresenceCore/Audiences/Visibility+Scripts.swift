@@ -3,5 +3,4 @@ import CAssets
 /// The scripts of this folder's feature.
 extension Script {
     package static let visibility = Script("visibility", asset_visibility(), isAcknowledged: true)
-    package static let policy = Script("policy", asset_policy())
 }

@@ -190,7 +190,7 @@ public struct ServerConfiguration: Sendable, Equatable {
         /// Those to one address; 0: any number.
         public var downloadsPerAddress = 64
         /// Bytes of commands of the whole process that wait for Redis before requests are refused; 0: any number.
-        public var redisBytes = 67_108_864
+        public var redisBytes = 33_554_432
     }
 
     public struct Drain: Sendable, Equatable {

@@ -50,6 +50,9 @@ package final class Connection {
     var replies: [Reply] = []
     /// A request of it waits for its turn (`LongAnswers`).
     var isInLine = false
+    var lane = RequestLane()
+    /// Its peer had gone when the loop stood still: what it said before comes too late to be carried out.
+    var isDeserted = false
     var isReadingPaused = false
 
     // What waits for the end of the turn, or for the peer to read; events are in its `Line`.
@@ -86,6 +89,8 @@ package final class Connection {
     package final class Reply {
         var emit: (() -> Void)?
         var hurry: (() -> Void)?
+        /// Told once that the answer is known (`RequestLane`).
+        var decided: (() -> Void)?
         /// Told of the answer's length in bytes, once: 0 if it goes nowhere.
         var answered: ((Int?) -> Void)?
     }

@@ -27,7 +27,8 @@ package final class Replies {
     /// Takes the next place in the connection's answers.
     ///
     /// - Parameter hurry: Of a request that waits for others to be carried out with it: carries it out now. It is called when
-    ///   an answer that does not wait so takes its place behind this one, and when the connection goes.
+    ///   an answer that does not wait so takes its place behind this one, when a request has to wait for it (`RequestLane`), and
+    ///   when the connection goes.
     package func expect(on connection: Connection, hurry: (() -> Void)? = nil) -> Connection.Reply {
         let reply = Connection.Reply()
         if let hurry {
@@ -41,7 +42,7 @@ package final class Replies {
     }
 
     /// Those that may be hurried are the last ones, but for some that are answered and wait for their turn.
-    private func hurry(_ connection: Connection) {
+    func hurry(_ connection: Connection) {
         for reply in connection.replies.reversed() {
             guard let hurry = reply.hurry else {
                 if reply.emit == nil { return }
@@ -56,7 +57,8 @@ package final class Replies {
         reply.hurry = nil
         guard !connection.isClosed else {
             emit()
-            return answered(reply, bytes: nil)
+            answered(reply, bytes: nil)
+            return decided(reply)
         }
         reply.emit = emit
         while let first = connection.replies.first, let emit = first.emit {
@@ -66,6 +68,13 @@ package final class Replies {
             answered(first, bytes: connection.outbox.count - before)
         }
         adjustReading(of: connection)
+        decided(reply)
+    }
+
+    private func decided(_ reply: Connection.Reply) {
+        guard let decided = reply.decided else { return }
+        reply.decided = nil
+        decided()
     }
 
     /// Answers at once, in its turn.

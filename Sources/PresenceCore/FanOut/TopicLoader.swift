@@ -17,8 +17,10 @@ package final class TopicLoader {
     ///
     /// What `viewer` shows of themselves decides what they see: if that has still to be read, it is waited for. If it
     /// cannot be, it decides against them.
+    ///
+    /// - Parameter payer: Who pays for long lists that have to be read; by default who asks.
     package func load(
-        _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil,
+        _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil, payer: UserID? = nil,
         done: @escaping (Topic.RedisOutcome) -> Void
     ) {
         // Held once: it is unowned, and each look at it counts references.
@@ -31,10 +33,11 @@ package final class TopicLoader {
         }
         let policies = shard.policies!
         let policed = (viewer ?? participant).flatMap { policies[$0] == nil ? nil : $0 }
+        let payer = payer ?? viewer ?? participant
         // Mostly all of it is here.
         if topics.allSatisfy({ $0.isLoaded && !policies.isFrozen($0) && !isDoubtful($0) }) {
             guard let policed else { return done(.loaded) }
-            return policies.complete(policed) { _ in done(.loaded) }
+            return policies.complete(policed, for: payer) { _ in done(.loaded) }
         }
         var waiting = 1
         var outcome = Topic.RedisOutcome.loaded
@@ -45,37 +48,37 @@ package final class TopicLoader {
         }
         for topic in topics where policies.isFrozen(topic) {
             waiting += 1
-            policies.complete(topic.subject, done: finish)
+            policies.complete(topic.subject, for: payer, done: finish)
         }
         for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1
             topic.waiters.append(finish)
-            if !topic.isLoading { read(topic) }
+            if !topic.isLoading { read(topic, for: payer) }
         }
         if let policed {
             waiting += 1
-            policies.complete(policed) { _ in finish(.loaded) }
+            policies.complete(policed, for: payer) { _ in finish(.loaded) }
         }
         finish(.loaded)
     }
 
-    private func read(_ topic: Topic) {
+    private func read(_ topic: Topic, for payer: UserID?) {
         guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
         topic.isLoading = true
-        guard let interests = shard.interests else { return readFollowed(topic) }
+        guard let interests = shard.interests else { return readFollowed(topic, for: payer) }
         interests.whenFollowed(topic.subject) { [self] isFollowed in
-            if isFollowed, shard.link.isLive { readFollowed(topic) } else { finish(topic, .failed) }
+            if isFollowed, shard.link.isLive { readFollowed(topic, for: payer) } else { finish(topic, .failed) }
         }
     }
 
-    private func readFollowed(_ topic: Topic) {
+    private func readFollowed(_ topic: Topic, for payer: UserID?) {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
             // Events were missed since it was asked, and the reading anew that followed did not know of this topic.
             guard round == shard.policies.round(of: topic.subject) else {
                 topic.isLoading = false
-                return read(topic)
+                return read(topic, for: payer)
             }
             if let kind = shard.watchers.kind(of: topic) {
                 kind.take(value, of: topic, announced: topic.isLoaded)
@@ -90,7 +93,7 @@ package final class TopicLoader {
             shard.link.sawVersions(read.versions, of: topic.subject)
             topic.policyRound = round
             shard.policies.take(read.policy, of: topic.subject)
-            shard.policies.complete(topic.subject) { [self] in finish(topic, $0) }
+            shard.policies.complete(topic.subject, for: payer) { [self] in finish(topic, $0) }
         }
     }
 

@@ -47,7 +47,7 @@ package struct IntentStep {
     ///   - keys: Of that partition.
     ///   - skip: Where to go on if the record is damaged that the step is about, for one of many steps that do not need each
     ///     other. What is skipped stays written down. `nil`: the whole intent waits until the record is mended.
-    ///   - next: Gets the words of the answer; never those of a `FENCED` or `REVOKED`.
+    ///   - next: Gets the words of the answer; never those of a `FENCED`, `REVOKED` or `ENDED`.
     package init(
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
         arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress

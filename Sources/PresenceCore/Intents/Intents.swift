@@ -39,8 +39,8 @@ package final class Intents {
     /// Steps of one run, up to its end or its next part. More than this means that others undo what it does: the next sweep goes
     /// on.
     static let mostSteps = 64
-    /// Requests of one subject that wait for each other.
-    static let mostWaiting = 16
+    /// Requests of one subject that wait for each other; those of one user, so that others find room; and those of backends.
+    static let (mostWaiting, mostOfUser, mostOfBackends) = (64, 4, 16)
     /// Intents of which a further part is under way at a time.
     var mostTurns = 8
     /// Intents of which a further part waits for its turn. One that finds no room is left to the next sweep.
@@ -64,11 +64,14 @@ package final class Intents {
         var hasBegun = false
         /// It goes on with what is written down, and no request waits for it.
         let isResumed: Bool
+        /// Whose request waits for it; `nil`: a backend's, or the server's own.
+        let user: UserID?
         /// Why something was skipped.
         var damage: RedisFailure?
 
-        init(_ first: IntentStep, isResumed: Bool = false, _ reply: StoreReply?) {
+        init(_ first: IntentStep, isResumed: Bool = false, of user: UserID? = nil, _ reply: StoreReply?) {
             self.first = first
+            self.user = user
             self.isResumed = isResumed
             self.reply = reply
         }
@@ -88,11 +91,17 @@ package final class Intents {
 
     /// Carries out what a request wishes; its first step writes the intent down, or finds that an earlier one comes first.
     ///
-    /// - Parameter reply: Called once: with what the steps say, or with the failure. Once the first step has run, any
-    ///   failure says that the outcome is unknown: the intent will be carried out.
-    package func begin(_ intent: Intent, first: IntentStep, reply: @escaping StoreReply) {
-        guard runs[intent, default: []].count < Self.mostWaiting else { return reply(.failure(.overloaded)) }
-        enqueue(Run(first, reply), intent)
+    /// - Parameters:
+    ///   - user: Whose request it is, if many users have wishes of one subject.
+    ///   - reply: Called once: with what the steps say, or with the failure. Once the first step has run, any failure says that
+    ///     the outcome is unknown: the intent will be carried out.
+    package func begin(_ intent: Intent, first: IntentStep, of user: UserID? = nil, reply: @escaping StoreReply) {
+        let all = runs[intent] ?? []
+        let most = user == nil ? Self.mostOfBackends : Self.mostOfUser
+        guard all.count < Self.mostWaiting, all.count(where: { $0.user == user }) < most else {
+            return reply(.failure(.overloaded))
+        }
+        enqueue(Run(first, of: user, reply), intent)
     }
 
     private func enqueue(_ run: Run, _ intent: Intent) {
@@ -124,8 +133,8 @@ package final class Intents {
                 go(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
-            // Its writer's token has been taken back: nothing was changed, also not written down.
-            case .success(let value) where value.array?.first?.string == "REVOKED":
+            // Its writer's token has been taken back, or their session has ended: nothing was changed, also not written down.
+            case .success(let value) where ["REVOKED", "ENDED"].contains(value.array?.first?.string):
                 go(on: .end(value), run, intent)
             case .success(let value):
                 run.hasBegun = true

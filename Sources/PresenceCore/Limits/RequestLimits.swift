@@ -85,6 +85,14 @@ package enum RequestPrice {
     /// a request does, there and here.
     package static func ids(_ count: Int) -> Int { 1 + count / 10 }
 
-    /// What an answer costs beside its request: a token for each full 4 KiB.
+    /// What an answer costs beside its request, and a request beside its first token: a token for each full 4 KiB. Redis takes
+    /// some 0.2 ms for as much of a message (docs/performance.md).
     static func bytes(_ count: Int) -> Int { count / 4_096 }
+
+    /// What a request of so many bytes costs, whose `price` is by what it asks for. Of both the larger counts, since the bytes
+    /// of ids are paid for with them. What is free stays so.
+    static func of(bytes: Int, or price: Int) -> Int { price == 0 ? 0 : max(price, 1 + Self.bytes(bytes)) }
+
+    /// What it costs a user to have lists of contacts and blocks read: 128 ids are a token's worth of Redis' time.
+    static func listed(_ count: Int) -> Int { count / 128 }
 }

@@ -217,6 +217,7 @@ package final class ShardMembership {
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
         shard.policies.lost()
+        shard.awaitedProfiles.lost()
         tellFeatures(.lost)
         shard.handleAllHeld()
     }

@@ -18,22 +18,29 @@ package struct Registry {
     ///
     /// - Parameters:
     ///   - name: The message's `type`.
-    ///   - price: What it costs of the user's and the connection's rate.
+    ///   - price: What it costs of the user's and the connection's rate; its bytes may cost more (`RequestPrice.of`).
+    ///   - order: What it waits for of what its connection has said before.
     ///   - mayBeLong: Whether its answer may be much longer than what `price` says of it (`LongAnswers`).
     ///   - decode: Reads and checks it.
     package mutating func request<Request>(
-        _ name: String, price: @escaping (Request) -> Int = { _ in 1 },
+        _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
         mayBeLong: @escaping (Request) -> Bool = { _ in false },
         decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
         handle: @escaping (Request, RequestContext) -> Void
     ) {
-        add(name) { (shard, members, id, connection) throws(DecodingFailure) in
+        add(name, order) { (shard, members, id, connection, bytes) throws(DecodingFailure) in
             let request = try decode(members, shard.connectionLimits)
             func act() {
                 let user = connection.session?.user.id
-                guard shard.admits(connection, id, tokens: price(request), of: user) else { return }
+                let tokens = RequestPrice.of(bytes: bytes, or: price(request))
+                guard shard.admits(connection, id, tokens: tokens, of: user) else { return }
                 guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
-                handle(request, RequestContext(connection: connection, session: session, id: id))
+                guard shard.hasShare(session.user.id, for: bytes) else {
+                    return shard.refuse(WriteRefusal(.overloaded).message(id: id), on: connection)
+                }
+                shard.begin(order, on: connection, bytes: bytes) { turn in
+                    handle(request, RequestContext(connection: connection, session: session, id: id, turn: turn))
+                }
             }
             guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
             shard.longAnswers.perform(of: user, on: connection, price: price(request), act)
@@ -45,25 +52,26 @@ package struct Registry {
         _ name: String, decode: @escaping (ClientMembers) throws(DecodingFailure) -> Request,
         handle: @escaping (Request, Connection, Int64?) -> Void
     ) {
-        add(name) { (shard, members, id, connection) throws(DecodingFailure) in
+        add(name, .immediate) { (shard, members, id, connection, bytes) throws(DecodingFailure) in
             let request = try decode(members)
-            guard shard.admits(connection, id, tokens: 1, of: connection.session?.user.id) else { return }
+            let tokens = RequestPrice.of(bytes: bytes, or: 1)
+            guard shard.admits(connection, id, tokens: tokens, of: connection.session?.user.id) else { return }
             handle(request, connection, id)
         }
     }
 
-    private mutating func add(_ name: String, _ handler: @escaping RequestHandler) {
+    private mutating func add(_ name: String, _ order: RequestOrder, _ handler: @escaping RequestHandler) {
         precondition(name.utf8.count <= RequestName.longest, "the request \(name) has too long a name")
-        let previous = requests.updateValue(RegisteredRequest(handle: handler), forKey: RequestName(name))
+        let previous = requests.updateValue(RegisteredRequest(order: order, handle: handler), forKey: RequestName(name))
         precondition(previous == nil, "two features register the request \(name)")
     }
 
     /// - Throws: `unknownType` if no feature knows it.
-    func request(of type: JSONValue) throws(DecodingFailure) -> RequestHandler {
+    func request(of type: JSONValue) throws(DecodingFailure) -> RegisteredRequest {
         let found =
             type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
         guard let found else { throw .unknownType }
-        return found.handle
+        return found
     }
 
     // MARK: Events and deadlines
@@ -185,8 +193,8 @@ package struct Registry {
     }
 }
 
-/// Decodes a request, and handles it if its sender may ask so fast.
-package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection) throws(DecodingFailure) -> Void
+/// Decodes a request, which has so many bytes, and handles it if its sender may ask so fast.
+package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection, Int) throws(DecodingFailure) -> Void
 
 /// Whose request it is, and where its answer goes.
 package struct RequestContext {
@@ -194,13 +202,16 @@ package struct RequestContext {
     package let session: Session
     /// The request's id, for the answer.
     package let id: Int64?
+    /// Over at the latest when the answer is known.
+    package let turn: RequestTurn
     package var user: UserID { session.user.id }
     /// By what right they change something.
     package var writer: Writer { Writer(session) }
 }
 
 /// A dictionary of bare closures allocates at each look.
-private struct RegisteredRequest {
+struct RegisteredRequest {
+    let order: RequestOrder
     let handle: RequestHandler
 }
 

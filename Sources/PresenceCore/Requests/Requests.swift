@@ -9,7 +9,8 @@ extension ShardLogic {
             subscriptions: configuration.limits.subscriptions, subscribeBatch: configuration.limits.subscribeBatch)
     }
 
-    package func handle(_ bytes: UnsafeRawBufferPointer, on connection: Connection) {
+    /// - Returns: Whether its turn has come: if not, nothing was done, and it is to be held.
+    package func handle(_ bytes: UnsafeRawBufferPointer, on connection: Connection) -> Bool {
         var id: Int64?
         var needsSession = false
         do throws(DecodingFailure) {
@@ -17,16 +18,26 @@ extension ShardLogic {
             (members, id) = try ClientMembers.scan(bytes)
             let type = try members.requestType()
             needsSession = !type.equals("connect")
-            let handle = try registry.request(of: type)
+            let request = try registry.request(of: type)
+            guard connection.lane.admits(request.order) || letsRequestsPass else {
+                // Marks that are being collected wait for nothing else.
+                replies.hurry(connection)
+                return false
+            }
             try follow(id, of: connection, type: type) { () throws(DecodingFailure) in
-                try handle(self, members, id, connection)
+                try request.handle(self, members, id, connection, bytes.count)
             }
         } catch {
             let id = error.id ?? id
-            guard admits(connection, id, tokens: 1, of: connection.session?.user.id) else { return }
-            if connection.session == nil, needsSession { return refuseUnconnected(connection, id) }
-            refuse(error.errorMessage.with(id: id), on: connection)
+            let tokens = RequestPrice.of(bytes: bytes.count, or: 1)
+            guard admits(connection, id, tokens: tokens, of: connection.session?.user.id) else { return true }
+            if connection.session == nil, needsSession {
+                refuseUnconnected(connection, id)
+            } else {
+                refuse(error.errorMessage.with(id: id), on: connection)
+            }
         }
+        return true
     }
 
     func refuseUnconnected(_ connection: Connection, _ id: Int64?) {

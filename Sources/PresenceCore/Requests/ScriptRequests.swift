@@ -63,6 +63,9 @@ extension ShardLogic {
         refused: (WriteRefusal) -> Void, succeeded: (RedisValue) -> Void
     ) {
         link.noticeFencing(in: result)
+        if let session, case .success(let value) = result, value.array?.first?.string == "ENDED" {
+            sessions.isMissing(session)
+        }
         if let refusal = WriteRefusal(result, changes: changes) {
             if refusal.code == .internal { logInternalError(result, session: session) }
             refused(refusal)
@@ -105,6 +108,8 @@ struct WriteRefusal {
             case "OK": return nil
             case "FENCED": self.init(.disconnected(sent: false))
             case "REVOKED": self.init(code: .unauthorized, text: "\(AuthenticationFailure.revoked)", retryAfter: nil)
+            case "ENDED":
+                self.init(code: .unavailable, text: "this session has ended: nothing was changed", retryAfter: 1_000)
             case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
             case "TOOMANY":
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)

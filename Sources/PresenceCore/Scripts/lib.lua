@@ -27,24 +27,34 @@ end
 
 -- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
 -- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
--- deleted, since the request was let in: then it changes nothing. Without them a backend writes, or the server itself.
+-- deleted, since the request was let in: then it changes nothing (REVOKED). Without them a backend writes, or the server itself.
 -- Of a script that reads the user anyway (`read`), "{p017}:writer:u:ISSUED" alone: it returns REVOKED if `user.isRevoked`.
+-- What came on a connection has " SESSION" at its end, and the user's sessions as the key before: a session that another has
+-- replaced, or that has ended, changes nothing any more (ENDED), however late its server comes to what it said.
 local issuedAt
-local function isRevoked()
+local function refusal()
     local place = #KEYS
     if string.find(KEYS[place] or '', '^[^{]*{p%d+}:offers$') then place = place - 1 end
-    local kind, word = string.match(KEYS[place] or '', '^[^{]*{p%d+}:writer:(%a):(.+)$')
-    if not kind then return false end
+    local kind, word, session = string.match(KEYS[place] or '', '^[^{]*{p%d+}:writer:(%a):(%S+) ?(%S*)$')
+    if not kind then return nil end
     table.remove(KEYS, place)
+    place = place - 1
+    local sessionsKey = session ~= '' and table.remove(KEYS, place)
+    if sessionsKey then place = place - 1 end
     if kind == 'u' then
         issuedAt = tonumber(word)
-        return false
+    else
+        local key = table.remove(KEYS, place)
+        if kind == 'g' then
+            if redis.call('HEXISTS', key, word) == 0 then return 'REVOKED' end
+        elseif tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0') then
+            return 'REVOKED'
+        end
     end
-    local key = table.remove(KEYS, place - 1)
-    if kind == 'g' then return redis.call('HEXISTS', key, word) == 0 end
-    return tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0')
+    if sessionsKey and redis.call('HEXISTS', sessionsKey, session) == 0 then return 'ENDED' end
 end
-if isRevoked() then return { 'REVOKED' } end
+local refused = refusal()
+if refused then return { refused } end
 
 -- A version only grows: past the last one, past the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)

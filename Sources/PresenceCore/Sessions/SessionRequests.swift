@@ -15,13 +15,16 @@ package final class SessionRequests: Feature {
             shard.connect(connection, id, request)
         }
         registry.request(
-            "refresh", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.refresh(members) }
+            "refresh", order: .immediate,
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.refresh(members) }
         ) {
             [unowned shard] token, context in
             shard.refresh(context.connection, context.id, token)
         }
         // Leaving costs nothing: it frees what others could use.
-        registry.request("disconnect", price: { _ in 0 }, decode: { (_, _) throws(DecodingFailure) in }) {
+        registry.request(
+            "disconnect", order: .immediate, price: { _ in 0 }, decode: { (_, _) throws(DecodingFailure) in }
+        ) {
             [unowned shard] _, context in
             shard.replies.now(on: context.connection) {
                 shard.replies.ok(context.id, to: context.connection)

@@ -131,7 +131,7 @@ extension Sessions {
         // Redis has forgotten what they chose, and one that was not let in yet could not say it.
         let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
         // What others show to this user depends on it.
-        shard.policies.complete(user.id) { [self] _ in
+        shard.policies.complete(user.id, for: user.id) { [self] _ in
             done(.stored)
             if isForgotten, !session.hasEnded { assertAgain(session) }
         }
@@ -192,8 +192,7 @@ extension Sessions {
                     isStored = true
                     if telling == session.tellings { session.storedState = state }
                     session.failures = 0
-                // Redis lost it, or it was ended elsewhere and the event is on its way: telling it again finds out.
-                case "GONE": if !session.hasEnded { assertAgain(session) }
+                case "GONE": isMissing(session)
                 default: shard.link.noticeFencing(in: result)
                 }
             }
@@ -256,6 +255,12 @@ extension Sessions {
         } else if session.storedState != session.state {
             tellState(session)
         }
+    }
+
+    /// Redis does not have it, as a script says: it was lost there, or has ended, and the event is on its way. Telling it again
+    /// finds out.
+    func isMissing(_ session: Session) {
+        if !session.hasEnded { assertAgain(session) }
     }
 
     private func assertAgain(_ session: Session) {

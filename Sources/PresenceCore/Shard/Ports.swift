@@ -11,6 +11,8 @@ package protocol Sockets: AnyObject {
     func ping(_ socket: SocketID)
     /// How long ago the host last received anything from the peer, in ms; `nil` if that cannot be told.
     func silence(of socket: SocketID) -> Milliseconds?
+    /// Whether the peer has closed the connection, as far as the host knows: what came before that may still wait to be read.
+    func hasHungUp(_ socket: SocketID) -> Bool
     func close(_ socket: SocketID, code: CloseCode, reason: String)
     func pauseReading(_ socket: SocketID)
     func resumeReading(_ socket: SocketID)

@@ -13,7 +13,9 @@ extension ShardLogic {
         if trace != nil { noteChange(event, partition: partition) }
         switch event.kind {
         case StoreEvent.presence: handle(.presence, event)
-        case StoreEvent.profile: handle(.profile, event)
+        case StoreEvent.profile:
+            handle(.profile, event)
+            if !awaitedProfiles.isEmpty, let user = event.subject { awaitedProfiles.settle(user, event.version) }
         default: registry.events[Int(event.kind)]?(event)
         }
     }

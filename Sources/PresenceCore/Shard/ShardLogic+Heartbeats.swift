@@ -54,13 +54,18 @@ extension ShardLogic {
         close(connection, .goingAway, reason: "no answer to pings")
     }
 
-    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
+    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf. Those that have gone
+    /// meanwhile may have said something else elsewhere, and been acknowledged: what is left of them here is not carried out.
     func stoodStill(for gap: Milliseconds) {
         log("the loop stood still", ["ms": "\(gap)"])
+        standstills += 1
         for case let connection? in watchers.connections {
             connection.began += gap
             connection.lastHeard += gap
             connection.nextPing += gap
+            guard !connection.isClosed, sockets.hasHungUp(connection.socket) else { continue }
+            connection.isDeserted = true
+            dropHeld(of: connection)
         }
     }
 }

@@ -33,6 +33,10 @@ package final class ShardLogic {
     let delivery: Delivery
     package let replies: Replies
     private(set) var longAnswers: LongAnswers!
+    let awaitedProfiles = AwaitedProfiles()
+    var pendingShares: PendingShares
+    /// A mistake for tests, which have to find it: requests of a connection overtake each other.
+    var letsRequestsPass = false
     /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
     package var logReader: LogReader { delivery.logReader }
@@ -71,6 +75,8 @@ package final class ShardLogic {
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
     private var sparseLog = SparseLog()
+    /// How often the loop stood still.
+    var standstills = 0
     /// Connections that have still to be sent away.
     var departures = 0
 
@@ -105,6 +111,7 @@ package final class ShardLogic {
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
         self.failedTokens = failedTokens ?? FailedTokens(limits)
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
+        pendingShares = PendingShares(of: limits.redisBytes(of: place.of))
         addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
         let interests =
@@ -157,11 +164,10 @@ package final class ShardLogic {
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
-        guard let connection = watchers[socket], !connection.isClosed else { return }
+        guard let connection = watchers[socket], !connection.isClosed, !connection.isDeserted else { return }
         metrics.messagesIn += 1
         connection.lastHeard = clock.now
-        if mustWait(connection) { return hold(message, of: connection) }
-        handle(message, on: connection)
+        if mustWait(connection) || !handle(message, on: connection) { hold(message, of: connection) }
     }
 
     package func heard(_ socket: SocketID) {

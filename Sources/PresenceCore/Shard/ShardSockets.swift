@@ -205,6 +205,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
     func ping(_ socket: SocketID) { server.ping(socket) }
     package func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
+    func hasHungUp(_ socket: SocketID) -> Bool { server.hasHungUp(socket) }
     func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
     func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
     func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool { server.hold(bytes, for: address) }

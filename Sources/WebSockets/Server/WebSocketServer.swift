@@ -229,11 +229,20 @@ public final class WebSocketServer {
     ///
     /// For the moment before somebody is called dead: libwebsockets reports no empty pong, and costs a system call.
     public func silence(of socket: SocketID) -> Int64? {
+        tcpInformation(of: socket).map { Int64($0.tcpi_last_data_recv) }
+    }
+
+    /// Whether the kernel knows that the peer has closed the connection, whatever came before that and is still to be read.
+    public func hasHungUp(_ socket: SocketID) -> Bool {
+        tcpInformation(of: socket).map { $0.tcpi_state != UInt8(TCP_ESTABLISHED) } ?? false
+    }
+
+    private func tcpInformation(of socket: SocketID) -> tcp_info? {
         guard let index = table.index(socket) else { return nil }
         let descriptor = table[index].wsi.map { lws_get_socket_fd($0) } ?? table[index].descriptor
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
         guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 else { return nil }
-        return Int64(info.tcpi_last_data_recv)
+        return info
     }
 }

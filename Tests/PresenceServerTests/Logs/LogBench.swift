@@ -24,6 +24,7 @@ final class LogBench: TopicKind {
         func ping(_ socket: SocketID) {}
         func silence(of socket: SocketID) -> Milliseconds? { nil }
         func close(_ socket: SocketID, code: CloseCode, reason: String) {}
+        func hasHungUp(_ socket: SocketID) -> Bool { false }
         func pauseReading(_ socket: SocketID) {}
         func resumeReading(_ socket: SocketID) {}
         func reserveInbox(_ bytes: Int, of address: AddressBlock) -> Bool { true }

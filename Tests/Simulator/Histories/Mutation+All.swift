@@ -203,7 +203,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a write does not compare: a token that was taken back still changes something",
-            replacing: ("if isRevoked() then return { 'REVOKED' } end", "isRevoked()"), faults: [13],
+            replacing: ("if refused then return { refused } end", ""), faults: [13],
             shows: .banned,
             history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,

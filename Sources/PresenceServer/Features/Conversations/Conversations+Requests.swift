@@ -10,7 +10,7 @@ extension Conversations {
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.create(members) }
         ) { [unowned self] in create($0, $1) }
         registry.request(
-            "getConversation",
+            "getConversation", order: .question,
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.conversation(members) }
         ) { [unowned self] in get($0, $1) }
         registry.request(
@@ -145,7 +145,7 @@ extension Conversations {
             blocks.unless(between: user, and: added, done: done) { [self] in
                 reading.unlessFull(added, in: id, done: { [self] in hide($0, from: user, of: id, done: done) }) {
                     [self] in
-                    shard.intents.begin(intent, first: first, reply: done)
+                    shard.intents.begin(intent, first: first, of: user, reply: done)
                 }
             }
         } succeeded: { [unowned shard] _ in

@@ -67,7 +67,8 @@ final class Marking {
                 + asked.values.reduce(0) { $0 + $1.unanswered + $1.good.count }
         }
         registry.request(
-            "mark", decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
+            "mark", order: .mark,
+            decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
         ) { [unowned self] in mark($0, $1) }
     }
 

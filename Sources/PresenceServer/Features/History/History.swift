@@ -68,7 +68,7 @@ final class History: Feature {
     private func mayBeSeen(_ user: UserID, by viewer: UserID?, then: @escaping (Bool?) -> Void) {
         guard let viewer else { return then(true) }
         let people = [user, viewer].map { shard.watchers.hold(person: $0) }
-        shard.loader.load(people) { [self] outcome in
+        shard.loader.load(people, payer: viewer) { [self] outcome in
             defer { people.forEach(shard.watchers.release) }
             guard outcome == .loaded else { return then(nil) }
             then(shard.policies.view(of: user, for: viewer) == .whole)

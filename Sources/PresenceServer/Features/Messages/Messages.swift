@@ -73,7 +73,7 @@ final class Messages: Feature {
             delete(request.message, in: request.conversation, context)
         }
         registry.request(
-            "getMessages", price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
+            "getMessages", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
             decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
         ) { [unowned self] in get($0, $1) }
         registerRoutes(in: &registry)

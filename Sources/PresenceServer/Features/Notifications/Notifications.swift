@@ -40,7 +40,7 @@ final class Notifications: Feature {
             decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.marks(members) }
         ) { [unowned self] in mark($0, $1) }
         registry.request(
-            "getNotifications", price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
+            "getNotifications", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
             decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.page(members) }
         ) { [unowned self] in get($0, $1) }
         registerRoutes(in: &registry)

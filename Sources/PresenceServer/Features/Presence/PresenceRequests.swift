@@ -13,12 +13,14 @@ final class PresenceRequests: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "status", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.status(members) }
+            "status", order: .immediate,
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.status(members) }
         ) {
             [unowned self] change, context in choose(change, context)
         }
         registry.request(
-            "activity", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.activity(members) }
+            "activity", order: .immediate,
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.activity(members) }
         ) { [unowned self] activity, context in set(activity, context) }
         registry.event("O") { [unowned shard] in shard.sessions.handle(ownStatus: $0) }
         ownStatus = registry.ownMessage { [unowned self] in ownStatusFrame(of: $0) }

@@ -27,7 +27,12 @@ final class Profiles: Feature {
             return shard.refuse(ProfileChanges.unknownTimezone.with(id: context.id), on: context.connection)
         }
         shard.write(context.connection, context.id) { done in
-            change(profileOf: context.user, changes, by: context.writer, done: done)
+            change(profileOf: context.user, changes, by: context.writer) { [unowned shard] result in
+                guard let words = (try? result.get())?.array, words.first?.string == "OK", words.count > 1 else {
+                    return done(result)
+                }
+                shard.whenFollowed(profile: words[1].int ?? 0, of: context.user) { done(result) }
+            }
         } succeeded: { [unowned shard] words in
             guard let profile = Self.profileObject(words, shard.bodyMark) else {
                 shard.noteDamage("profile", of: context.user)

@@ -5,7 +5,7 @@ import WebSockets
 
 /// Who may see a user: what users, and backends for them, ask and say about it. What follows for watchers is in `Policies`.
 final class VisibilityRequests: Feature {
-    static let plan = FeaturePlan(name: "visibility", isOptional: false, scripts: [.visibility, .policy])
+    static let plan = FeaturePlan(name: "visibility", isOptional: false, scripts: [.visibility])
 
     private unowned let shard: ShardLogic
     private var ownVisibility: OwnMessages = []
@@ -24,7 +24,7 @@ final class VisibilityRequests: Feature {
             answer(context) { self.change(context.user, change, by: context.writer, done: $0) }
         }
         registry.request(
-            "getVisibility", mayBeLong: { _ in true }, decode: { (_, _) throws(DecodingFailure) in }
+            "getVisibility", order: .question, mayBeLong: { _ in true }, decode: { (_, _) throws(DecodingFailure) in }
         ) { [unowned self] _, context in get(context) }
         list("addContacts", .contacts, { ListChange(add: $0) }, in: &registry)
         list("removeContacts", .contacts, { ListChange(remove: $0) }, in: &registry)
@@ -48,7 +48,9 @@ final class VisibilityRequests: Feature {
             }
         ) { [unowned self] users, context in
             answer(context) {
-                shard.policies.change(context.user, list: list, change(users), by: context.writer, done: $0)
+                shard.policies.change(
+                    context.user, list: list, change(users), by: context.writer, decided: context.turn.decided, done: $0
+                )
             }
         }
     }
@@ -98,10 +100,7 @@ final class VisibilityRequests: Feature {
 
     /// Who may see a user, with both lists, from Redis.
     func read(_ user: UserID, done: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: user)
-        shard.store.run(
-            .policy, keys: [keys.user(user), keys.contacts(user), keys.blocks(user)], arguments: ["1"],
-            lane: .commands, reply: done)
+        shard.policies.read(user, all: true, reply: done)
     }
 
     // MARK: What the user's own connections are told

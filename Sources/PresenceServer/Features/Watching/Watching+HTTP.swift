@@ -16,7 +16,7 @@ extension Watching {
         let people = users.map { shard.watchers.hold(person: $0) }
         // What the viewer shows of themselves counts too.
         let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
-        shard.loader.load(people + own) { [self] outcome in
+        shard.loader.load(people + own, payer: viewer) { [self] outcome in
             defer { (people + own).forEach(shard.watchers.release) }
             guard outcome == .loaded else { return done(nil) }
             done(people.map { shown($0, to: viewer) })

@@ -14,7 +14,7 @@ final class Watching: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "subscribe",
+            "subscribe", order: .question,
             price: {
                 // A list, or a conversation's messages, are read like ten people.
                 let lists = ($0.conversationList ? 1 : 0) + ($0.notifications ? 1 : 0)
@@ -24,10 +24,11 @@ final class Watching: Feature {
             mayBeLong: { $0.conversationList || $0.notifications || !$0.messages.isEmpty },
             decode: ClientRequest.subscribe
         ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
-        registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in
+        registry.request("unsubscribe", order: .immediate, decode: ClientRequest.unsubscribe) {
+            [unowned self] request, context in
             unsubscribe(context.connection, context.id, request)
         }
-        registry.request("get", price: { RequestPrice.ids($0.count) }, decode: ClientRequest.get) {
+        registry.request("get", order: .question, price: { RequestPrice.ids($0.count) }, decode: ClientRequest.get) {
             [unowned self] users, context in get(context.connection, context.id, users)
         }
         registerRoutes(in: &registry)

@@ -65,10 +65,10 @@ import Testing
             faults: ["the inbox of"]),
         ScriptMistake(
             name: "the owner leaves, and the group has none",
-            old: "put(c, 'owner', membersOf(c)[1])", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
+            old: "put(c, 'owner', first)", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
         ScriptMistake(
-            name: "who has left goes on watching", old: "int(now), table.concat(membersOf(c), ' ') }, ' '))",
-            new: "int(now), table.concat(membersOf(c), ' ') .. ' ana cy dee' }, ' '))",
+            name: "who has left goes on watching", old: "int(now), table.concat(namesOf(c), ' ') }, ' '))",
+            new: "int(now), table.concat(namesOf(c), ' ') .. ' ana cy dee' }, ' '))",
             faults: ["of the group, which they had left at"]),
         ScriptMistake(
             name: "that a closed account has conversations to leave is forgotten at once",

@@ -7,14 +7,18 @@
 -- it goes.
 
 local function mentions(text)
-    local names, known = {}, {}
-    for name in string.gmatch(text, '/v1/attachments/(%x+)') do
-        if #name == 32 and not known[name] then
+    local names, known, at = {}, {}, 1
+    while true do
+        -- A plain search: a pattern is tried at each byte of what may be 40 KB.
+        local _, last = string.find(text, '/v1/attachments/', at, true)
+        if not last then return names end
+        local name = string.match(text, '^%x+', last + 1)
+        if name and #name == 32 and not known[name] then
             known[name] = true
             names[#names + 1] = name
         end
+        at = last + 1
     end
-    return names
 end
 
 -- There is a message more, or one less: `by` is 1 or -1. What none mentions any more is due at once.

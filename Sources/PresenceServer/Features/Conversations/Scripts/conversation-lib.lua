@@ -85,11 +85,21 @@ local function putMember(c, user)
         int(m.version), int(m.muted), int(m.archived), m.receipts, int(m.setting) }, ' '))
 end
 
--- The members in the order of their joining.
-local function membersOf(c)
+-- The place of a member in the order of joining. Of one that is not taken apart it is the first number.
+local function joinedAt(m) return tonumber(string.match(rawget(m, 'value') or '', '^%d+')) or m.joined end
+
+-- The members in no order.
+local function namesOf(c)
     local names = {}
     for name in pairs(c.members) do names[#names + 1] = name end
-    table.sort(names, function(a, b) return c.members[a].joined < c.members[b].joined end)
+    return names
+end
+
+-- The members in the order of their joining.
+local function membersOf(c)
+    local names, places = namesOf(c), {}
+    for _, name in ipairs(names) do places[name] = joinedAt(c.members[name]) end
+    table.sort(names, function(a, b) return places[a] < places[b] end)
     return names
 end
 
@@ -214,11 +224,17 @@ local function tellMembers(c, channel, id, typingKey, floorKey)
     version = typingVersion(typingKey, floorKey, version, lapsed)
     redis.call('PEXPIRE', typingKey, 3600000)
     redis.call('PUBLISH', channel,
-        table.concat({ 'C', id, int(version), int(now), table.concat(membersOf(c), ' ') }, ' '))
+        table.concat({ 'C', id, int(version), int(now), table.concat(namesOf(c), ' ') }, ' '))
     publish(channel, 'T', id, int(version), int(now), (listed(left)))
 end
 
 -- The new owner is the member who has been in the group for longest.
 local function succeed(c)
-    if c.raw.kind == 'group' and not c.members[c.raw.owner] then put(c, 'owner', membersOf(c)[1]) end
+    if c.raw.kind ~= 'group' or c.members[c.raw.owner] then return end
+    local first, place
+    for name, m in pairs(c.members) do
+        local joined = joinedAt(m)
+        if not place or joined < place then first, place = name, joined end
+    end
+    put(c, 'owner', first)
 end

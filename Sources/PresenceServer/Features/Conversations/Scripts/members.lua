@@ -23,7 +23,7 @@ for i = 8, #ARGV do
     end
 end
 if #touched == 0 then return { 'OK' } end
-if adds and #membersOf(c) > tonumber(ARGV[7]) then return { 'CROWDED' } end
+if adds and #namesOf(c) > tonumber(ARGV[7]) then return { 'CROWDED' } end
 succeed(c)
 empty(c, ARGV[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
 bump(c, KEYS[3])

@@ -1,0 +1,106 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What requests cost by their length, and how much of them one user may have under way.
+@Suite struct RequestPriceTests {
+    @Test func `a request costs what its ids or its bytes cost, whichever is more`() {
+        #expect(RequestPrice.of(bytes: 4_095, or: 1) == 1)
+        #expect(RequestPrice.of(bytes: 4_096, or: 1) == 2)
+        #expect(RequestPrice.of(bytes: 61_500, or: 1) == 16)
+        #expect(RequestPrice.of(bytes: 61_500, or: 101) == 101)
+        #expect(RequestPrice.of(bytes: 61_500, or: 0) == 0)
+    }
+
+    @Test func `one user has a quarter of what may wait for Redis`() {
+        let (ana, bob) = (UserID("ana")!, UserID("bob")!)
+        var shares = PendingShares(of: 8 << 20)
+        for _ in 0..<2 { shares.add(1 << 20, of: ana) }
+        #expect(!shares.hasRoom(for: 4_096, of: ana))
+        #expect(shares.hasRoom(for: 4_095, of: ana))
+        #expect(shares.hasRoom(for: 4_096, of: bob))
+        shares.add(-(1 << 20), of: ana)
+        #expect(shares.hasRoom(for: 1 << 20, of: ana) && !shares.hasRoom(for: 1 << 20 + 1, of: ana))
+        // The first is taken however long it is.
+        var small = PendingShares(of: 1)
+        #expect(small.hasRoom(for: 1 << 20, of: ana))
+        small.add(1 << 20, of: ana)
+        #expect(!small.hasRoom(for: 4_096, of: ana))
+    }
+
+    @Test func `long lists of those who go are kept for a moment, so many ids at most`() {
+        var kept = KeptPolicies()
+        func user(_ number: Int) -> UserID { UserID("u\(number)")! }
+        func keep(_ number: Int, _ listed: Int, at now: Milliseconds) -> Bool {
+            kept.keep(user(number), listed: listed, at: now)
+        }
+        func excess() -> [UserID] { kept.excess() }
+        #expect(!keep(0, 99, at: 0) && !keep(0, 100_001, at: 0))
+        for number in 1...5 { #expect(keep(number, 20_000, at: Milliseconds(number))) }
+        #expect(excess() == [])
+        #expect(keep(6, 100, at: 6) && excess() == [user(1)])
+        // One that is kept anew is the newest.
+        #expect(keep(2, 20_000, at: 7) && keep(7, 20_000, at: 8) && excess() == [user(3)])
+        #expect(kept.isOver(user(4), at: KeptPolicies.duration + 4) && !kept.isOver(user(4), at: KeptPolicies.duration))
+        #expect(!kept.isOver(user(3), at: .max))
+    }
+
+    private func block(_ count: Int, by ana: SimulatedClient, in world: World) throws {
+        for first in stride(from: 0, to: count, by: 1_000) {
+            ana.send(.block((first..<min(first + 1_000, count)).map { UserID("person-\($0)")! }))
+            try world.run(for: 1_500)
+        }
+    }
+
+    private func readings(_ world: World) -> Int {
+        (world.redis.counts["SMEMBERS"] ?? 0) + (world.redis.counts["SSCAN"] ?? 0)
+    }
+
+    @Test func `who comes and goes has long lists read once`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try block(900, by: ana, in: world)
+        ana.close(code: 1000)
+        try world.run(for: 70_000)
+        #expect(world.shards[0].logic.policies.count == 0)
+        world.redis.counts = [:]
+        for _ in 0..<20 {
+            try ana.connect(to: world.shards[0])
+            ana.close(code: 1000)
+            try world.run(for: 1_000)
+        }
+        #expect(readings(world) == 1)
+        // Another server has changed them meanwhile.
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try ana.connect(to: world.shards[0])
+        ana.send(.block([UserID("bob")!]))
+        try world.run(for: 1_000)
+        bob.send(.get(users: [UserID("ana")!]))
+        try world.run(for: 1_000)
+        guard case .users(_, let users, _)? = bob.received.last else { Issue.record("no answer"); return }
+        #expect(users.first?.presence == .unknown)
+    }
+
+    @Test func `who has long lists read pays for them`() throws {
+        let world = try World(shards: 1) {
+            $0.limits.userRequestsPerSecond = 1
+            $0.limits.userRequestBurst = 1_000
+        }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try block(3_000, by: ana, in: world)
+        ana.close(code: 1000)
+        try world.run(for: 70_000)
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let rates = {
+            world.shards[0].logic.userRates.wait(for: 978, by: UserID("bob")!, at: world.shards[0].logic.clock.now)
+        }
+        #expect(rates() == nil)
+        bob.send(.get(users: [UserID("ana")!]))
+        try world.run(for: 1_000)
+        // 3,000 ids are 23 requests.
+        #expect(rates() != nil)
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Requests of one connection take effect in the order in which they were sent.
+@Suite struct RequestOrderTests {
+    @Test func `whatever one connection asks without waiting is carried out in its order`() async throws {
+        let sum = try await DrawnHistories<OrderHistory>(count: 80).run()
+        print(sum)
+        #expect(sum.faults.isEmpty, "\(sum.faults.joined(separator: "\n"))")
+        #expect(sum["requests"] > 500)
+    }
+
+    @Test func `a lane that lets requests pass is found by the same histories`() async throws {
+        let found = try await onThread {
+            let redis = try SimulatedRedis()
+            return try (1...20).contains { seed in
+                do {
+                    try OrderHistory(seed: UInt64(seed), on: redis, isOpen: true).play()
+                    return false
+                } catch is HistoryFault {
+                    return true
+                }
+            }
+        }
+        #expect(found)
+    }
+
+    private func group(_ ana: SimulatedClient, in world: World) throws -> ConversationID {
+        ana.sendText(#"{"type":"createConversation","id":90,"participants":["bob","cy"],"name":"Trip"}"#)
+        var made: ConversationID?
+        try world.run(until: "there is a group") {
+            for case .conversationCreated(_, let talk) in ana.received { made = talk.id }
+            return made != nil
+        }
+        return made!
+    }
+
+    private func send(_ id: ConversationID, _ name: String, _ number: Int) -> String {
+        #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"\#(name)","text":"\#(name)"}}"#
+    }
+
+    private func log(of id: ConversationID, in world: World) throws -> Int64? {
+        try world.redis.command(["LLEN", world.shards[0].logic.partitions.keys(of: id).log(id)]).get().int
+    }
+
+    @Test func `what waits on a connection goes with it`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let id = try group(ana, in: world)
+        world.shards[0].hold(.commands, for: 500)
+        for number in 0..<5 { ana.sendText(send(id, "m\(number)", 100 + number)) }
+        ana.lost()
+        try world.run(for: 5_000)
+        #expect(try log(of: id, in: world) == 1)
+        #expect(world.shards[0].inboxBytes == 0)
+    }
+
+    @Test func `what comes behind a request that fails is carried out`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let id = try group(ana, in: world)
+        world.shards[0].hold(.commands, for: 500)
+        for number in 0..<5 { ana.sendText(send(id, "m\(number)", 100 + number)) }
+        try world.run(for: 10)
+        world.shards[0].cut(.commands)
+        try world.run(until: "all are answered", within: 5_000) {
+            (100..<105).allSatisfy { number in ana.texts.contains { $0.contains("\"id\":\(number)") } }
+        }
+        try world.run(for: 10_000)
+        ana.sendText(send(id, "after", 200))
+        try world.run(until: "it is sent") { ana.texts.contains { $0.contains("\"sent\",\"id\":200") } }
+        #expect(world.shards[0].inboxBytes == 0)
+    }
+
+    /// The line of the first server to Redis is behind; the device comes again on the second one.
+    @Test func `what a replaced session said changes nothing, however late it comes`() throws {
+        let world = try World(shards: 2)
+        let old = try SimulatedClient("ana", in: world).connect(to: world.shards[0], device: "phone")
+        let id = try group(old, in: world)
+        world.shards[0].hold(.commands, for: 3_000)
+        world.shards[0].holdEvents(for: 3_000)
+        old.send(.updateProfile(.init(displayName: .set("Old"))))
+        old.send(.setVisibility(.init(presence: .everyone)))
+        old.lost()
+        let other = try SimulatedClient("ana", in: world).connect(to: world.shards[0], device: "tablet")
+        other.close(code: 1000)
+        let new = try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "phone")
+        new.send(.updateProfile(.init(displayName: .set("New"))))
+        new.send(.setVisibility(.init(presence: .nobody)))
+        new.send(.status(.init(status: .invisible)))
+        try world.run(for: 500)
+        #expect(new.received.count { if case .ok = $0 { true } else { false } } >= 2)
+        let late = try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "web")
+        _ = id
+        try world.run(for: 10_000)
+        late.send(.get(users: [UserID("ana")!]))
+        try world.run(for: 100)
+        guard
+            case .users(_, let users, _)? = late.received.last(where: { if case .users = $0 { true } else { false } }),
+            case .profile(let profile)? = users.first?.profile
+        else { Issue.record("no answer"); return }
+        #expect(profile.displayName == "New")
+        #expect(world.shards[1].logic.policies[UserID("ana")!]?.head.visibility.presence == .nobody)
+    }
+
+    @Test func `what came while the loop stood still is not carried out for a client that has gone`() throws {
+        let world = try World(shards: 2)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1]).watch("ana", "bob")
+        world.shards[0].stop()
+        for client in [ana, bob] { client.send(.updateProfile(.init(displayName: .set("Late")))) }
+        ana.lost()
+        try world.run(for: 2_000)
+        world.shards[0].wakeUp()
+        try world.run(for: 5_000)
+        // One that is still there is only late.
+        guard case .profile(let shown)? = cy.profiles[UserID("bob")!] else { Issue.record("no profile"); return }
+        #expect(shown.displayName == "Late")
+        #expect(cy.profiles[UserID("ana")!]?.version ?? 0 == 0)
+    }
+
+    @Test func `one member's flood of changes leaves room for the others'`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let id = try group(ana, in: world)
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let flood = try (0..<40).map { _ in try SimulatedClient("ana", in: world).connect(to: world.shards[0]) }
+        for (number, client) in flood.enumerated() {
+            client.sendText(
+                #"{"type":"changeMembers","id":7,"conversation":"\#(id)","add":["person-\#(number % 4)"]}"#)
+        }
+        bob.sendText(#"{"type":"changeMembers","id":7,"conversation":"\#(id)","add":["dan"]}"#)
+        try world.run(until: "all are answered") {
+            (flood + [bob]).allSatisfy { $0.texts.contains { $0.contains("\"id\":7") } }
+        }
+        #expect(flood.contains { $0.texts.contains { $0.contains("unavailable") } })
+        #expect(bob.texts.contains(#"{"type":"ok","id":7}"#))
+    }
+}
