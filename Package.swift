@@ -76,10 +76,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ] + documentation,
@@ -90,6 +88,7 @@ let package = Package(
             name: "CLibWebSockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CSigning", linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CSodium", linkerSettings: [.linkedLibrary("sodium")]),
@@ -114,6 +113,9 @@ let package = Package(
         .target(name: "Workers", dependencies: ["EventLoops", "NumberedQueues"], swiftSettings: ours),
         .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops", "NumberedQueues"], swiftSettings: ours),
 
+        // Signatures and HMACs, all by OpenSSL. No client has to know of it.
+        .target(name: "Signing", dependencies: ["CSigning"], swiftSettings: ours),
+
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),
         // What a server stands on: its data directory and its own Redis; tokens.
@@ -123,11 +125,7 @@ let package = Package(
             swiftSettings: ours),
         .target(
             name: "Tokens",
-            dependencies: [
-                "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
-                .product(name: "Crypto", package: "swift-crypto", condition: server),
-            ],
-            swiftSettings: unchecked),
+            dependencies: ["Installation", "PresenceProtocol", "Signing"], swiftSettings: unchecked),
         // What passwords are, and how they are kept.
         .target(
             name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),
@@ -149,7 +147,7 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "OutgoingHTTP", "Passwords", "Tokens", "CPhotos",
+                "OutgoingHTTP", "Passwords", "Signing", "Tokens", "CPhotos",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
@@ -243,9 +241,8 @@ let package = Package(
         .executableTarget(
             name: "presence-load",
             dependencies: [
-                "CEpoll", "PresenceProtocol",
+                "CEpoll", "PresenceProtocol", "Signing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
-                .product(name: "Crypto", package: "swift-crypto", condition: server),
                 .product(name: "Histogram", package: "hdrhistogram-swift", condition: server),
             ],
             path: "loadtest/Sources",
@@ -312,10 +309,10 @@ let package = Package(
             swiftSettings: tests),
         .testTarget(
             name: "TokensTests",
-            dependencies: [
-                "Tokens", "Installation", "PresenceProtocol", "TestSupport",
-                .product(name: "JWTKit", package: "jwt-kit", condition: server),
-            ],
+            dependencies: ["Tokens", "Installation", "PresenceProtocol", "Signing", "TestSupport"],
+            swiftSettings: tests),
+        .testTarget(
+            name: "SigningTests", dependencies: ["Signing", "TestSupport"], exclude: ["Wycheproof"],
             swiftSettings: tests),
         .testTarget(name: "PasswordsTests", dependencies: ["Passwords"], swiftSettings: tests),
         .testTarget(
@@ -394,10 +391,7 @@ let package = Package(
             swiftSettings: tests),
         .testTarget(
             name: "PresenceLoadTests",
-            dependencies: [
-                "presence-load", "PresenceProtocol",
-                .product(name: "Crypto", package: "swift-crypto", condition: server),
-            ], swiftSettings: tests),
+            dependencies: ["presence-load", "PresenceProtocol", "Signing"], swiftSettings: tests),
     ]
 )
 
@@ -416,13 +410,17 @@ for target in package.targets {
     target.exclude += (pages[target.name] ?? []).map { $0 + "README.md" }
 }
 
-/// SwiftPM compiles what is ready in the order of names, from Z to A. The longest chain of modules is Crypto, Tokens, the core,
+/// SwiftPM compiles what is ready in the order of names, from Z to A. The longest chain of modules is Redis, Tokens, the core,
 /// the server, the simulator, the server's tests. So other tests wait for a link of it, and are compiled beside the next.
 if isForTests {
-    let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto", condition: server)
     let beside: [(link: Target.Dependency, tests: [String])] = [
-        (crypto, ["PresenceMessagesTests", "PresenceModelsTests"]),
-        ("Tokens", ["EventLoopsTests", "OutgoingHTTPTests", "PasswordsTests", "PresenceAccountsTests"]),
+        (
+            "Tokens",
+            [
+                "EventLoopsTests", "OutgoingHTTPTests", "PasswordsTests", "PresenceAccountsTests",
+                "PresenceMessagesTests", "PresenceModelsTests", "SigningTests",
+            ]
+        ),
         ("PresenceCore", ["PresenceKitTests", "PresenceLoadTests", "PresenceProtocolTests"]),
         (
             "PresenceServer",

@@ -16,7 +16,7 @@ public struct AuthenticationSettings: Sendable, Equatable {
 
     public init() {}
 
-    /// A public key in a PEM file.
+    /// A public key in a PEM file, or a certificate, of which only the key counts.
     public struct Key: Sendable, Equatable {
         /// The `kid` in the header of the tokens that it signs.
         public var kid: String

@@ -1,6 +1,6 @@
 import Foundation
 import Installation
-import JWTKit
+import Signing
 
 extension Authenticator {
     /// Reads the keys that a configuration names.
@@ -12,43 +12,40 @@ extension Authenticator {
     public init(configuration: AuthenticationSettings, secret: TokenSecret?) async throws {
         var keys: [String: Key] = [:]
         for key in configuration.keys {
-            keys[key.kid] = Key(algorithm: try await Self.publicKey(key), isOwn: false)
+            keys[key.kid] = Key(try await Self.publicKey(key))
         }
         if let file = configuration.jwksFile {
-            for (kid, algorithm) in try await Self.keySet(file) {
-                guard keys.updateValue(Key(algorithm: algorithm, isOwn: false), forKey: kid) == nil else {
+            for (kid, key) in try await Self.keySet(file) {
+                guard keys.updateValue(Key(key), forKey: kid) == nil else {
                     throw InvalidConfiguration(key: "auth.jwksFile", reason: "the kid \(kid) is there twice")
                 }
             }
         }
         self.init(
-            ownKey: try await secret.asyncMap { Key(algorithm: try await $0.algorithm(), isOwn: true, mac: $0.mac) },
-            keys: keys, issuer: configuration.issuer, audience: configuration.audience,
-            leeway: configuration.leeway)
+            ownKey: secret.map { Key(secret: $0.key()) }, keys: keys, issuer: configuration.issuer,
+            audience: configuration.audience, leeway: configuration.leeway)
+    }
+
+    /// What applications may sign with, by the name of a setting or a key set.
+    private static func algorithm(_ name: String) -> SignatureAlgorithm? {
+        SignatureAlgorithm(rawValue: name).flatMap { [.rs256, .es256, .eddsa].contains($0) ? $0 : nil }
     }
 
     /// Reads a PEM file. A private key is refused: a server that only verifies should not have one.
-    private static func publicKey(_ key: AuthenticationSettings.Key) async throws -> any JWTAlgorithm {
+    private static func publicKey(_ key: AuthenticationSettings.Key) async throws -> PublicKey {
         let pem = try await text(of: key.file, key: "auth.keys")
-        let collection = JWTKeyCollection()
-        do {
-            switch key.alg {
-            case "RS256": await collection.add(rsa: try Insecure.RSA.PublicKey(pem: pem), digestAlgorithm: .sha256)
-            case "ES256": await collection.add(ecdsa: try ES256PublicKey(pem: pem))
-            case "EdDSA": await collection.add(eddsa: try EdDSA.PublicKey(pem: pem))
-            default: preconditionFailure("alg \(key.alg) passed validation")
-            }
-        } catch {
+        guard let algorithm = Self.algorithm(key.alg) else { preconditionFailure("alg \(key.alg) passed validation") }
+        guard let publicKey = PublicKey(algorithm, pem: pem) else {
             throw InvalidConfiguration(
                 key: "auth.keys",
                 reason: "\(key.file) is not a public key for \(key.alg) in PEM (of 2048 bits or more, if RSA)")
         }
-        return try await collection.getKey()
+        return publicKey
     }
 
     /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over; each other one needs `kid` and `alg`,
     /// since a key that leaves its algorithm open would take it from the first token that comes.
-    private static func keySet(_ file: String) async throws -> [(kid: String, algorithm: any JWTAlgorithm)] {
+    private static func keySet(_ file: String) async throws -> [(kid: String, key: PublicKey)] {
         func invalid(_ reason: String) -> InvalidConfiguration {
             InvalidConfiguration(key: "auth.jwksFile", reason: "\(file): \(reason)")
         }
@@ -61,17 +58,17 @@ extension Authenticator {
         } catch {
             throw invalid("is not a JSON Web Key Set")
         }
-        var keys: [(String, any JWTAlgorithm)] = []
+        var keys: [(String, PublicKey)] = []
         for (position, entry) in set.keys.enumerated() where entry.isForVerifying {
             guard let kid = entry.kid, !kid.isEmpty else { throw invalid("key \(position + 1) has no kid") }
-            guard let alg = entry.alg, ["RS256", "ES256", "EdDSA"].contains(alg) else {
+            guard let algorithm = entry.alg.flatMap(Self.algorithm) else {
                 throw invalid("key \(kid) needs an alg, which must be RS256, ES256 or EdDSA")
             }
             guard !entry.isPrivate else { throw invalid("key \(kid) is a private key") }
-            guard let key = entry.key, let collection = try? await JWTKeyCollection().add(jwk: key),
-                let algorithm = try? await collection.getKey(), algorithm.name == alg
-            else { throw invalid("key \(kid) is not a key for \(alg)") }
-            keys.append((kid, algorithm))
+            guard let key = entry.key.flatMap({ PublicKey(algorithm, jwk: $0) }) else {
+                throw invalid("key \(kid) is not a key for \(algorithm.rawValue)")
+            }
+            keys.append((kid, key))
         }
         return keys
     }
@@ -121,12 +118,5 @@ private struct KeySet: Decodable {
             isPrivate = members.contains(.d) || members.contains(.k)
             key = try? JWK(from: decoder)
         }
-    }
-}
-
-extension Optional {
-    fileprivate func asyncMap<Result>(_ transform: (Wrapped) async throws -> Result) async rethrows -> Result? {
-        guard let self else { return nil }
-        return try await transform(self)
     }
 }

@@ -1,6 +1,5 @@
-import Crypto
-import JWTKit
 public import PresenceProtocol
+import Signing
 
 /// Decides whether a token is genuine, and whose it is.
 ///
@@ -13,7 +12,7 @@ public import PresenceProtocol
 /// - claims are read only after the signature held;
 /// - nothing that it returns holds anything of the token.
 ///
-/// Measured: 7 µs of CPU for HS256, 130 to 200 µs for ES256 and EdDSA, of which all but some 5 µs are the signature.
+/// Measured, in µs of CPU: HS256 2, RS256 with 2048 bits 18, ES256 46, EdDSA 64. All but one of them are the signature.
 public struct Authenticator: Sendable {
     /// The longest token that is looked at, in bytes: what fits the headers of an upgrade request.
     public static let longestToken = 16_384
@@ -30,31 +29,42 @@ public struct Authenticator: Sendable {
     private let leeway: Milliseconds
 
     struct Key: Sendable {
-        let algorithm: any JWTAlgorithm
-        /// Whether it is the secret of this installation, known to nobody else.
-        let isOwn: Bool
-        /// Whether its signatures take too long for a loop.
-        let isSlow: Bool
-        /// Of an HS256 secret, from which each token's is made.
-        let mac: HMAC<SHA256>?
-
-        init(algorithm: any JWTAlgorithm, isOwn: Bool, mac: HMAC<SHA256>? = nil) {
-            self.algorithm = algorithm
-            self.isOwn = isOwn
-            self.mac = mac
-            isSlow = !algorithm.name.hasPrefix("HS")
+        enum Kind: Sendable {
+            /// The secret of this installation, known to nobody else.
+            case own(HMACKey)
+            /// The public key of an application, whose signatures take too long for a loop.
+            case application(PublicKey)
         }
 
+        let kind: Kind
+        /// What the header's `alg` must be.
+        let algorithm: String
+
+        init(secret: HMACKey) {
+            kind = .own(secret)
+            algorithm = secret.algorithm.rawValue
+        }
+
+        init(_ key: PublicKey) {
+            kind = .application(key)
+            algorithm = key.algorithm.rawValue
+        }
+
+        var isOwn: Bool { if case .own = kind { true } else { false } }
+
         func signed(_ bytes: ArraySlice<UInt8>, _ signature: [UInt8]) -> Bool {
-            guard var mac else { return (try? algorithm.verify(signature, signs: bytes)) ?? false }
-            bytes.withUnsafeBytes { mac.update(data: $0) }
-            // In constant time.
-            return mac.finalize() == signature
+            switch kind {
+            case .own(let secret): secret.verify(signature, of: bytes)
+            case .application(let key): key.verify(signature, of: bytes)
+            }
         }
     }
 
     /// What signs tokens of the installation's own; `nil` without its secret.
-    public var maker: TokenMaker? { keys[""].map { TokenMaker(algorithm: $0.algorithm) } }
+    public var maker: TokenMaker? {
+        guard case .own(let secret) = keys[""]?.kind else { return nil }
+        return TokenMaker(key: secret)
+    }
 
     init(ownKey: Key?, keys: [String: Key], issuer: String?, audience: String?, leeway: Milliseconds) {
         var all = keys
@@ -98,7 +108,7 @@ public struct Authenticator: Sendable {
     private func begin(_ token: ArraySlice<UInt8>, now: Timestamp) -> Verification {
         do throws(AuthenticationFailure) {
             let token = try unverified(token)
-            guard token.key.isSlow else { return .done(finish(token, now: now)) }
+            guard !token.key.isOwn else { return .done(finish(token, now: now)) }
             return .signature { finish(token, now: now) }
         } catch {
             return .done(.failure(error))
@@ -115,7 +125,7 @@ public struct Authenticator: Sendable {
     }
 
     /// A token's parts, and the key that has to hold for it.
-    private struct Unverified: Sendable {
+    struct Unverified: Sendable {
         let key: Key
         let signed: ArraySlice<UInt8>
         let signature: [UInt8]
@@ -123,7 +133,7 @@ public struct Authenticator: Sendable {
         let payload: [UInt8]
     }
 
-    private func unverified(_ token: ArraySlice<UInt8>) throws(AuthenticationFailure) -> Unverified {
+    func unverified(_ token: ArraySlice<UInt8>) throws(AuthenticationFailure) -> Unverified {
         guard token.count <= Self.longestToken else { throw .malformed }
         guard let parts = Self.parts(of: token), let payload = Base64URL.decode(parts.payload),
             let signature = Base64URL.decode(parts.signature)
@@ -132,7 +142,7 @@ public struct Authenticator: Sendable {
         let header = try header(parts.header)
         guard !header.hasCritical else { throw .unsupportedExtension }
         guard header.keyID != "", let key = keys[header.keyID ?? ""] else { throw .unknownKey }
-        guard header.algorithm.utf8.elementsEqual(key.algorithm.name.utf8) else { throw .wrongAlgorithm }
+        guard header.algorithm.utf8.elementsEqual(key.algorithm.utf8) else { throw .wrongAlgorithm }
         return Unverified(
             key: key, signed: token[parts.header.startIndex..<parts.payload.endIndex], signature: signature,
             payload: payload)

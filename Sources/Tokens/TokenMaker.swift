@@ -1,16 +1,14 @@
 import Foundation
-import JWTKit
 public import PresenceProtocol
+import Signing
 
 /// Makes tokens with an installation's own secret: for trying things out, for tests, and for small backends.
 public struct TokenMaker: Sendable {
-    private let algorithm: any JWTAlgorithm
+    private let key: HMACKey
 
-    public init(secret: TokenSecret) async throws {
-        algorithm = try await secret.algorithm()
-    }
+    public init(secret: TokenSecret) { key = secret.key() }
 
-    init(algorithm: any JWTAlgorithm) { self.algorithm = algorithm }
+    init(key: HMACKey) { self.key = key }
 
     /// What a token lets its bearer do.
     public enum Role: String, Sendable, CaseIterable {
@@ -34,8 +32,8 @@ public struct TokenMaker: Sendable {
             role: role == .backend ? role.rawValue : nil, grant: grant?.string)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let signed = Self.header + "." + Base64URL.encode(try encoder.encode(payload))
-        return signed + "." + Base64URL.encode(try algorithm.sign(Array(signed.utf8)))
+        let signed = Self.header + "." + Base64URL.encode(Array(try encoder.encode(payload)))
+        return signed + "." + Base64URL.encode(key.sign(Array(signed.utf8)))
     }
 
     private struct Payload: Encodable {
@@ -49,5 +47,5 @@ public struct TokenMaker: Sendable {
     /// Seconds with three decimals, exactly: a lifetime may be shorter than a second.
     private static func numericDate(_ time: Timestamp) -> Decimal { Decimal(time) / 1_000 }
 
-    static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+    static let header = Base64URL.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8))
 }

@@ -1,5 +1,4 @@
-import Crypto
-import JWTKit
+import Signing
 
 /// The secret with which an installation signs tokens of its own (HS256).
 ///
@@ -28,12 +27,13 @@ public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable 
         self.text = String(trimmed[...last])
     }
 
-    func algorithm() async throws -> any JWTAlgorithm {
-        try await JWTKeyCollection().add(hmac: HMACKey(from: text), digestAlgorithm: .sha256).getKey()
+    /// A key that has hashed the secret already: a token costs only its own bytes.
+    func key() -> HMACKey {
+        guard let key = HMACKey(.hs256, secret: Array(text.utf8)) else {
+            preconditionFailure("a secret of \(text.utf8.count) bytes passed for one")
+        }
+        return key
     }
-
-    /// The same, with the key worked in already: what is left is the token's own bytes.
-    var mac: HMAC<SHA256> { HMAC(key: SymmetricKey(data: Array(text.utf8))) }
 
     public var description: String { "TokenSecret(hidden)" }
     public var customMirror: Mirror { Mirror(self, children: []) }

@@ -78,7 +78,7 @@ import WebSockets
             features: Features.all + [Polls.self])
         let port = try await server.start()
         let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
-        let maker = try await TokenMaker(secret: secret)
+        let maker = TokenMaker(secret: secret)
         let scene = Scene(
             port: port, directory: directory.path,
             ana: try maker.make(user: UserID("ana")!, lifetime: 600_000, now: now),

@@ -150,7 +150,7 @@ import Tokens
             redis: redis.url, logger: Logger(label: "names") { _ in SwiftLogNoOpLogHandler() },
             features: NameHistory.features)
         let port = try await server.start()
-        let token = try await TokenMaker(secret: secret)
+        let token = try TokenMaker(secret: secret)
             .make(user: UserID("ana")!, lifetime: 60_000, now: Timestamp(Date().timeIntervalSince1970 * 1_000))
         let (place, settings) = (redis.unix, configuration)
         try await PollsClient.onThread {

@@ -148,7 +148,7 @@ import Tokens
             redis: redis.url, logger: Logger(label: "polls") { _ in SwiftLogNoOpLogHandler() }, features: features)
         let port = try await server.start()
         let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
-        let token = try await TokenMaker(secret: secret).make(user: UserID("ana")!, lifetime: 60_000, now: now)
+        let token = try TokenMaker(secret: secret).make(user: UserID("ana")!, lifetime: 60_000, now: now)
         try await PollsClient.onThread { try Self.talk(port, token) }
         await server.stop()
         let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()

@@ -5,6 +5,8 @@ import Testing
 @testable import presence_load
 
 @Suite struct DialectTests {
+    private static let mint = TokenMint(secret: "a secret of thirty-two bytes or more")!
+
     private func read(_ dialect: some Dialect, _ text: String) -> [Incoming] {
         Array(text.utf8).withUnsafeBytes { dialect.read($0) }
     }
@@ -14,7 +16,7 @@ import Testing
         try Data(json.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         return try PeerDialect(PeerTemplate(file: file.path), channel: "c", messageBytes: messageBytes) {
-            TokenMint(secret: "s".utf8)
+            Self.mint
         }
     }
 
@@ -48,7 +50,7 @@ import Testing
     @Test func `our own clients name a device, each its own and the same at every connect`() throws {
         func device(of user: String) throws -> Device {
             let crowd = Crowd(subjects: 1, watchers: 1)
-            let dialect = try PresenceDialect(crowd: crowd, mint: TokenMint(secret: "s".utf8), kind: .text)
+            let dialect = try PresenceDialect(crowd: crowd, mint: Self.mint, kind: .text)
             let greeting = try #require(dialect.greeting(of: user).first)
             let message = try ClientMessage.decode(greeting)
             guard case .connect(let connect) = message.body else { throw Failure("it does not connect") }
@@ -88,13 +90,13 @@ import Testing
         let template = try PeerTemplate(file: directory.appendingPathComponent("\(name).json").path)
         let channel = Crowd(subjects: 1, watchers: 0).subject(0)
         _ = try PeerDialect(template, channel: channel, messageBytes: PresenceDialect.shortestEvent) {
-            TokenMint(secret: "s".utf8)
+            Self.mint
         }
     }
 
     @Test func `our events are recognised, of all our people and of nobody else`() throws {
         let crowd = Crowd(subjects: 20, watchers: 1)
-        let mint = TokenMint(secret: "s".utf8)
+        let mint = Self.mint
         let ours = try PresenceDialect(crowd: crowd, mint: mint, kind: .text)
         func event(_ user: String) -> String {
             #"{"type":"presence","user":"\#(user)","presence":{"version":1763712003210,"status":"online","#

@@ -1,6 +1,6 @@
-import Crypto
 import Foundation
 import PresenceProtocol
+import Signing
 import Testing
 
 @testable import presence_load
@@ -47,7 +47,9 @@ import Testing
     }
 
     @Test func `a token is signed with the secret and says who and until when`() throws {
-        let parts = TokenMint(secret: "s3cret".utf8).token(user: "a\"\\b").split(separator: ".")
+        let secret = "a secret of thirty-two bytes or more"
+        let mint = try #require(TokenMint(secret: secret))
+        let parts = mint.token(user: "a\"\\b").split(separator: ".")
         #expect(parts.count == 3)
         func data(_ part: Substring) throws -> Data {
             let text = part.replacing("-", with: "+").replacing("_", with: "/")
@@ -56,12 +58,12 @@ import Testing
         let claims = try #require(try JSONSerialization.jsonObject(with: data(parts[1])) as? [String: Any])
         #expect(claims["sub"] as? String == "a\"\\b")
         #expect(try #require(claims["exp"] as? Double) > Date().timeIntervalSince1970 + 80_000)
-        let signed = Data("\(parts[0]).\(parts[1])".utf8)
-        let key = SymmetricKey(data: Data("s3cret".utf8))
-        #expect(HMAC<SHA256>.isValidAuthenticationCode(try data(parts[2]), authenticating: signed, using: key))
+        let key = try #require(HMACKey(.hs256, secret: Array(secret.utf8)))
+        #expect(key.verify(Array(try data(parts[2])), of: Array("\(parts[0]).\(parts[1])".utf8)[...]))
     }
 
-    @Test func `white space around the secret does not count, and a missing or empty one is a sentence`() throws {
+    @Test func `white space around the secret does not count, and a missing, empty or short one is a sentence`() throws
+    {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -70,6 +72,8 @@ import Testing
         try Data(" \n".utf8).write(to: file)
         #expect(throws: Failure("the secret in \(file.path) is empty")) { _ = try TokenMint(file: file.path) }
         try Data("s3cret\n".utf8).write(to: file)
+        #expect(throws: Failure("the secret in \(file.path) is too short")) { _ = try TokenMint(file: file.path) }
+        try Data("a secret of thirty-two bytes or more\n".utf8).write(to: file)
         let signature = try TokenMint(file: file.path).token(user: "ana", lifetime: 0)
         #expect(signature.split(separator: ".").count == 3)
     }

@@ -1,4 +1,4 @@
-/// Keys for tests: jwt-kit makes none for RSA, and a fresh one takes long. They protect nothing.
+/// Keys for tests. They protect nothing.
 public enum TestKeys {
     /// A private key of 2048 bits, the fewest that are accepted.
     public static let rsa = """
@@ -50,5 +50,81 @@ public enum TestKeys {
         cJb3IQe1u5439NL/w96tQU3kSXQ2Jvw4Ss3Zmyv2tGrY19s4nmUQGZ9k
         -----END PRIVATE KEY-----
 
+        """
+
+    /// The public half of `rsa`.
+    public static let rsaPublic = """
+        -----BEGIN PUBLIC KEY-----
+        MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtg0fMW+E37JAFl07SM9c
+        Ike7Q+WszkJ5ykDVkzu87l7ebsJHZZiIWthqXknNwBPmK96l+0jqPJYQE7FAzRlq
+        ytSk5moQay6k8VSc5+Cp3kDqMB3UVfD3/Q2vffyj/1brOamlNIhBEenJZonE+Gyp
+        w4jcRc48+qEnIlv2I6Boxme/sKCf4eH8tZfJNMtyeTozdBvB7DEdbbYs+fyrokZ+
+        7PVbmMHaWinHkkDBlpypsJ17tJyTd5KjPMjYRuQosjVl5Ruod/NdsOn2HF703x7+
+        BRQNoLGcFP42ZtbKdqoN30BVn/yY04mcFajJUimMjr6215epfrpazwtp/j4Z7n7t
+        QwIDAQAB
+        -----END PUBLIC KEY-----
+        """
+
+    /// The public half of `rsa` in a certificate, as Firebase publishes keys. It expired on November 17, 2025.
+    public static let rsaCertificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIC1jCCAb4CAQEwDQYJKoZIhvcNAQELBQAwMTEvMC0GA1UEAwwmc2VjdXJldG9r
+        ZW4uc3lzdGVtLmdzZXJ2aWNlYWNjb3VudC5jb20wHhcNMjUxMTAxMDAwMDAwWhcN
+        MjUxMTE3MDAwMDAwWjAxMS8wLQYDVQQDDCZzZWN1cmV0b2tlbi5zeXN0ZW0uZ3Nl
+        cnZpY2VhY2NvdW50LmNvbTCCASIwDQYJKoZIhvcNAQEBBQADggEPADCCAQoCggEB
+        ALYNHzFvhN+yQBZdO0jPXCJHu0PlrM5CecpA1ZM7vO5e3m7CR2WYiFrYal5JzcAT
+        5ivepftI6jyWEBOxQM0ZasrUpOZqEGsupPFUnOfgqd5A6jAd1FXw9/0Nr338o/9W
+        6zmppTSIQRHpyWaJxPhsqcOI3EXOPPqhJyJb9iOgaMZnv7Cgn+Hh/LWXyTTLcnk6
+        M3QbwewxHW22LPn8q6JGfuz1W5jB2lopx5JAwZacqbCde7Sck3eSozzI2EbkKLI1
+        ZeUbqHfzXbDp9hxe9N8e/gUUDaCxnBT+NmbWynaqDd9AVZ/8mNOJnBWoyVIpjI6+
+        tteXqX66Ws8Laf4+Ge5+7UMCAwEAATANBgkqhkiG9w0BAQsFAAOCAQEAbO/Wovbb
+        +JvMUnmWLAi/dawc5EEXzIBe2W/yp/dA71s2fkOwAgjhQTv5gYDCvur3BBaYUH1A
+        s2CCECV39un7Yk1tW0Jj+nNivzGpgK9k7L5NOtCuZGUkXXVYZ7FFHpi15U1YqKlg
+        Ua+nkmXYbmn6p3vvtqOpNrW04n/m3ahHN+v0VNiSFnb9MBhjflk/T+Eup8ke/Qkg
+        ODyj1fW1JN4myckSjPaI1KbiXdLGjyeucVxbye+RJ5uj8qmjSgAcun37qnXry3+c
+        Jg0KhyIDP2+GZT0rVmdBFJlSlR5ns1CrVCU89IkPB8PXu4FQVrKaVwWtSIt6O652
+        TutYADbIi7B7Og==
+        -----END CERTIFICATE-----
+        """
+
+    /// The public half of `ecdsa`.
+    public static let ecdsaPublic = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaASld8hYaoe89N2bPvS4Xw1YSGF8
+        gnCW9yEHtbueN/TS/8PerUFN5El0Nib8OErN2Zsr9rRq2NfbOJ5lEBmfZA==
+        -----END PUBLIC KEY-----
+        """
+
+    /// A private key for ES384.
+    public static let ecdsa384 = """
+        -----BEGIN PRIVATE KEY-----
+        MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBDBvjX2k1BKvt5gplFnz
+        8AgdDE93FYWuo/4i5nQ4exPX6asVcCYnnXRTS/tzGJ5YG7WhZANiAARfuZwuIaio
+        quT3LDlIlgG5TOcVLV1yMYoapF5colW9dTt1LoFe2DGZy8LG9zjTQdekosCpkqwp
+        q37tlT2rMkoF+YoaMgv+PNp5i1aaAcvCWA0otuUbOVWHpXEHjPbM6vk=
+        -----END PRIVATE KEY-----
+        """
+
+    /// Its public half.
+    public static let ecdsa384Public = """
+        -----BEGIN PUBLIC KEY-----
+        MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEX7mcLiGoqKrk9yw5SJYBuUznFS1dcjGK
+        GqReXKJVvXU7dS6BXtgxmcvCxvc400HXpKLAqZKsKat+7ZU9qzJKBfmKGjIL/jza
+        eYtWmgHLwlgNKLblGzlVh6VxB4z2zOr5
+        -----END PUBLIC KEY-----
+        """
+
+    /// A private key for EdDSA.
+    public static let eddsa = """
+        -----BEGIN PRIVATE KEY-----
+        MC4CAQAwBQYDK2VwBCIEIKTePSXKCL3031N27EBcvDhub7r/HRI0HY9duWG6TVnM
+        -----END PRIVATE KEY-----
+        """
+
+    /// The public half of `eddsa`.
+    public static let eddsaPublic = """
+        -----BEGIN PUBLIC KEY-----
+        MCowBQYDK2VwAyEAnQMhiKfxq8XTHIFFy0lti5SP0dNpH3QpJ+X31R0GtDc=
+        -----END PUBLIC KEY-----
         """
 }

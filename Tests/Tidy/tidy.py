@@ -26,13 +26,14 @@ IMPORTS = {
     "OutgoingHTTP": {"EventLoops", "NumberedQueues"},
     "PresenceProtocol": set(),
     "Passwords": set(),
+    "Signing": set(),
     "Installation": {"EventLoops", "Redis"},
-    "Tokens": {"Installation", "PresenceProtocol"},
+    "Tokens": {"Installation", "PresenceProtocol", "Signing"},
     "PresenceCore": {
         "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
     "PresenceServer": {
-        "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens", "Passwords",
-        "OutgoingHTTP"},
+        "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Signing", "Tokens",
+        "Passwords", "OutgoingHTTP"},
     "PresenceTransport": set(),
     "PresenceURLSession": {"PresenceTransport"},
     "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},

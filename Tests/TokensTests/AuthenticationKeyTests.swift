@@ -1,6 +1,6 @@
 import Foundation
-import JWTKit
 import PresenceProtocol
+import Signing
 import TestSupport
 import Testing
 
@@ -11,24 +11,18 @@ import Testing
     /// One application with a key of each kind, and the server that knows their public halves.
     private struct Application {
         let scratch: ScratchDirectory
-        let signers: [String: any JWTAlgorithm]
-        let publicPEM: [String: String]
+        let signers: [String: Forge.Signer]
+        let publicPEM = [
+            "RS256": TestKeys.rsaPublic, "ES256": TestKeys.ecdsaPublic, "EdDSA": TestKeys.eddsaPublic,
+        ]
         let files: [String: String]
         let authenticator: Authenticator
 
         init(issuer: String? = nil, audience: String? = nil) async throws {
             scratch = try ScratchDirectory()
-            let rsa = try Insecure.RSA.PrivateKey(pem: TestKeys.rsa)
-            let ecdsa = ES256PrivateKey()
-            let eddsa = try EdDSA.PrivateKey()
             signers = [
-                "RS256": try await JWTKeyCollection().add(rsa: rsa, digestAlgorithm: .sha256).getKey(),
-                "ES256": try await JWTKeyCollection().add(ecdsa: ecdsa).getKey(),
-                "EdDSA": try await JWTKeyCollection().add(eddsa: eddsa).getKey(),
-            ]
-            publicPEM = [
-                "RS256": rsa.publicKey.pemRepresentation, "ES256": ecdsa.publicKey.pemRepresentation,
-                "EdDSA": eddsa.publicKey.pemRepresentation,
+                "RS256": try Forge.signer(.rs256, TestKeys.rsa), "ES256": try Forge.signer(.es256, TestKeys.ecdsa),
+                "EdDSA": try Forge.signer(.eddsa, TestKeys.eddsa),
             ]
             var files: [String: String] = [:]
             for (alg, pem) in publicPEM { files[alg] = try scratch.write(pem, to: "\(alg).pem") }
@@ -40,11 +34,9 @@ import Testing
             authenticator = try await Authenticator(configuration: configuration, secret: Forge.secret)
         }
 
-        func token(alg: String, kid: String?, signer: String? = nil, payload: [String: String] = [:]) async throws
-            -> String
-        {
+        func token(alg: String, kid: String?, signer: String? = nil, payload: [String: String] = [:]) throws -> String {
             let header = kid.map { #"{"alg":"\#(alg)","kid":"\#($0)"}"# } ?? #"{"alg":"\#(alg)"}"#
-            return try await Forge.token(
+            return try Forge.token(
                 header: header, payload: Forge.payload(payload), signedBy: signers[signer ?? alg])
         }
     }
@@ -52,8 +44,21 @@ import Testing
     @Test(arguments: ["RS256", "ES256", "EdDSA"])
     func `a token of a configured key is accepted`(alg: String) async throws {
         let application = try await Application()
-        let token = try await application.token(alg: alg, kid: "key-\(alg)")
+        let token = try application.token(alg: alg, kid: "key-\(alg)")
         #expect(try application.authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
+    }
+
+    @Test func `a certificate stands for its public key, as Firebase gives them`() async throws {
+        let scratch = try ScratchDirectory()
+        var configuration = AuthenticationSettings()
+        configuration.keys = [
+            .init(kid: "one", alg: "RS256", file: try scratch.write(TestKeys.rsaCertificate, to: "certificate.pem"))
+        ]
+        let authenticator = try await Authenticator(configuration: configuration, secret: nil)
+        let token = try Forge.token(
+            header: #"{"alg":"RS256","kid":"one"}"#, payload: Forge.payload(),
+            signedBy: Forge.signer(.rs256, TestKeys.rsa))
+        #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
     }
 
     @Test(arguments: ["RS256", "ES256", "EdDSA"])
@@ -62,9 +67,9 @@ import Testing
         let pem = application.publicPEM[alg]!
         // The classic confusion: HMAC with the public key's text as the secret, in all the forms that it may be read in.
         for text in [pem, pem + "\n", pem.trimmingCharacters(in: .whitespacesAndNewlines)] {
-            let hmac = try await Forge.hmac(text)
+            let hmac = try Forge.hmac(text)
             for kid in ["\"kid\":\"key-\(alg)\",", ""] {
-                let token = try await Forge.token(
+                let token = try Forge.token(
                     header: "{\(kid)\"alg\":\"HS256\"}", payload: Forge.payload(), signedBy: hmac)
                 #expect(throws: AuthenticationFailure.self) {
                     try application.authenticator.verify(token, now: Forge.now).get()
@@ -78,7 +83,7 @@ import Testing
         for signer in ["RS256", "ES256", "EdDSA"] {
             for alg in ["RS256", "ES256", "EdDSA", "RS512", "PS256", "ES384", "HS256", "none"] {
                 for kid in ["key-RS256", "key-ES256", "key-EdDSA", nil] where !(kid == "key-\(alg)" && alg == signer) {
-                    let token = try await application.token(alg: alg, kid: kid, signer: signer)
+                    let token = try application.token(alg: alg, kid: kid, signer: signer)
                     #expect(throws: AuthenticationFailure.self, "\(signer) \(alg) \(kid ?? "-")") {
                         try application.authenticator.verify(token, now: Forge.now).get()
                     }
@@ -89,13 +94,13 @@ import Testing
 
     @Test func `an application's token must name the configured issuer and audience`() async throws {
         let application = try await Application(issuer: "app", audience: "presence")
-        func verify(_ payload: [String: String]) async throws -> Result<Claims, AuthenticationFailure> {
-            let token = try await application.token(alg: "ES256", kid: "key-ES256", payload: payload)
+        func verify(_ payload: [String: String]) throws -> Result<Claims, AuthenticationFailure> {
+            let token = try application.token(alg: "ES256", kid: "key-ES256", payload: payload)
             return application.authenticator.verify(token, now: Forge.now)
         }
-        _ = try await verify(["iss": #""app""#, "aud": #""presence""#]).get()
-        #expect(try await verify(["aud": #""presence""#]) == .failure(.badClaim(.issuer)))
-        #expect(try await verify(["iss": #""app""#]) == .failure(.badClaim(.audience)))
+        _ = try verify(["iss": #""app""#, "aud": #""presence""#]).get()
+        #expect(try verify(["aud": #""presence""#]) == .failure(.badClaim(.issuer)))
+        #expect(try verify(["iss": #""app""#]) == .failure(.badClaim(.audience)))
     }
 
     @Test func `a file that is no such key is an error that names it`() async throws {
@@ -120,7 +125,7 @@ import Testing
         )
         let nonsense = try application.scratch.write("nonsense", to: "nonsense.pem")
         #expect(await reason(alg: "RS256", file: nonsense).contains(nonsense))
-        let secret = try application.scratch.write(ES256PrivateKey().pemRepresentation, to: "private.pem")
+        let secret = try application.scratch.write(TestKeys.ecdsa, to: "private.pem")
         #expect(await reason(alg: "ES256", file: secret).contains("not a public key"))
         let weak = try application.scratch.write(TestKeys.weakPublicRSA, to: "weak.pem")
         #expect(await reason(alg: "RS256", file: weak).contains("2048"))
@@ -136,19 +141,21 @@ import Testing
     }
 
     @Test func `a key set's keys verify, and keys for encryption are passed over`() async throws {
-        let key = ES256PrivateKey()
-        let parameters = try #require(key.publicKey.parameters)
+        // The last 64 bytes of the public key's DER.
+        let der = try #require(
+            Data(base64Encoded: TestKeys.ecdsaPublic.split(separator: "\n").dropFirst().dropLast().joined()))
+        let (x, y) = (Base64URL.encode(Array(der.suffix(64).prefix(32))), Base64URL.encode(Array(der.suffix(32))))
         let jwk =
-            #"{"kty":"EC","crv":"P-256","kid":"one","alg":"ES256","use":"sig","x":"\#(parameters.x)","y":"\#(parameters.y)"}"#
+            #"{"kty":"EC","crv":"P-256","kid":"one","alg":"ES256","use":"sig","x":"\#(x)","y":"\#(y)"}"#
         let authenticator = try await keySet(
             #"{"keys":[\#(jwk),{"kty":"RSA","use":"enc","alg":"RSA-OAEP","kid":"two","n":"AQ","e":"AQAB"}]}"#)
-        let signer = try await JWTKeyCollection().add(ecdsa: key).getKey()
-        let token = try await Forge.token(
-            header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
+        let token = try Forge.token(
+            header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(),
+            signedBy: Forge.signer(.es256, TestKeys.ecdsa))
         #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
         // Without a secret of its own a server has no key for a token that names none.
         #expect(
-            authenticator.verify(try await Forge.token(payload: Forge.payload()), now: Forge.now)
+            authenticator.verify(try Forge.token(payload: Forge.payload()), now: Forge.now)
                 == .failure(.unknownKey))
     }
 

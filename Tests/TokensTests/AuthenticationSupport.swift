@@ -1,6 +1,7 @@
 import Foundation
-import JWTKit
 import PresenceProtocol
+import Signing
+import Testing
 
 @testable import Tokens
 
@@ -12,15 +13,15 @@ enum Forge {
     /// An hour after `now`, as a NumericDate.
     static let inAnHour = 1_763_715_600
 
+    /// What makes a signature.
+    typealias Signer = ([UInt8]) throws -> [UInt8]
+
     /// A token of these parts, signed over exactly these bytes.
     static func token(
-        header: String = #"{"alg":"HS256","typ":"JWT"}"#, payload: String,
-        signedBy algorithm: (any JWTAlgorithm)? = nil
-    ) async throws -> String {
-        let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
-        let key: any JWTAlgorithm
-        if let algorithm { key = algorithm } else { key = try await secret.algorithm() }
-        return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
+        header: String = #"{"alg":"HS256","typ":"JWT"}"#, payload: String, signedBy sign: Signer? = nil
+    ) throws -> String {
+        let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
+        return signed + "." + Base64URL.encode(try (sign ?? secret.key().sign)(Array(signed.utf8)))
     }
 
     /// An otherwise good payload with some members of JSON replaced or added.
@@ -29,7 +30,12 @@ enum Forge {
         return "{" + all.filter { $0.value != "" }.map { #""\#($0)":\#($1)"# }.joined(separator: ",") + "}"
     }
 
-    static func hmac(_ key: String) async throws -> any JWTAlgorithm {
-        try await JWTKeyCollection().add(hmac: HMACKey(from: key), digestAlgorithm: .sha256).getKey()
+    static func hmac(_ secret: String) throws -> Signer {
+        try #require(HMACKey(.hs256, secret: Array(secret.utf8))).sign
+    }
+
+    static func signer(_ algorithm: SignatureAlgorithm, _ pem: String) throws -> Signer {
+        let key = try #require(PrivateKey(algorithm, pem: pem))
+        return { try key.sign($0) }
     }
 }

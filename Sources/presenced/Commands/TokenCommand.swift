@@ -41,7 +41,7 @@ struct TokenCommand: AsyncParsableCommand {
                 ?? ProcessInfo.processInfo.environment["PRESENCE_DATA_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
             let directory = try DataDirectory(path ?? DataDirectory.standardPath())
             let isNew = !directory.hasSecret
-            let maker = try await TokenMaker(secret: try directory.secret())
+            let maker = TokenMaker(secret: try directory.secret())
             if isNew {
                 // A mistyped directory looks like this, too.
                 Self.warn("made a new secret, \(directory.secretFile); only servers with this data directory know it")

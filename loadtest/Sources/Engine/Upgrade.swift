@@ -1,5 +1,5 @@
-import Crypto
 import Foundation
+import Signing
 
 /// The opening handshake of a WebSocket (RFC 6455, section 4), the same bytes for every connection.
 struct Upgrade {
@@ -29,7 +29,7 @@ struct Upgrade {
 
     /// What a server answers to a key.
     static func accept(_ key: String) -> String {
-        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        let digest = SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
         return Data(digest).base64EncodedString()
     }
 

@@ -1,14 +1,15 @@
-import Crypto
 import Foundation
+import Signing
 
 /// Makes the tokens of the tool's own clients, as the app's backend would: HS256 with the server's secret.
 struct TokenMint {
-    private let key: SymmetricKey
-    private let head: String
+    private let key: HMACKey
+    private static let head = Base64URL.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8))
 
-    init(secret: some Collection<UInt8>) {
-        key = SymmetricKey(data: Data(secret))
-        head = Self.base64URL(Data(#"{"alg":"HS256","typ":"JWT"}"#.utf8))
+    /// `nil` if the secret is too short, as no server's is.
+    init?(secret: String) {
+        guard let key = HMACKey(.hs256, secret: Array(secret.utf8)) else { return nil }
+        self.key = key
     }
 
     /// Reads the secret that the server's first start wrote; white space around it does not count.
@@ -21,7 +22,8 @@ struct TokenMint {
         }
         let secret = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !secret.isEmpty else { throw Failure("the secret in \(file) is empty") }
-        self.init(secret: secret.utf8)
+        guard let mint = TokenMint(secret: secret) else { throw Failure("the secret in \(file) is too short") }
+        self = mint
     }
 
     /// A token that says who its bearer is, for `lifetime` seconds from now. `user` is printable ASCII.
@@ -31,29 +33,8 @@ struct TokenMint {
         if user.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C }) {
             subject = user.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
         }
-        let body = Self.base64URL(Data(#"{"sub":"\#(subject)","exp":\#(expiry)}"#.utf8))
-        let signed = "\(head).\(body)"
-        let signature = HMAC<SHA256>.authenticationCode(for: Data(signed.utf8), using: key)
-        return "\(signed).\(Self.base64URL(Data(signature)))"
+        let body = Base64URL.encode(Array(#"{"sub":"\#(subject)","exp":\#(expiry)}"#.utf8))
+        let signed = "\(Self.head).\(body)"
+        return "\(signed).\(Base64URL.encode(key.sign(Array(signed.utf8))))"
     }
-
-    /// By bytes, since every connection has a token of its own.
-    private static func base64URL(_ data: Data) -> String {
-        var output: [UInt8] = []
-        output.reserveCapacity((data.count * 4 + 2) / 3)
-        var bits: UInt32 = 0
-        var count: UInt32 = 0
-        for byte in data {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                output.append(alphabet[Int(bits >> count & 0x3F)])
-            }
-        }
-        if count > 0 { output.append(alphabet[Int(bits << (6 - count) & 0x3F)]) }
-        return String(decoding: output, as: UTF8.self)
-    }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 }

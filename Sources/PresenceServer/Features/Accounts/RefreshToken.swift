@@ -1,6 +1,6 @@
 import Passwords
 import PresenceProtocol
-import Tokens
+import Signing
 
 /// What a device shows to get its next access token. It names the device and counts how often it has been made anew; what it
 /// says is authenticated by the key of the device's grant, so there is no table of tokens and nothing to prune.

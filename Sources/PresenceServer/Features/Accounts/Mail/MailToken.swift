@@ -1,6 +1,6 @@
 import Passwords
 import PresenceProtocol
-import Tokens
+import Signing
 
 /// What a link in a mail lets its reader do, once. The store has only its digest.
 ///

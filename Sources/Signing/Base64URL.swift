@@ -1,4 +1,4 @@
-/// The encoding of a token's three parts (RFC 4648, section 5, without padding).
+/// The encoding of a token's three parts, and of a JSON Web Key's numbers (RFC 4648, section 5, without padding).
 package enum Base64URL {
     /// Decodes strictly: no padding, no foreign character, no bits left over. So no two texts mean the same bytes.
     ///
@@ -49,8 +49,9 @@ package enum Base64URL {
         return foreign < 64 && bits & unused == 0
     }
 
-    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var bits: UInt32 = 0
         var count = 0
         for byte in bytes {

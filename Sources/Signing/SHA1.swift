@@ -1,0 +1,11 @@
+import CSigning
+
+/// For the handshake of WebSockets only (RFC 6455, section 4): SHA-1 protects nothing any more.
+public enum SHA1 {
+    /// 20 bytes.
+    public static func hash(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 20)
+        precondition(csigning_sha1(bytes, bytes.count, &digest), "OpenSSL has no SHA-1")
+        return digest
+    }
+}
