@@ -68,8 +68,7 @@ package final class ShardLogic {
     lazy var settingsOfConnected = ServerMessageWriter.settings(
         heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
         linger: configuration.linger, limits: connectionLimits)
-    /// What features keep for connections that take nothing, and can read again: asked to let go so many bytes when too much waits,
-    /// and answering with how many they had.
+    /// Asks features to drop so many bytes that they can read again when too much is pending; each returns what it dropped.
     package var onExcess: [(Int) -> Int] = []
     /// No one is let in any more.
     var isDraining = false
