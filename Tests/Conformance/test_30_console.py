@@ -281,6 +281,8 @@ async def test_without_redis_nothing_is_said_to_be_well(chromium, start):
         await page.until(f"{shards}.textContent.endsWith('Alert: PresenceStale') && {shards}.classList.contains('bad')")
         await page.until("document.querySelector('tbody').innerText === 'Not known'")
         assert await page.value(f"{waiting}.textContent") == ""
+        for name in ("Redis", "Not stored yet"):
+            assert await page.value(tile.format(name, ".value") + ".textContent") == "–"
         await shot(page, "console-without-redis")
 
 

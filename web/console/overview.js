@@ -28,7 +28,7 @@ const TILES = [
     bound: () => BOUNDS.PresenceDeliveriesSlow, about: "From a change in Redis to its event being written: 99 of 100 within this.",
   },
   {
-    name: "Redis", read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(inMilliseconds), unit: milliseconds,
+    name: "Redis", isOfRedis: true, read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(inMilliseconds), unit: milliseconds,
     about: "From a command to its reply: 99 of 100 within this.",
   },
   {
@@ -51,7 +51,7 @@ const TILES = [
     bound: ({ outboxBytes }) => outboxBytes && outboxBytes * BOUNDS.PresenceOutboxesFull, about: "What waits for clients that do not read.",
   },
   {
-    name: "Not stored yet", read: () => numbers.gauge("sessions_untold"), unit: amount, alert: "PresenceSessionsUntold",
+    name: "Not stored yet", isOfRedis: true, read: () => numbers.gauge("sessions_untold"), unit: amount, alert: "PresenceSessionsUntold",
     bound: () => BOUNDS.PresenceSessionsUntold, about: "Sessions of which Redis does not know yet what they are.",
   },
   { name: "Errors", read: () => numbers.rate("errors_total"), unit: perSecond, about: "Errors that clients were answered." },
@@ -74,7 +74,10 @@ class Overview extends Screen {
     numbers.follow(this.signal, (error) => {
       problem.textContent = error ? `The numbers cannot be read: ${error.message}.` : "";
       const isLive = numbers.gauge("live").at(-1)?.[1] > 0;
-      for (const { tile, read, bound } of tiles) tile.show(error ? [] : read(), bound?.({ ...bounds, isLive }));
+      for (const { tile, read, bound, isOfRedis } of tiles) {
+        // Without Redis, what it last said is not how it is.
+        tile.show(error || (isOfRedis && !isLive) ? [] : read(), bound?.({ ...bounds, isLive }));
+      }
     });
     every(2_000, this.signal, async () => {
       try {
