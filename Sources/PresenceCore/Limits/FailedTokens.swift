@@ -6,7 +6,7 @@ import Workers
 
 /// How fast tokens from one address may turn out to be worthless, counted over all shards of the process.
 ///
-/// A signature costs up to 200 µs to verify, even a forged one. Beyond the limit no token from the address is
+/// A signature costs 20 to 70 µs to verify, even a forged one. Beyond the limit no token from the address is
 /// verified, good or bad, until its bucket has filled a little. One lock, taken for each token, never for data.
 ///
 /// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is good:

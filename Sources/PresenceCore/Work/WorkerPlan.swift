@@ -42,7 +42,7 @@ package struct WorkerPlan: Sendable, Hashable {
         return plans
     }
 
-    /// Verifies what takes 30 to 200 µs: the signatures of tokens by RSA and elliptic curves. Of clients that all come back
+    /// Verifies what takes 20 to 70 µs: the signatures of tokens by RSA and elliptic curves. Of clients that all come back
     /// at once, so many wait; their tokens count in `limits.inboxBytes`.
     package static let signatures = WorkerPlan(
         "signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
