@@ -86,7 +86,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             logic.logSparsely(
                 "origin refused: allowedOrigins does not name it", ["origin": Self.shown(request.origin ?? "")],
                 level: .warning)
-            let message = "pages of this origin may not connect here: allowedOrigins does not name it"
+            let message = "pages of this origin may not connect here"
             return .refuse(.error(403, .init(code: .forbidden, message: message)))
         }
         return .accept
