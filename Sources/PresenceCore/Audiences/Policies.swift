@@ -21,6 +21,8 @@ package final class Policies {
     /// has been asked again who may see a person there, nothing is announced of them.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
+    /// What is known of users with long lists whom somebody looks at and nobody watches, for each who does.
+    var glances: [UserID: [UserID: Policy]] = [:]
     /// Those that nothing needs any more.
     private var kept = KeptPolicies()
 
@@ -50,8 +52,8 @@ package final class Policies {
     ///
     /// Since when someone is away is seen mutually: by those alone who let that person see it of themselves.
     package func view(of person: UserID, for viewer: UserID?) -> Policy.View {
-        guard !held.isEmpty, let viewer, viewer != person else { return .whole }
-        let shown = held[person]?.view(for: viewer) ?? .whole
+        guard !held.isEmpty || !glances.isEmpty, let viewer, viewer != person else { return .whole }
+        let shown = (held[person] ?? glances[person]?[viewer])?.view(for: viewer) ?? .whole
         guard shown == .whole, let own = held[viewer], own.view(for: person) != .whole else { return shown }
         return .withoutLastSeen
     }
@@ -209,6 +211,7 @@ package final class Policies {
     /// Nobody is watched or here under this id any more. Long lists are kept for a moment: who comes and goes, or is looked at
     /// again and again, does not have them read each time. Whatever needs them again compares the version first (`take`).
     func forgetIfUnused(_ user: UserID) {
+        if !glances.isEmpty { glances[user] = nil }
         guard !held.isEmpty, let policy = held[user], isUnused(user) else { return }
         guard policy.isComplete, kept.keep(user, listed: policy.listed, at: shard.clock.now) else { return drop(user) }
         shard.deadlines.set(.policy(user), at: shard.clock.now + KeptPolicies.duration)

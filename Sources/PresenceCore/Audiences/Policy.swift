@@ -131,6 +131,9 @@ package struct PolicyHead: Equatable {
         return field.string.flatMap { PolicyHead($0) } ?? damaged
     }
 
+    /// Reading the lists costs more than asking whether one user is in them.
+    var isLong: Bool { !isDamaged && RequestPrice.listed(contacts + blocks) > 0 }
+
     package static var damaged: PolicyHead {
         var head = PolicyHead()
         head.isDamaged = true
@@ -194,6 +197,10 @@ package struct PolicyRead {
     package let head: PolicyHead
     package let contacts: [UserID]
     package let blocks: [UserID]
+
+    init(head: PolicyHead, contacts: [UserID], blocks: [UserID]) {
+        (self.head, self.contacts, self.blocks) = (head, contacts, blocks)
+    }
 
     package init?(_ value: RedisValue) {
         guard let answer = value.array, answer.count >= 3 else { return nil }

@@ -53,7 +53,7 @@ package final class TopicLoader {
         for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1
             topic.waiters.append(finish)
-            if !topic.isLoading { read(topic, for: payer) }
+            if !topic.isLoading { read(topic, for: payer, glancing: viewer) }
         }
         if let policed {
             waiting += 1
@@ -62,23 +62,24 @@ package final class TopicLoader {
         finish(.loaded)
     }
 
-    private func read(_ topic: Topic, for payer: UserID?) {
+    private func read(_ topic: Topic, for payer: UserID?, glancing viewer: UserID?) {
         guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
         topic.isLoading = true
-        guard let interests = shard.interests else { return readFollowed(topic, for: payer) }
+        guard let interests = shard.interests else { return readFollowed(topic, for: payer, glancing: viewer) }
         interests.whenFollowed(topic.subject) { [self] isFollowed in
-            if isFollowed, shard.link.isLive { readFollowed(topic, for: payer) } else { finish(topic, .failed) }
+            guard isFollowed, shard.link.isLive else { return finish(topic, .failed) }
+            readFollowed(topic, for: payer, glancing: viewer)
         }
     }
 
-    private func readFollowed(_ topic: Topic, for payer: UserID?) {
+    private func readFollowed(_ topic: Topic, for payer: UserID?, glancing viewer: UserID?) {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
             // Events were missed since it was asked, and the reading anew that followed did not know of this topic.
             guard round == shard.policies.round(of: topic.subject) else {
                 topic.isLoading = false
-                return read(topic, for: payer)
+                return read(topic, for: payer, glancing: viewer)
             }
             if let kind = shard.watchers.kind(of: topic) {
                 kind.take(value, of: topic, announced: topic.isLoaded)
@@ -92,9 +93,23 @@ package final class TopicLoader {
             }
             shard.link.sawVersions(read.versions, of: topic.subject)
             topic.policyRound = round
-            shard.policies.take(read.policy, of: topic.subject)
-            shard.policies.complete(topic.subject, for: payer) { [self] in finish(topic, $0) }
+            guard let viewer, let head = read.policy, head.isLong, shard.policies[topic.subject] == nil else {
+                return complete(topic, read.policy, for: payer)
+            }
+            shard.policies.glance(at: topic.subject, head, for: viewer) { [self] hasSeen in
+                // Somebody else has come to need all of it.
+                guard hasSeen, topic.waiters.count == 1, topic.watchers.isEmpty else {
+                    return complete(topic, head, for: payer)
+                }
+                topic.isLoading = false
+                settle(topic, .loaded)
+            }
         }
+    }
+
+    private func complete(_ topic: Topic, _ head: PolicyHead?, for payer: UserID?) {
+        shard.policies.take(head, of: topic.subject)
+        shard.policies.complete(topic.subject, for: payer) { [self] in finish(topic, $0) }
     }
 
     private func finish(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
@@ -236,41 +251,6 @@ package final class TopicLoader {
         guard shard.link.isLive, let topic = shard.watchers.person(user), topic.isLoaded else { return }
         renumber(topic)
     }
-}
-
-/// What `HMGET` answers of a person.
-struct PersonRead {
-    package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
-
-    /// `nil` if the user never set any of it.
-    package let policy: PolicyHead?
-    /// Kind, version and body; version 0 for what is not there, or cannot be read.
-    package let registers: [(RegisterKind, Int64, [UInt8])]
-    /// What is there and no server has written: clients get nothing of it.
-    package let damaged: [RegisterKind]
-
-    /// - Parameter mark: What profiles have in them that is told otherwise.
-    init(_ value: RedisValue, _ mark: BodyMark? = nil) {
-        let fields = value.array ?? []
-        var damaged: [RegisterKind] = []
-        func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
-            guard index + 1 < fields.count, !fields[index].isNull || !fields[index + 1].isNull else {
-                return (kind, 0, [])
-            }
-            guard let version = fields[index].int, let body = fields[index + 1].bytes,
-                body.withUnsafeBytes({ RegisterFrame.isBody($0) })
-            else {
-                damaged.append(kind)
-                return (kind, 0, [])
-            }
-            return (kind, version, kind == .profile ? mark.filled(body) : body)
-        }
-        registers = [register(.presence, 0), register(.profile, 2)]
-        self.damaged = damaged
-        policy = fields.count > 4 ? PolicyHead.read(fields[4]) : nil
-    }
-
-    package var versions: [Int64] { registers.map(\.1) + [policy?.version ?? 0] }
 }
 
 extension RegisterKind {

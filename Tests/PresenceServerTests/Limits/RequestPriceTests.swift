@@ -84,7 +84,23 @@ import Testing
         #expect(users.first?.presence == .unknown)
     }
 
-    @Test func `who has long lists read pays for them`() throws {
+    /// Whose tokens there still are, of so many.
+    private func hasLeft(_ tokens: Int, _ user: String, in world: World) -> Bool {
+        let logic = world.shards[0].logic!
+        return logic.userRates.wait(for: tokens, by: UserID(user)!, at: logic.clock.now) == nil
+    }
+
+    private func shown(to bob: SimulatedClient, in world: World) throws -> Presence? {
+        let id = bob.send(.get(users: [UserID("ana")!]))
+        var found: UserSnapshot?
+        try world.run(until: "it is answered") {
+            for case .users(id, let users, _) in bob.received { found = users.first }
+            return found != nil
+        }
+        return found?.presence
+    }
+
+    private func worldOfLists() throws -> (World, SimulatedClient) {
         let world = try World(shards: 1) {
             $0.limits.userRequestsPerSecond = 1
             $0.limits.userRequestBurst = 1_000
@@ -92,15 +108,36 @@ import Testing
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try block(3_000, by: ana, in: world)
         ana.close(code: 1000)
-        try world.run(for: 70_000)
+        try world.run(for: 1_100_000)
+        return (world, ana)
+    }
+
+    @Test func `who watches somebody with long lists pays for their reading`() throws {
+        let (world, _) = try worldOfLists()
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
-        let rates = {
-            world.shards[0].logic.userRates.wait(for: 978, by: UserID("bob")!, at: world.shards[0].logic.clock.now)
-        }
-        #expect(rates() == nil)
-        bob.send(.get(users: [UserID("ana")!]))
-        try world.run(for: 1_000)
+        #expect(hasLeft(999, "bob", in: world))
+        try bob.watch("ana")
         // 3,000 ids are 23 requests.
-        #expect(rates() != nil)
+        #expect(hasLeft(970, "bob", in: world) && !hasLeft(978, "bob", in: world))
+    }
+
+    @Test(arguments: ["bob", "person-7"])
+    func `who looks at somebody with long lists has only that asked which decides`(viewer: String) throws {
+        let (world, ana) = try worldOfLists()
+        let bob = try SimulatedClient(viewer, in: world).connect(to: world.shards[0])
+        world.redis.counts = [:]
+        let before = try shown(to: bob, in: world)
+        #expect(readings(world) == 0 && world.redis.counts["SISMEMBER"] == 2)
+        #expect(hasLeft(990, viewer, in: world))
+        #expect((before == .unknown) == (viewer != "bob"))
+        // While somebody watches her the lists are there, and decide for all.
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0]).watch("ana")
+        #expect(try shown(to: bob, in: world) == before)
+        cy.close(code: 1000)
+        // What was seen of her is not kept.
+        try ana.connect(to: world.shards[0])
+        ana.send(viewer == "bob" ? .block([UserID("bob")!]) : .unblock([UserID("person-7")!]))
+        try world.run(for: 2_000)
+        #expect((try shown(to: bob, in: world) == .unknown) == (viewer == "bob"))
     }
 }
