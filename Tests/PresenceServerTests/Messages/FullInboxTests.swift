@@ -137,7 +137,7 @@ import Testing
         let logic = world.shards[0].logic!
         let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
         let all = names(of: third, in: keys)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK", "2"])
         let waiting = run(.joining, of: third, in: keys, [keys.conversation(third)], [])
         let version = try #require(waiting.last)
         func enroll(_ state: String, _ version: String) -> String? {
@@ -167,7 +167,7 @@ import Testing
         try world.run(until: "bob has the list") { client.texts.contains { $0.contains(#""type":"subscribed""#) } }
         let keys = world.shards[0].logic.partitions.keys(of: third)
         let all = names(of: third, in: keys)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK", "2"])
         let version = try #require(run(.joining, of: third, in: keys, [keys.conversation(third)], []).last)
         for _ in 0..<2 {
             #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""]) == ["OK"])

@@ -127,8 +127,11 @@ struct ConversationRecord {
     ///
     /// - Parameter now: By Redis' clock.
     func version(for viewer: UserID, at now: Timestamp) -> Int64 {
-        guard let own = member(viewer) else { return version }
-        return max(version, own.version, hasLapsed(own, at: now) ? own.muted + 1 : 0)
+        member(viewer).map { version(for: $0, at: now) } ?? version
+    }
+
+    func version(for own: Member, at now: Timestamp) -> Int64 {
+        max(version, own.version, hasLapsed(own, at: now) ? own.muted + 1 : 0)
     }
 
     func isMuted(_ own: Member, at now: Timestamp) -> Bool {

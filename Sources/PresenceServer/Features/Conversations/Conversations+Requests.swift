@@ -126,6 +126,18 @@ extension Conversations {
         }
     }
 
+    // MARK: What a crowd costs
+
+    /// So many members that are told of a change cost as much as a request, and so many that are looked at for a mark.
+    static let (toldMembers, markedMembers) = (10, 50)
+
+    /// A change of a conversation is told to all of its members, and costs Redis by their number, which is known afterwards: so
+    /// the user's next request pays for what is beyond the first few of them.
+    func charge(_ user: UserID, _ members: RedisValue, for each: Int) {
+        let tokens = ((members.int.map { Int($0) } ?? 1) - 1) / each
+        if tokens > 0 { shard.userRates.take(tokens, by: user, at: shard.clock.now) }
+    }
+
     // MARK: Members
 
     private func change(_ request: ConversationRequest.MemberChange, _ context: RequestContext) {
@@ -148,7 +160,8 @@ extension Conversations {
                     shard.intents.begin(intent, first: first, of: user, reply: done)
                 }
             }
-        } succeeded: { [unowned shard] _ in
+        } succeeded: { [self] words in
+            if words.count > 1 { charge(user, words[1], for: Self.toldMembers) }
             shard.replies.ok(context.id, to: context.connection)
         }
     }

@@ -43,6 +43,7 @@ final class Marking {
     }
 
     private unowned let shard: ShardLogic
+    private var talks: Conversations { shard.feature(Conversations.self)! }
     /// Each belongs to a request that waits for its answer, so `limits.pendingRequests` of each connection bounds them.
     private var waiting: [ConversationID: [Wish]] = [:]
     private var due: DeadlineKind!
@@ -146,11 +147,13 @@ final class Marking {
         shard.store.run(
             .mark, keys: [keys.shards, keys.floor, keys.conversation(id)],
             arguments: [keys.events, shard.link.incarnation, id.string] + marks, lane: .commands
-        ) { result in
+        ) { [self] result in
             let words = (try? result.get())?.array ?? []
+            let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {
                 // What is said of all of them, or of this user.
-                let own = words.count == users.count + 1 ? .success(.array([words[place + 1]])) : result
+                let own = isOfEach ? .success(.array([words[place + 1]])) : result
+                if isOfEach { talks.charge(user, words[words.count - 1], for: Conversations.markedMembers) }
                 byUser[user]!.forEach { $0.done(own) }
             }
         }

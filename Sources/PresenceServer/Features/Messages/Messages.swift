@@ -187,10 +187,11 @@ final class Messages: Feature {
             arguments: [keys.events, shard.link.incarnation, id.string] + arguments, lane: .commands, reply: done)
     }
 
-    /// `OK` and the message.
+    /// `OK` and the message, between them the number of members if they are told of it.
     private func answer(
         _ type: StaticString, _ id: ConversationID, _ words: [RedisValue], _ context: RequestContext
     ) {
+        if words.count > 2 { conversations.charge(context.user, words[1], for: Conversations.toldMembers) }
         guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
             return shard.replies.error(
                 .init(id: context.id, code: .internal, message: "the store holds no such message"),

@@ -33,9 +33,10 @@ local unparsed = {
     __newindex = function(m, name, value) parse(m)[name] = value end,
 }
 
--- A conversation as it is stored; `members` by name, `pending` versions by name. Without members if there is none.
+-- A conversation as it is stored; `members` by name, so many as `size` says, `pending` versions by name. Without members if there
+-- is none.
 local function conversationAt(key)
-    local c = { key = key, raw = {}, changed = {}, members = {}, pending = {}, left = {}, joining = {},
+    local c = { key = key, raw = {}, changed = {}, members = {}, size = 0, pending = {}, left = {}, joining = {},
         only = nil }
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
@@ -43,6 +44,7 @@ local function conversationAt(key)
         local letter, colon = string.byte(field, 1, 2)
         if colon == 58 and letter == 109 then
             c.members[string.sub(field, 3)] = setmetatable({ value = value }, unparsed)
+            c.size = c.size + 1
             c.raw[field] = value
         elseif colon == 58 and letter == 106 then
             c.pending[string.sub(field, 3)] = value

@@ -3,7 +3,7 @@
 -- members are one change of the conversation, which is told once.
 -- KEYS: shards, floor, conversation
 -- ARGV: now, channel, incarnation, conversation, then of each user, who is there once: user, delivered, read (0: nothing said)
--- Replies {FENCED}, or {OK, WORD…}: of each user OK or FORBIDDEN.
+-- Replies {FENCED}, or {OK, WORD…, number of members}: of each user OK or FORBIDDEN.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local reply, isSeen, alone = { 'OK' }, false, {}
@@ -30,4 +30,5 @@ end
 for _, user in ipairs(alone) do bumpMember(c, user, KEYS[2]) end
 if isSeen then bump(c, KEYS[2]) end
 if c.news then save(c, ARGV[2], ARGV[4]) end
+reply[#reply + 1] = int(c.size)
 return reply

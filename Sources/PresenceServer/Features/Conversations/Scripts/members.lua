@@ -3,7 +3,7 @@
 -- and went are told afterwards.
 -- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints, attachments, attachments-due
 -- ARGV: now, channel, incarnation, intent, conversation, user, most members, +USER or -USER …
--- Replies {OK}, {FENCED}, {FORBIDDEN}, {DIRECT}, {OWNER} or {CROWDED}.
+-- Replies {OK}, {OK, number of members} if something has changed, {FENCED}, {FORBIDDEN}, {DIRECT}, {OWNER} or {CROWDED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[4])
 if not c.members[ARGV[6]] then return { 'FORBIDDEN' } end
@@ -30,4 +30,4 @@ bump(c, KEYS[3])
 save(c, ARGV[2], ARGV[5])
 await(c, touched, KEYS[2], ARGV[4])
 tellMembers(c, ARGV[2], ARGV[5], KEYS[5], KEYS[3])
-return { 'OK' }
+return { 'OK', int(c.size) }

@@ -2,7 +2,7 @@
 -- A message is emptied: by its sender, by a group's owner, or by a backend. Its place stays.
 -- KEYS: shards, floor, conversation, log, changes, prints, aging, attachments, attachments-due
 -- ARGV: now, channel, incarnation, conversation, user ('' for a backend), id, most messages kept
--- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {MISSING} or {OTHERS}.
+-- Replies {OK, number of members, MESSAGE}, {OK, MESSAGE} if nothing has changed, {FENCED}, {FORBIDDEN}, {MISSING} or {OTHERS}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local isBackend = ARGV[5] == ''
@@ -19,5 +19,5 @@ put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
 mention(KEYS[8], KEYS[9], ARGV[4], m.from, m.attachments, -1)
 m.text, m.attachments, m.priority, m.edits = '""', '', '', {}
 m.deletedAt, m.deletedBy = int(now), isBackend and '-' or ARGV[5]
-return { 'OK', rewrite(c, m, index, { log = KEYS[4], changes = KEYS[5], floor = KEYS[2] }, tonumber(ARGV[7]), ARGV[2],
+return { 'OK', int(c.size), rewrite(c, m, index, { log = KEYS[4], changes = KEYS[5], floor = KEYS[2] }, tonumber(ARGV[7]), ARGV[2],
     ARGV[4]) }

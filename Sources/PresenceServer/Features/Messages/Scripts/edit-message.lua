@@ -3,7 +3,7 @@
 -- KEYS: shards, floor, conversation, log, changes, prints, aging, attachments, attachments-due
 -- ARGV: now, channel, incarnation, conversation, user, id, text, most messages kept, 1 if one of two blocks the other,
 --       the longest message in bytes
--- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {MISSING}, {OTHERS}, {DELETED}, {EMPTY}, {BLOCKED} or {LONG}.
+-- Replies {OK, number of members, MESSAGE}, {OK, MESSAGE} if nothing has changed, {FENCED}, {FORBIDDEN}, {MISSING}, {OTHERS}, {DELETED}, {EMPTY}, {BLOCKED} or {LONG}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 if not c.members[ARGV[5]] then return { 'FORBIDDEN' } end
@@ -19,5 +19,5 @@ m.edits[#m.edits + 1] = int(now) .. ' ' .. m.text
 while #m.edits > 10 do table.remove(m.edits, 1) end
 m.text, m.editedAt, m.editCount = ARGV[7], int(now), m.editCount + 1
 if not fit(m, tonumber(ARGV[10])) then return { 'LONG' } end
-return { 'OK', rewrite(c, m, index, { log = KEYS[4], changes = KEYS[5], floor = KEYS[2] }, tonumber(ARGV[8]), ARGV[2],
+return { 'OK', int(c.size), rewrite(c, m, index, { log = KEYS[4], changes = KEYS[5], floor = KEYS[2] }, tonumber(ARGV[8]), ARGV[2],
     ARGV[4]) }

@@ -4,7 +4,7 @@
 --       messages are kept for a time), attachments, attachments-due
 -- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
 --       ms for which they are kept or 0, 1 if one of two blocks the other, the longest message in bytes
--- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {CONFLICT}, {BLOCKED} or {LARGE}.
+-- Replies {OK, number of members, MESSAGE}, {OK, MESSAGE} if it was sent before, {FENCED}, {FORBIDDEN}, {CONFLICT}, {BLOCKED} or {LARGE}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local sender = c.members[ARGV[5]]
@@ -53,4 +53,4 @@ note(c, c.last, raw, KEYS[5], keep, ARGV[2], ARGV[4])
 bump(c, KEYS[2])
 save(c, ARGV[2], ARGV[4])
 offer('message.created', ARGV[4] .. ' ' .. raw)
-return { 'OK', raw }
+return { 'OK', int(c.size), raw }

@@ -7,23 +7,27 @@ import WebSockets
 ///
 /// Of each conversation only the newest counts, so a connection that cannot be written, or is in the background, keeps one
 /// entry for each that changed. When these come to much, only their ids are kept, and they are read when their time comes.
+///
+/// A conversation is told whole, to all of its members: a message to N of them, and each mark, cost the square of N. So of crowds
+/// a connection is told at a pace by their length (`CrowdPace`), and then the newest.
 final class ConversationLists {
     unowned let shard: ShardLogic
     let reading: ConversationReading
     private var message: OwnMessages = []
     private(set) var mutes: MuteLapses!
-    private var users: [UserID: [Subscriber]] = [:]
+    var users: [UserID: [Subscriber]] = [:]
     /// What could not be read, until it is tried again: the ids of a subscriber's conversations.
     private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
     private var retry: DeadlineKind!
+    private var paced: DeadlineKind!
     private var isWaiting = false
     private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock; what has changed since is told after the break.
-    private var lostAt: Timestamp?
+    var lostAt: Timestamp?
     /// What one connection keeps in frames.
     private static let mostBytes = 256 * 1024
     /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
-    private static let margin: Milliseconds = 60_000
+    static let margin: Milliseconds = 60_000
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -39,6 +43,9 @@ final class ConversationLists {
     func register(in registry: inout Registry) {
         mutes.register(in: &registry)
         retry = registry.deadline { [unowned self] _ in readPostponed() }
+        paced = registry.deadline { [unowned self] key in
+            if case .id(let user) = key { users[user]?.forEach(mark) }
+        }
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
             "conversation_lists", help: "connections that watch the list of their user's conversations"
@@ -90,10 +97,15 @@ final class ConversationLists {
             ConversationRecord.concerns(event.rest, { users[$0] != nil })
         else { return }
         let record = ConversationRecord(id, lines: event.rest)
+        let crowd = CrowdPace.Crowd(record, at: event.at)
         for member in record.members where users[member.user] != nil && record.isTold(to: member.user) {
             // Only what they see of it is news to them.
-            guard record.version(for: member.user, at: event.at) == event.version else { continue }
+            guard record.version(for: member, at: event.at) == event.version else { continue }
             mutes.note(record, of: member.user)
+            if let crowd {
+                tell(member.user, id, event.version, nil, crowd)
+                continue
+            }
             let frame =
                 record.isPartial ? nil : Self.frame(record.json(for: member.user, at: event.at), at: event.at)
             tell(member.user, id, event.version, frame)
@@ -106,19 +118,27 @@ final class ConversationLists {
     }
 
     /// - Parameter frame: `nil` if the conversation is to be read.
-    private func tell(_ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?) {
+    func tell(
+        _ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, _ crowd: CrowdPace.Crowd? = nil
+    ) {
         for subscriber in users[user] ?? [] where !subscriber.connection.isClosed {
-            keep(id, version, frame, for: subscriber)
+            keep(id, version, frame, crowd, for: subscriber)
         }
     }
 
-    func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
+    func keep(
+        _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, _ crowd: CrowdPace.Crowd? = nil,
+        for subscriber: Subscriber
+    ) {
         let held = subscriber.pending[id]
         guard version >= held?.version ?? 0 else { return }
-        let before = held?.frame?.count ?? 0
-        let kept = frame.flatMap { subscriber.bytes + $0.count <= Self.mostBytes || $0.count <= before ? $0 : nil }
-        subscriber.bytes += (kept?.count ?? 0) - before
-        subscriber.pending[id] = Pending(version: version, frame: kept)
+        let before = held?.size ?? 0
+        var pending = Pending(version: version, frame: frame, crowd: crowd)
+        if subscriber.bytes + pending.size > Self.mostBytes, pending.size > before {
+            pending = Pending(version: version, frame: nil)
+        }
+        subscriber.bytes += pending.size - before
+        subscriber.pending[id] = pending
         mark(subscriber)
     }
 
@@ -164,11 +184,24 @@ final class ConversationLists {
         guard let user = connection.session?.user.id, !isAway(connection),
             let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
         else { return [] }
-        let pending = subscriber.pending.sorted { $0.value.version < $1.value.version }
-        (subscriber.pending, subscriber.bytes) = ([:], 0)
-        let unread = pending.filter { $0.value.frame == nil }.map(\.key)
+        let now = shard.clock.now
+        let mustWait = !subscriber.pace.isDue(at: now)
+        let waiting = mustWait ? subscriber.pending.filter { $0.value.crowd != nil } : [:]
+        let pending = subscriber.pending.filter { waiting[$0.key] == nil }
+            .sorted { $0.value.version < $1.value.version }
+        (subscriber.pending, subscriber.bytes) = (waiting, waiting.values.reduce(0) { $0 + $1.size })
+        if !waiting.isEmpty, let due = subscriber.pace.wait() { shard.deadlines.set(paced, .id(user), at: due) }
+        let unread = pending.filter { $0.value.frame == nil && $0.value.crowd == nil }.map(\.key)
         if !unread.isEmpty { readAgain(unread, for: [subscriber]) }
-        return Array(pending.compactMap(\.value.frame).joined())
+        var frames: [UInt8] = []
+        for entry in pending.map(\.value) {
+            if let frame = entry.frame { frames += frame }
+            guard let crowd = entry.crowd else { continue }
+            let frame = Self.frame(crowd.record.json(for: user, at: crowd.at), at: crowd.at)
+            subscriber.pace.told(frame.count, at: now)
+            frames += frame
+        }
+        return frames
     }
 
     /// What was too much to be kept for a connection, or has become another by the time. All of them are one user's.
@@ -187,7 +220,7 @@ final class ConversationLists {
     }
 
     /// What an inbox says that its user has left, under the version at which they did: later ones bring it back.
-    private func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) {
+    func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) {
         reading.inbox(of: subscribers[0].user) { [self] result in
             guard case .success(let inbox) = result else {
                 return result.failure?.isLasting == true ? dismiss(subscribers) : postpone(ids, for: subscribers)
@@ -222,58 +255,14 @@ final class ConversationLists {
     }
 
     /// What they lack cannot be told: their clients come back, say what they know, and are answered from what there is.
-    private func dismiss(_ subscribers: [Subscriber]) {
+    func dismiss(_ subscribers: [Subscriber]) {
         for subscriber in subscribers { shard.close(subscriber.connection, .tooSlow) }
     }
 
-    private func show(_ record: ConversationRecord, to subscriber: Subscriber) {
+    func show(_ record: ConversationRecord, to subscriber: Subscriber) {
         let now = shard.clock.redisNow
         let frame = Self.frame(record.json(for: subscriber.user, at: now), at: now)
         mutes.note(record, of: subscriber.user)
         keep(record.id, record.version(for: subscriber.user, at: now), frame, for: subscriber)
-    }
-
-    // MARK: After a break
-
-    func lost() { if lostAt == nil { lostAt = shard.clock.redisNow } }
-
-    /// What is newer than the break is told. A client that may have missed more comes back, and says what it knows.
-    func reload(done: @escaping (RedisFailure?) -> Void) {
-        let since = (lostAt ?? shard.clock.redisNow) - Self.margin
-        var failure: RedisFailure?
-        BoundedConcurrency(Array(users.keys), window: 16) { [self] user, next in
-            guard failure == nil else { return next() }
-            reload(user, since: since) {
-                failure = failure ?? $0
-                next()
-            }
-        } done: { [self] in
-            if failure == nil { lostAt = nil }
-            done(failure)
-        }
-    }
-
-    private func reload(_ user: UserID, since: Timestamp, done: @escaping (RedisFailure?) -> Void) {
-        reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else {
-                guard let failure = result.failure, failure.isLasting else { return done(result.failure) }
-                // A damaged inbox must not keep everything else stale.
-                dismiss(users[user] ?? [])
-                return done(nil)
-            }
-            if inbox.dropped >= since { dismiss(users[user] ?? []) }
-            for (id, version) in inbox.left where version >= since {
-                tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
-            }
-            reading.read(inbox.conversations, of: user) { [self] result in
-                let (now, records) = (shard.clock.redisNow, (try? result.get())?.records ?? [])
-                for record in records where record.version(for: user, at: now) >= since {
-                    for subscriber in users[user] ?? [] { show(record, to: subscriber) }
-                }
-                let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
-                if result.failure == nil, !gone.isEmpty, let watching = users[user] { tellRemoved(gone, to: watching) }
-                done(result.failure)
-            }
-        }
     }
 }

@@ -49,6 +49,7 @@ extension ConversationLists {
         var pending: [ConversationID: Pending] = [:]
         /// Of the frames, which count as what waits for the connection.
         var bytes = 0 { didSet { outboxes.change(by: bytes - oldValue) } }
+        var pace = CrowdPace()
         private let outboxes: Outboxes
 
         init(_ connection: Connection, _ user: UserID, _ outboxes: Outboxes) {
@@ -68,7 +69,11 @@ extension ConversationLists {
 
     struct Pending {
         let version: Int64
-        /// The whole frame; `nil` if the conversation is to be read.
+        /// The whole frame; `nil` if the conversation is to be read, or is a crowd.
         let frame: [UInt8]?
+        /// A crowd, which is encoded when it is told.
+        var crowd: CrowdPace.Crowd?
+
+        var size: Int { frame?.count ?? crowd?.size ?? 0 }
     }
 }

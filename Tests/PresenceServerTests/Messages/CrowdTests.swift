@@ -1,0 +1,75 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What the members of a very large group are told of it in their lists.
+@Suite struct CrowdTests {
+    private func parsed(_ client: SimulatedClient, since index: Int) -> [[String: Any]] {
+        client.texts[index...].filter { $0.hasPrefix(#"{"type":"conversation","#) }.compactMap {
+            (try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])?["conversation"]
+                as? [String: Any]
+        }
+    }
+
+    @Test(arguments: [(50, 40...40), (300, 3...8)])
+    func `a list is told of a crowd at a pace, and of fewer people at once`(
+        count: Int, told: ClosedRange<Int>
+    ) throws {
+        let world = try World(shards: 2) { $0.limits.participants = 1_000 }
+        let users = ["ana", "cy"] + (0..<count - 2).map { "member-\($0)" }
+        let id = try world.groups(1, of: users)[0]
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1])
+        cy.sendText(#"{"type":"subscribe","id":80,"conversationList":true,"conversations":[{"id":"\#(id)"}]}"#)
+        try world.run(until: "cy has the list") { cy.texts.contains { $0.contains("\"id\":80") } }
+        let before = cy.texts.count
+        for number in 0..<40 {
+            ana.sendText(
+                #"{"type":"send","id":\#(100 + number),"conversation":"\#(id)","message":{"id":"m\#(number)","text":"x"}}"#
+            )
+            try world.run(for: 100)
+        }
+        try world.run(for: 10_000)
+        let events = parsed(cy, since: before)
+        #expect(told ~= events.count)
+        // Messages come one by one, and in the end the list shows what there is.
+        #expect(cy.texts[before...].count { $0.hasPrefix(#"{"type":"message","#) } == 40)
+        #expect(events.last?["last"] as? Int == 40 && events.last?["unread"] as? Int == 40)
+        // After a pause the first is told at once.
+        let quiet = cy.texts.count
+        ana.sendText(#"{"type":"send","id":90,"conversation":"\#(id)","message":{"id":"last","text":"x"}}"#)
+        try world.run(for: 100)
+        #expect(parsed(cy, since: quiet).count == 1)
+    }
+
+    @Test(arguments: [(10, 0, 0), (300, 29, 5)])
+    func `a message and a mark cost by the members who are told of them`(
+        count: Int, message: Int, mark: Int
+    ) throws {
+        let world = try World(shards: 1) {
+            $0.limits.participants = 1_000
+            $0.limits.userRequestsPerSecond = 1
+            $0.limits.userRequestBurst = 1_000
+        }
+        let id = try world.groups(1, of: ["ana", "cy"] + (0..<count - 2).map { "member-\($0)" })[0]
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0])
+        try world.run(for: 5_000)
+        ana.sendText(#"{"type":"send","id":80,"conversation":"\#(id)","message":{"id":"m","text":"x"}}"#)
+        try world.run(for: 500)
+        cy.sendText(#"{"type":"mark","id":80,"conversation":"\#(id)","read":1}"#)
+        try world.run(for: 500)
+        let logic = world.shards[0].logic!
+        // At most one has come back meanwhile.
+        for (user, cost) in [("ana", message), ("cy", mark)] {
+            let left = (900...1_000).last {
+                logic.userRates.wait(for: $0, by: UserID(user)!, at: logic.clock.now) == nil
+            }
+            #expect((1_000 - 1 - cost...1_000 - cost) ~= (left ?? 0), "\(user)")
+        }
+    }
+}
