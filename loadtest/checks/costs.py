@@ -36,28 +36,36 @@ def add_flags(parser) -> None:
 
 def run(stage, options) -> int:
     bound = tomllib.loads(BOUNDS.read_text())["costs"]["milliseconds"]
-    rows, over = measure(stage, options.rounds, bound)
+    rows, slow = measure(stage, options.rounds, bound)
     print("| request at its bounds | longest command, ms | all commands, ms | tokens | ms a token |")
     print("|---|---|---|---|---|")
     for name, (longest, all_of_them, tokens) in rows.items():
         print(f"| {name} | {longest:.2f} | {all_of_them:.2f} | {tokens} | {all_of_them / max(1, tokens):.3f} |", flush=True)
-    for name in over:
+    for name in slow:
         print(f"OVER: {name} keeps Redis busy for longer than {bound} ms at a time")
-    return 1 if over else 0
+    return 1 if slow else 0
+
+
+def over(stage, bound: float) -> list[str]:
+    """The requests that keep Redis busy for longer than the bound, of few rounds; those are asked about once more."""
+    found = measure(stage, 3, bound)[1]
+    return found and measure(stage, ROUNDS, bound)[1]
 
 
 def measure(stage, rounds: int, bound: float) -> tuple[dict, list[str]]:
-    """By request: the longest of its commands and the sum of all, in ms (medians), and what it costs; and those over the bound."""
+    """By request: the longest of its commands and the sum of all, in ms, and what it costs; and those over the bound. Medians, since
+    now and then a machine keeps Redis waiting."""
     stage.clear()
     redis = stage.redis()
-    server = stage.presence(redis, environment=FREE | {
-        "PRESENCE_LIMITS_PARTICIPANTS": str(GROUP), "PRESENCE_CONVERSATIONS_MARK_DELAY": "0ms"})
+    settings = FREE | {"PRESENCE_LIMITS_PARTICIPANTS": str(GROUP), "PRESENCE_CONVERSATIONS_MARK_DELAY": "0ms"}
+    # Of Ana's lists the second server has only what it reads.
+    server, other = [stage.presence(redis, environment=settings) for _ in range(2)]
     look = RedisClient(redis)
     look("CONFIG", "SET", "slowlog-max-len", 100_000)
-    scene = Scene(server, Mint(server))
-    rows, over = {}, []
+    scene = Scene(server, other, Mint(server))
+    rows, slow = {}, []
     for name, tokens, begin in scene.requests():
-        found = []
+        commands, sums = {}, []
         for _ in range(rounds):
             ask = begin()
             settled(look)
@@ -65,14 +73,17 @@ def measure(stage, rounds: int, bound: float) -> tuple[dict, list[str]]:
             look("SLOWLOG", "RESET")
             ask()
             settled(look)
-            found.append([int(entry[2]) / 1_000 for entry in look("SLOWLOG", "GET", -1)
-                          if entry[3][0] not in ("SLOWLOG", "CONFIG", "INFO")])
+            entries = [entry for entry in look("SLOWLOG", "GET", -1) if entry[3][0] not in ("SLOWLOG", "CONFIG", "INFO")]
             look("CONFIG", "SET", "slowlog-log-slower-than", -1)
-        rows[name] = (statistics.median(max(each, default=0) for each in found),
-                      statistics.median(sum(each) for each in found), tokens)
+            for entry in entries:
+                # A script by its digest.
+                which = entry[3][1] if entry[3][0] == "EVALSHA" else entry[3][0]
+                commands.setdefault(which, []).append(int(entry[2]) / 1_000)
+            sums.append(sum(int(entry[2]) for entry in entries) / 1_000)
+        rows[name] = max(map(statistics.median, commands.values()), default=0), statistics.median(sums), tokens
         if rows[name][0] > bound:
-            over.append(name)
-    return rows, over
+            slow.append(name)
+    return rows, slow
 
 
 def settled(look) -> None:
@@ -96,11 +107,11 @@ def long_id(name: str) -> str:
 class Scene:
     """People, a full group, and lists as long as they may be."""
 
-    def __init__(self, server, mint):
-        self.server, self.mint = server, mint
+    def __init__(self, server, other, mint):
+        self.other, self.mint = other, mint
         self.numbers = itertools.count()
         self.ana = Client(server, mint, long_id("ana"))
-        self.bob = Client(server, mint, "bob")
+        self.bob, self.cy = Client(server, mint, "bob"), Client(other, mint, "cy")
         self.members = [self.ana.user] + [long_id(f"member-{number}") for number in range(GROUP - 1)]
         self.pair = self.made(["bob"])
         self.short = self.made(["bob", "cy"], name="Trip")
@@ -147,20 +158,21 @@ class Scene:
         yield "`send`, 5 characters, group of 3", 1, asks(ana, lambda: self.message(self.short, "hello"))
         yield "`send`, 20 KB of text", 6, asks(ana, lambda: self.message(self.short, TEXT))
         yield "`send`, 20 KB and 10 attachments, direct", 16, asks(ana, lambda: self.message(self.pair, TEXT, 10))
-        yield f"`send`, 5 characters, group of {GROUP:,}", 1, asks(ana, lambda: self.message(self.group, "hello"))
+        yield f"`send`, 5 characters, group of {GROUP:,}", 1 + (GROUP - 1) // 10, asks(ana, lambda: self.message(self.group, "hello"))
         yield "`editMessage`, 20 KB, 10 earlier texts", 6, asks(ana, lambda: ("editMessage", {
             "conversation": self.pair, "message": self.edited["message"]["id"], "text": f"{next(self.numbers)}{TEXT}"}))
-        yield f"`mark`, group of {GROUP:,}", 1, asks(self.member, lambda: ("mark", {
+        yield f"`mark`, group of {GROUP:,}", 1 + (GROUP - 1) // 50, asks(self.member, lambda: ("mark", {
             "conversation": self.group, "read": self.last_of_group()}))
-        yield "`getMessages`, 100 long ones", 1, asks(bob, lambda: ("getMessages", {"conversation": self.pair, "limit": 100}))
+        yield "`getMessages`, 100 long ones", 1 + 11 + 10 * 61_500 // 4_096, asks(bob, lambda: ("getMessages", {"conversation": self.pair, "limit": 100}))
         yield f"`getConversation`, group of {GROUP:,}", 1, asks(ana, lambda: ("getConversation", {"conversation": self.group}))
         yield "`createConversation`, 100 participants", 11, asks(ana, lambda: ("createConversation", {
             "participants": self.members[1:101], "name": f"G{next(self.numbers)}"}))
-        yield f"`changeMembers`, one leaves and comes, group of {GROUP:,}", 2, self.leave_and_come
+        yield f"`changeMembers`, one leaves and comes, group of {GROUP:,}", 2 + 2 * ((GROUP - 1) // 10), self.leave_and_come
         yield "`block`, 1,000 ids of 128 bytes, full list", 101, self.block_again
         yield "`get` of 10 people", 2, asks(bob, lambda: ("get", {"users": [f"person-{number}" for number in range(10)]}))
-        yield "`get` of one with full lists", 157, self.look_anew
-        yield "`getVisibility`, full lists", 1, asks(ana, lambda: ("getVisibility", {}))
+        yield "`get` of one with full lists", 1, self.look_anew
+        yield "`subscribe` to one with full lists", 157, self.watch_anew
+        yield "`getVisibility`, full lists", 1 + 2 * LISTS * (LONG + 3) // 4_096, asks(ana, lambda: ("getVisibility", {}))
         yield "`subscribe` to 1,000 people", 101, self.subscribe
         yield "`connect` and `disconnect`, full lists", 158, self.come_and_go
 
@@ -183,14 +195,19 @@ class Scene:
     def look_anew(self):
         # A change of long lists, so what is kept of them has to be read again.
         users = [long_id(f"block-{number}") for number in range(11)]
+        self.cy.ask("unsubscribe", users=[self.ana.user])
         self.ana.ask("unblock", users=users)
         self.ana.ask("block", users=users)
-        return lambda: self.bob.ask("get", users=[self.ana.user])
+        return lambda: self.cy.ask("get", users=[self.ana.user])
+
+    def watch_anew(self):
+        self.look_anew()
+        return lambda: self.cy.ask("subscribe", users=[self.ana.user])
 
     def subscribe(self):
         people = [f"person-{next(self.numbers)}" for _ in range(1_000)]
-        self.bob.ask("unsubscribe", conversationList=True)
         return lambda: self.bob.ask("subscribe", users=people)
 
     def come_and_go(self):
-        return lambda: Client(self.server, self.mint, self.ana.user).close()
+        self.look_anew()
+        return lambda: Client(self.other, self.mint, self.ana.user).close()

@@ -1,4 +1,5 @@
-"""The guard that knows no clock: the server's system calls per delivery and per message, against recorded bounds.
+"""The guard: the server's system calls per delivery and per message, which know no clock, against recorded bounds; and how long
+Redis is busy with each request at its bounds (costs.py), against a bound that is far from what a slow machine makes of it.
 
 System calls do not depend on how fast the machine is or on how the binary was built; a loop that wakes twice, a write
 for each message where one would do, or a socket asked whether it can take more shows at once.
@@ -9,6 +10,7 @@ import time
 import tomllib
 from pathlib import Path
 
+from checks import costs
 from checks.work import WORKS, Work
 from stage.binaries import REPOSITORY
 from stage.failure import Failure
@@ -49,6 +51,9 @@ def run(stage, options) -> int:
                 break
         else:
             status = 1
+    for name in costs.over(stage, bounds["costs"]["milliseconds"]):
+        print(f"OVER  {name} keeps Redis busy for longer than {bounds['costs']['milliseconds']} ms at a time")
+        status = 1
     if status:
         print("Over a bound: find what calls more, or, if it must, raise the bound in bounds.toml with its reason.")
     return status
