@@ -40,6 +40,7 @@ import Testing
             publish($0, $1)
         }
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 100)
         let before = world.shards[0].logic.metrics.eventsIn
         bob.send(.status(.init(status: .busy)))
         try world.run(for: 100)

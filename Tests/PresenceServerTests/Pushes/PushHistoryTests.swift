@@ -42,7 +42,8 @@ import Testing
             faults: ["was not told of"]),
         ScriptMistake(
             name: "who was pushed for a deleted message is told of no other",
-            old: "redis.call('HDEL', KEYS[3], ARGV[5])", new: "", faults: ["was not told of"]),
+            old: "redis.call('HDEL', KEYS[3], ARGV[5])", new: "",
+            faults: ["was not told of", "has no notification of"]),
         ScriptMistake(
             name: "what is unread beside a deleted message is not decided",
             old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))", new: "'0'",
