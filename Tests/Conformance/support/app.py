@@ -65,7 +65,7 @@ QUESTION = "document.querySelector('dialog[open] p')?.textContent"
 async def answer(page, question, choice):
     """Presses a button of the dialog that asks something."""
     await page.until(f"{QUESTION}?.includes({question!r})", f"asked {question!r}")
-    await page.run(f"[...document.querySelectorAll('dialog button')].find((each) => each.textContent === {choice!r}).click()")
+    await page.run(f"[...document.querySelectorAll('dialog[open] button')].find((each) => each.textContent === {choice!r}).click()")
     await page.until(f"!{QUESTION}")
 
 
