@@ -181,3 +181,16 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
             await asyncio.sleep(1.2)
             await press(page, "Try again")
         await shows(page, "Photo saved")
+
+
+async def test_a_username_that_cannot_be_is_told_while_it_is_typed(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=())
+        await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('[name=displayName]')?.value === 'Ana Lovelace'")
+        await fill(page, "username", "a")
+        await shows(page, "Invalid username format.")
+        assert not [url for _, url in page.requests if "/v1/usernames/" in url]
+        await fill(page, "username", "ana.l")
+        await shows(page, "Available")

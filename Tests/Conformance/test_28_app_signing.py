@@ -132,6 +132,12 @@ async def test_a_password_is_forgotten_and_set_anew_by_the_links_of_mails(chromi
         assert not [url for method, url in page.requests if url.endswith("/emails/verify")]
         await press(page, "Confirm my email address")
         await shows(page, "Your email address is confirmed.")
+        # The same link once more is no fault.
+        await page.go(line.origin + "/healthz")
+        await page.go(f"{line.origin}/verify#token={token}")
+        await press(page, "Confirm my email address")
+        await shows(page, "If you have confirmed your address with it, all is well.")
+        assert await page.value("document.querySelectorAll('main .bad:not(:empty)').length") == 0
         assert token not in await page.value("location.href")
         await page.go(line.origin + "/app#/forgot")
         await title(page, "Reset your password")

@@ -180,3 +180,16 @@ async def test_a_message_changes_no_row_but_its_own(chromium, accounts):
         # Who said what is not told by side and colour alone, and no label has half a character.
         assert await page.value("[...document.querySelectorAll('.bubble > .said')].slice(0, 2).map((each) => each.textContent)") == ["You: ", "Bob: "]
         assert await page.value("[...document.querySelectorAll('.changes button')].every(({ ariaLabel }) => ariaLabel.isWellFormed())")
+
+
+async def test_a_name_from_right_to_left_stands_beside_its_picture(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "דנה לוי")
+    await direct(clients[0], people[1])
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await page.run("location.hash = '/conversations'")
+        await page.until("document.querySelector('.talks strong')?.textContent === 'דנה לוי'")
+        gap = await page.value("""document.querySelector('.talks strong').getBoundingClientRect().left
+            - document.querySelector('.talks presence-avatar').getBoundingClientRect().right""")
+        assert 0 <= gap < 20
+        await shot(page, "right-to-left")
