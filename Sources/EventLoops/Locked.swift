@@ -22,15 +22,4 @@ package struct Locked<Value>: ~Copyable {
             return try body(&value)
         }
     }
-
-    /// nil if another thread, or a caller of this one, holds the lock.
-    package borrowing func withLockIfAvailable<Result, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        try mutex.withLockIfAvailable { value throws(Failure) in
-            _ = order.load(ordering: .acquiring)
-            defer { order.store(true, ordering: .releasing) }
-            return try body(&value)
-        }
-    }
 }

@@ -57,6 +57,7 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
+        LibraryErrors.log(to: logger)
         let location = try configuration.redis.location(redis)
         TimeZones.load()
         try configuration.validateListening()

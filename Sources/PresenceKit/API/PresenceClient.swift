@@ -52,7 +52,7 @@ public final class PresenceClient: Sendable {
     ) {
         self.init(
             url: url, token: token, device: device, configuration: configuration, storage: storage, logger: logger,
-            dialler: machineDialler(configuration), time: SystemTime())
+            dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
     /// Makes a client with a token that cannot be renewed; when the server refuses it, the client closes.
@@ -62,7 +62,7 @@ public final class PresenceClient: Sendable {
     ) {
         self.init(
             url: url, token: { token }, tokenIsFixed: true, device: device, configuration: configuration,
-            storage: storage, logger: logger, dialler: machineDialler(configuration), time: SystemTime())
+            storage: storage, logger: logger, dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
     /// Makes a client for a library that knows more of the server's events.
@@ -74,7 +74,7 @@ public final class PresenceClient: Sendable {
     ) {
         self.init(
             url: url, token: token, device: device, configuration: configuration, storage: storage, logger: logger,
-            listeners: listeners, dialler: machineDialler(configuration), time: SystemTime())
+            listeners: listeners, dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
     /// Makes a client on another transport and in another time, for tests.

@@ -6,6 +6,14 @@
 
     /// Makes connections with libwebsockets, all of them on one thread for the whole process.
     struct LoopDialler: Dialler {
+        /// Told of libwebsockets' own errors, which are the process': the logger of its newest client that has one.
+        let logger: PresenceLogger?
+
+        init(logger: PresenceLogger? = nil) {
+            self.logger = logger
+            if let logger { LibWebSockets.onError { logger.log(.error, "libwebsockets: \($0)") } }
+        }
+
         func dial(
             _ url: URL, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void
         ) -> any Transport {

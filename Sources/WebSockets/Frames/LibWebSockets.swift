@@ -5,8 +5,9 @@ import Glibc
 
 /// libwebsockets as a whole: its log, and the making of contexts.
 public enum LibWebSockets {
-    /// Nothing of the process' own is set up before the first context asks for it.
     private static let log = Locked<(@Sendable (String) -> Void)?>(nil)
+    /// Held while a context is made, which may log.
+    private static let making = Locked<Void>(())
 
     /// Says where libwebsockets' complaints go, line by line: errors only, since on lower levels it logs every change
     /// of what it waits for. They come from any loop's thread. Without a handler they are dropped.
@@ -56,8 +57,9 @@ public enum LibWebSockets {
         /// - Throws: `WebSocketError.noContext`.
         init(on loop: EventLoop, _ setting: ContextSetting) throws {
             let memory = try ContextMemory(loop: loop, setting)
-            // Making a context also sets up process-wide things (the log), so only one at a time.
-            let made = log.withLock { _ in
+            // Making a context also sets up process-wide things (the log), so only one at a time. Nothing of the process' own is set
+            // up before the first context asks for it.
+            let made = making.withLock { _ in
                 lws_set_log_level(LLL_ERR, { _, line in LibWebSockets.emit(line) })
                 return memory.makeContext(loop: loop, setting)
             }
@@ -104,8 +106,7 @@ public enum LibWebSockets {
         // 4.1.6 reports each connection that is adopted with bytes as an error (`adopt_socket_readbuf`).
         guard let line, strstr(line, "adopt_socket_readbuf: calling service") == nil else { return }
         let text = String(cString: line)
-        // Not under the lock, which making a context holds while it logs.
-        guard let handler = log.withLockIfAvailable({ $0 }) ?? nil else { return }
+        guard let handler = log.withLock({ $0 }) else { return }
         handler(text.last?.isNewline == true ? String(text.dropLast()) : text)
     }
 }

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import PresenceCore
+
+/// What INFO says of a Redis.
+@Suite struct RedisFitnessTests {
+    @Test(
+        arguments: [
+            ("# Server\r\nredis_version:7.0.15\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n", nil),
+            ("redis_version:8.0.0\r\nmaxmemory_policy:noeviction\r\n", nil), ("redis_version:10.1\r\n", nil), ("", nil),
+            ("redis_version:unstable\r\n", nil),
+            ("redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n", "version 6.2.14: 7.0 or later is needed"),
+            ("redis_version:255.255.255\r\nmaxmemory_policy:allkeys-lfu\r\n", "maxmemory-policy allkeys-lfu"),
+            ("xmaxmemory_policy:allkeys-lru\r\nmaxmemory_policy_text:x\r\n", nil),
+        ] as [(String, String?)])
+    func `an old Redis and one that evicts are refused, and one that does not say is believed`(
+        info: String, reason: String?
+    ) {
+        let found = ShardMembership.unfit(info)
+        #expect((found == nil) == (reason == nil))
+        if let reason { #expect(found?.contains(reason) == true) }
+    }
+}
