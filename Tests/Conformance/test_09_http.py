@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import re
 
 import pytest
@@ -365,12 +366,66 @@ async def test_a_request_without_content_length_has_an_empty_body(room):
     await bob.closed(4006)
 
 
-async def test_411_for_a_chunked_body(room):
+def chunked(body, drawn):
+    """A body in drawn chunks, as .NET and Java send one whose length they do not know."""
+    rest, text = body, b""
+    while rest:
+        size = drawn.randint(1, len(rest))
+        text += f"{size:{drawn.choice('xX')}}".encode() + drawn.choice([b"", b";name=value"]) + b"\r\n" + rest[:size] + b"\r\n"
+        rest = rest[size:]
+    return text + b"0\r\n" + drawn.choice([b"", b"X-Checksum: 1\r\n"]) + b"\r\n"
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_body_in_chunks_is_taken_and_the_next_request_follows_it(room, seed):
+    drawn = random.Random(seed)
     raw = await room.dial()
-    await raw.write(f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
-                    "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n".encode())
-    status, headers, body = await answer_on(raw.reader)
-    assert status == 411 and headers["content-type"] == "application/json" and json.loads(body)["code"] == "bad_request"
+    names = [room.name(f"p{number}") for number in range(5)]
+    head = f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
+    sent = b""
+    for number in range(4):
+        body = json.dumps({"users": names[:number + 1]}).encode()
+        if number % 2:
+            sent += f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        else:
+            sent += f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunked(body, drawn)
+    while sent:
+        size = drawn.randint(1, 200)
+        await raw.write(sent[:size])
+        sent = sent[size:]
+    for number in range(4):
+        status, _, body = await answer_on(raw.reader)
+        assert status == 200 and [each["user"] for each in json.loads(body)["users"]] == names[:number + 1]
+
+
+@pytest.mark.parametrize("header, body, status", [
+    ("Transfer-Encoding: chunked", b"3\r\n{}\r\n0\r\n\r\n", 400), ("Transfer-Encoding: chunked", b"2\n{}\n0\n\n", 400),
+    ("Transfer-Encoding: chunked", b"-2\r\n{}\r\n", 400), ("Transfer-Encoding: chunked", b"2 \r\n{}\r\n", 400),
+    ("Transfer-Encoding: chunked", b"100001\r\n", 413), ("Transfer-Encoding: chunked", b"ffffffff\r\n", 413),
+    ("Transfer-Encoding: chunked\r\nContent-Length: 2", b"2\r\n{}\r\n0\r\n\r\n", 400),
+    ("Transfer-Encoding: gzip, chunked", b"", 400), ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"", 400),
+])
+async def test_what_could_be_another_request_to_somebody_else_is_refused(room, header, body, status):
+    raw = await room.dial()
+    await raw.write(f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n{header}\r\n\r\n".encode()
+                    + body + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    answered, headers, _ = await answer_on(raw.reader)
+    assert answered == status and headers["connection"] == "close"
+    # Nothing behind it is a request.
+    assert await raw.reader.read() == b""
+
+
+async def test_head_is_wherever_get_is(room):
+    bob = await room.come("bob")
+    for place in (f"/v1/users/{bob.user}", "/v1/usernames/anybody", "/v1/server", "/healthz"):
+        get, head = [await room.api.request(method, place, token=room.backend) for method in ("GET", "HEAD")]
+        assert head.status == get.status and not head.body, place
+        if get.status == 200:
+            assert head.headers["Content-Length"] == str(len(get.body.encode()))
+            assert head.headers["Content-Type"] == get.headers["Content-Type"]
+    assert (await room.api.request("HEAD", f"/v1/users/{bob.user}")).status == 401
+    answer = await room.api.request("DELETE", f"/v1/users/{bob.user}", token=room.backend)
+    assert answer.status == 405 and set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD"}
 
 
 async def test_a_websocket_at_another_path_is_refused(room):

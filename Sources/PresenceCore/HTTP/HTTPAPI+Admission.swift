@@ -32,6 +32,16 @@ extension HTTPAPI {
             noteAnswer(exchange, status: response.status)
             return .refused(response)
         }
+        if request.head.isChunked {
+            // How much room it takes has to be known before it comes.
+            guard !entry.isUpload else {
+                let response = HTTPResponse.error(
+                    411, .init(code: .badRequest, message: "the header Content-Length is required"))
+                noteAnswer(exchange, status: response.status)
+                return .refused(response)
+            }
+            request.mostBodyBytes = entry.limits.bodyBytes
+        }
         var now: Result<Admission, Refusal>?
         var isWithin = true
         admit(exchange, request, entry, ids) { found in

@@ -85,9 +85,16 @@ package enum Route {
     /// A path may be two calls': `/v1/users/get` is also that of the user `get`.
     private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
         guard let first = routes.first else { return .unknown }
-        // The one that names more of it.
-        guard let route = routes.filter({ $0.method == method }).max(by: { $0.named < $1.named }) else {
-            return .otherMethod(allowed: routes.map(\.method).joined(separator: ", "), first.audience)
+        // The one that names more of it. HEAD is wherever GET is (RFC 9110, 9.3.2): its answer goes out without the body.
+        func named(_ method: String) -> HTTPRouteEntry? {
+            routes.filter { $0.method == method }.max { $0.named < $1.named }
+        }
+        guard let route = named(method) ?? (method == "HEAD" ? named("GET") : nil) else {
+            var methods = routes.map(\.method)
+            if let place = methods.firstIndex(of: "GET"), !methods.contains("HEAD") {
+                methods.insert("HEAD", at: place + 1)
+            }
+            return .otherMethod(allowed: methods.joined(separator: ", "), first.audience)
         }
         guard let ids = route.ids(in: parts) else { return .badID(route.audience) }
         return .api(route, ids)

@@ -47,8 +47,9 @@ final class HTTPConnection {
     var heldFor = AddressBlock.none
     /// Its body is coming.
     var request: HTTPRequest?
-    /// How much of it is missing.
+    /// How much of it is missing; of one in chunks that is not known.
     var missing = 0
+    var chunks: ChunkedBody?
     /// Counts the requests.
     var number: UInt32 = 0
     /// What the latest one is called.

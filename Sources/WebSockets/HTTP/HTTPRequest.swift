@@ -12,6 +12,8 @@ public struct HTTPRequest: Sendable {
     public var tag: UInt8 = 0
     /// Whether the delegate wants the body; else it is read and thrown away.
     public var keepsBody = true
+    /// How many bytes of a body in chunks the delegate takes; of one with a length it judges that. At most `maxBodyBytes`.
+    public var mostBodyBytes = Int.max
     /// Gets the body in pieces; `body` then stays empty. Set by the delegate when it is asked whether the body may come.
     public var sink: (any BodySink)?
     /// What the delegate found when it was asked whether the body may come.

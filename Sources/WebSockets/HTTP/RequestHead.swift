@@ -16,6 +16,8 @@ public struct RequestHead: Sendable {
     let authority: String?
     /// `nil` without Content-Length.
     public let contentLength: Int?
+    /// Its body comes in chunks, without a length.
+    public let isChunked: Bool
 
     /// Which host is asked.
     public var host: String? { authority ?? headers["host"] }

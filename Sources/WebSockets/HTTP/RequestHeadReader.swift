@@ -113,7 +113,18 @@ struct RequestHeadReader {
         let (authority, path, query) = try Self.split(bytes, line)
         return RequestHead(
             method: text(bytes, line.method), path: path, query: query, isHTTP11: line.isHTTP11, headers: headers,
-            authority: authority, contentLength: try contentLength(headers))
+            authority: authority, contentLength: try contentLength(headers),
+            isChunked: try isChunked(headers, line))
+    }
+
+    /// Of transfer codings, chunked alone is known here: another would leave open where the body ends.
+    private func isChunked(_ headers: HeaderFields, _ line: RequestLine) throws(RequestFault) -> Bool {
+        guard let coding = headers["transfer-encoding"] else { return false }
+        guard line.isHTTP11 else { throw .malformed("HTTP/1.0 has no Transfer-Encoding") }
+        guard coding.lowercased() == "chunked" else {
+            throw .malformed("a body's length must be told, as a number, in Content-Length, or by chunks")
+        }
+        return true
     }
 
     /// - Returns: `.max` for a number that is larger than any that can be meant.

@@ -208,6 +208,9 @@ extension WebSocketServer {
         }
         http.request = request
         http.missing = length
+        http.chunks =
+            request.head.isChunked
+            ? ChunkedBody(most: min(request.mostBodyBytes, configuration.maxBodyBytes)) : nil
         http.stage = .body
         if let sink = request.sink {
             http.sink = sink
@@ -226,6 +229,7 @@ extension WebSocketServer {
     /// Whether there is more to do at once.
     private func readBody(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard !http.isSinkBehind else { return false }
+        guard http.chunks == nil else { return readChunks(index, http) }
         if http.hasUnreadInput {
             let input = http.input
             let count = min(input.count, http.missing)

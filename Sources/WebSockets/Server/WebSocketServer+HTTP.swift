@@ -71,7 +71,7 @@ extension WebSocketServer {
         http.isHead = head.method == "HEAD"
         if isUpgrade {
             // Its bytes would be taken for frames.
-            guard head.headers["transfer-encoding"] == nil, head.contentLength ?? 0 == 0 else {
+            guard !head.isChunked, head.contentLength ?? 0 == 0 else {
                 return refuse(index, http, configuration.errorResponse(400, "an upgrade has no body"))
             }
             return upgrade(index, http, request)
@@ -81,18 +81,10 @@ extension WebSocketServer {
         counters.requests += 1
         http.keepsAlive = head.keepsAlive
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
-        guard head.headers["transfer-encoding"] == nil else {
-            return refuse(
-                index, http,
-                mayHaveBody
-                    ? configuration.errorResponse(411, "the header Content-Length is required")
-                    : configuration.errorResponse(
-                        400, "a body's length must be told, as a number, in Content-Length"))
-        }
         // No length is no body (RFC 9112, 6.3). Of a client that sent one all the same, it would be the next request.
-        if mayHaveBody && head.contentLength == nil { http.keepsAlive = false }
+        if mayHaveBody && head.contentLength == nil && !head.isChunked { http.keepsAlive = false }
         let length = head.contentLength ?? 0
-        guard length > 0 else { return dispatch(index, http, request) }
+        guard length > 0 || head.isChunked else { return dispatch(index, http, request) }
         switch delegate.admission(of: &request, HTTPExchangeID(socket: table.id(index), number: http.number)) {
         case .granted: return expectBody(index, http, request, length)
         case .refused(let response): return refuse(index, http, response)

@@ -80,6 +80,12 @@ class Operation:
         self.needs_token = bool(security) and {} not in security
         self.needs_backend = self.needs_token and all("backend" in each.get("token", ()) for each in security)
 
+    @property
+    def is_upload(self):
+        """Whether its body is a file."""
+        kinds = self.node.get("requestBody", {}).get("content", {})
+        return bool(kinds) and "application/json" not in kinds
+
     def fits(self, path):
         """Whether a path is one of its."""
         return re.fullmatch(re.sub(r"\{[a-z]+\}", "[^/]*", self.path), path) is not None

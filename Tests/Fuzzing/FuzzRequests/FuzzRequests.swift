@@ -20,7 +20,32 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     _ = try? VisibilityChange.decode(json: Array(bytes))
     _ = try? ListChange.decode(json: Array(bytes), limit: 10)
     readForwarded(bytes)
+    readChunks(bytes)
     return 0
+}
+
+/// A body in chunks: it is the same however its bytes come, and never more than it may be.
+private func readChunks(_ bytes: UnsafeRawBufferPointer) {
+    let most = 64
+    func outcome(step: Int) -> (body: [UInt8], used: Int, status: Int?, hasEnded: Bool) {
+        var chunks = ChunkedBody(most: most)
+        var (body, used): ([UInt8], Int) = ([], 0)
+        while used < bytes.count, !chunks.hasEnded {
+            let piece = UnsafeRawBufferPointer(rebasing: bytes[used..<min(bytes.count, used + step)])
+            do throws(RequestFault) {
+                used += try chunks.read(piece) { body += $0 }
+            } catch {
+                return (body, 0, error.status, false)
+            }
+        }
+        return (body, used, nil, chunks.hasEnded)
+    }
+    let (whole, single) = (outcome(step: max(1, bytes.count)), outcome(step: 1))
+    guard whole == single else { fatalError("a body depends on the pieces that it comes in") }
+    guard whole.body.count <= most else { fatalError("a body of \(whole.body.count) bytes") }
+    guard !whole.hasEnded || bytes[..<whole.used].suffix(2).elementsEqual("\r\n".utf8) else {
+        fatalError("chunks do not end")
+    }
 }
 
 /// The head that the bytes begin with; it is the same when they come in two pieces, and one at a time.
@@ -53,6 +78,7 @@ private struct Outcome: Equatable {
             length == otherLength && head.method == otherHead.method && head.path == otherHead.path
                 && head.query == otherHead.query && head.host == otherHead.host
                 && head.headers.count == otherHead.headers.count && head.contentLength == otherHead.contentLength
+                && head.isChunked == otherHead.isChunked
         default: false
         }
     }

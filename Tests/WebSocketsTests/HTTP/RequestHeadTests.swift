@@ -46,6 +46,7 @@ struct RequestHeadTests {
         "GET / HTTP/1.1\r\nHost: [::1]:80\r\nX: v\r\nUser: u\r\nX-Auth: a\r\nIf: i\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 007\r\n\r\n", "GET / HTTP/1.1\r\nHost:\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding:\t Chunked \r\n\r\n",
     ])
     func `what RFC 9112 allows is read`(text: String) throws {
         #expect(try read(text) != nil)
@@ -90,6 +91,15 @@ struct RequestHeadTests {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1 2\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
+        "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked;q=1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \"chunked\"\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nOrigin: a\r\norigin: b\r\n\r\n",
     ]

@@ -1,0 +1,52 @@
+import CLibWebSockets
+import Glibc
+
+/// Bodies in chunks. They are taken whole: where a body goes to a sink, its length has to be known first.
+extension WebSocketServer {
+    /// Whether there is more to do at once.
+    func readChunks(_ index: Int, _ http: HTTPConnection) -> Bool {
+        if http.hasUnreadInput {
+            let input = http.input
+            return input.withUnsafeBytes { takeChunks(index, http, $0, isPeek: false) }
+        }
+        // Over TLS what follows the body is left to libwebsockets, which may get the connection.
+        let isPeek = table[index].isSecure
+        switch read(index, http, peeking: isPeek) {
+        case .nothing:
+            awaitInput(index, http)
+            return false
+        case .ended:
+            end(index, http)
+            return false
+        case .bytes(let count):
+            return takeChunks(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
+        }
+    }
+
+    private func takeChunks(
+        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
+    ) -> Bool {
+        guard var chunks = http.chunks else { return false }
+        let keeps = http.request?.keepsBody == true
+        let used: Int
+        do throws(RequestFault) {
+            used = try chunks.read(bytes) { piece in if keeps { http.request?.body += piece } }
+        } catch {
+            http.chunks = nil
+            return refuse(index, http, configuration.errorResponse(error.status, error.reason))
+        }
+        http.chunks = chunks
+        http.input = isPeek ? [] : Array(bytes[used...])
+        http.hasUnreadInput = !http.input.isEmpty
+        if isPeek { _ = read(index, http, atMost: used) }
+        guard hold(http.input.count + (http.request?.body.count ?? 0), for: http) else {
+            http.chunks = nil
+            return refuseForRoom(index, http)
+        }
+        guard chunks.hasEnded, let request = http.request else { return true }
+        http.chunks = nil
+        http.request = nil
+        _ = hold(http.input.count, for: http)
+        return dispatch(index, http, request)
+    }
+}
