@@ -3,7 +3,7 @@ public import PresenceProtocol
 /// Whose tokens are believed, beside those made with the data directory's own secret.
 public struct AuthenticationSettings: Sendable, Equatable {
     public var keys: [Key] = []
-    /// A file with a JSON Web Key Set; each key needs `kid` and `alg`.
+    /// A file with a JSON Web Key Set; each key needs a `kid`.
     public var jwksFile: String?
     /// Between two looks for changed key files; 0: only when told to.
     public var keyCheck: Milliseconds = 5_000

@@ -14,8 +14,11 @@ extension Authenticator {
         for key in configuration.keys {
             keys[key.kid] = Key(try await Self.publicKey(key))
         }
+        var passedOver: [String] = []
         if let file = configuration.jwksFile {
-            for (kid, key) in try await Self.keySet(file) {
+            let set: [(kid: String, key: PublicKey)]
+            (set, passedOver) = try await Self.keySet(file)
+            for (kid, key) in set {
                 guard keys.updateValue(Key(key), forKey: kid) == nil else {
                     throw InvalidConfiguration(key: "auth.jwksFile", reason: "the kid \(kid) is there twice")
                 }
@@ -24,6 +27,7 @@ extension Authenticator {
         self.init(
             ownKey: secret.map { Key(secret: $0.key()) }, keys: keys, issuer: configuration.issuer,
             audience: configuration.audience, leeway: configuration.leeway)
+        self.passedOver = passedOver
     }
 
     /// What applications may sign with, by the name of a setting or a key set.
@@ -43,9 +47,13 @@ extension Authenticator {
         return publicKey
     }
 
-    /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over; each other one needs `kid` and `alg`,
-    /// since a key that leaves its algorithm open would take it from the first token that comes.
-    private static func keySet(_ file: String) async throws -> [(kid: String, key: PublicKey)] {
+    /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over, and so is what is not understood (RFC 7517, 5). A
+    /// key that does not name its algorithm has that of its kind, and never that of the first token that comes.
+    ///
+    /// - Returns: A sentence, too, for each that was not understood.
+    private static func keySet(
+        _ file: String
+    ) async throws -> (keys: [(kid: String, key: PublicKey)], passedOver: [String]) {
         func invalid(_ reason: String) -> InvalidConfiguration {
             InvalidConfiguration(key: "auth.jwksFile", reason: "\(file): \(reason)")
         }
@@ -59,18 +67,31 @@ extension Authenticator {
             throw invalid("is not a JSON Web Key Set")
         }
         var keys: [(String, PublicKey)] = []
-        for (position, entry) in set.keys.enumerated() where entry.isForVerifying {
-            guard let kid = entry.kid, !kid.isEmpty else { throw invalid("key \(position + 1) has no kid") }
-            guard let algorithm = entry.alg.flatMap(Self.algorithm) else {
-                throw invalid("key \(kid) needs an alg, which must be RS256, ES256 or EdDSA")
+        var reasons: [String] = []
+        for (position, entry) in set.keys.enumerated() {
+            guard let entry = entry.value else {
+                reasons.append("key \(position + 1) cannot be read")
+                continue
             }
-            guard !entry.isPrivate else { throw invalid("key \(kid) is a private key") }
+            guard entry.isForVerifying else { continue }
+            guard !entry.isPrivate else { throw invalid("key \(entry.kid ?? "\(position + 1)") is a private key") }
+            guard let kid = entry.kid, !kid.isEmpty else {
+                reasons.append("key \(position + 1) has no kid")
+                continue
+            }
+            guard let algorithm = entry.algorithm.flatMap(Self.algorithm) else {
+                reasons.append("key \(kid) is for \(entry.alg ?? "another algorithm"), and not for RS256, ES256 or EdDSA")
+                continue
+            }
             guard let key = entry.key.flatMap({ PublicKey(algorithm, jwk: $0) }) else {
-                throw invalid("key \(kid) is not a key for \(algorithm.rawValue)")
+                reasons.append("key \(kid) is not a key for \(algorithm.rawValue)")
+                continue
             }
             keys.append((kid, key))
         }
-        return keys
+        // Nobody could come in.
+        if keys.isEmpty, let reason = reasons.first { throw invalid("has no key that can be used: \(reason)") }
+        return (keys, reasons.map { "\(file): \($0)" })
     }
 
     private static func text(of file: String, key: String) async throws -> String {
@@ -90,11 +111,19 @@ extension Authenticator {
 
 /// A JSON Web Key Set whose keys may be of kinds that are not supported here.
 private struct KeySet: Decodable {
-    let keys: [Entry]
+    let keys: [Readable]
+
+    /// One that is no key at all spoils no others.
+    struct Readable: Decodable {
+        let value: Entry?
+        init(from decoder: any Decoder) throws { value = try? Entry(from: decoder) }
+    }
 
     struct Entry: Decodable {
         let kid: String?
         let alg: String?
+        let type: String?
+        let curve: String?
         let use: String?
         let operations: [String]?
         let isPrivate: Bool
@@ -104,8 +133,21 @@ private struct KeySet: Decodable {
         /// Whether its issuer meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
+        /// As it says, or as its kind has it.
+        var algorithm: String? {
+            switch (alg, type, curve) {
+            case (let alg?, _, _): alg
+            case (nil, "RSA", _): "RS256"
+            case (nil, "EC", "P-256"): "ES256"
+            case (nil, "OKP", "Ed25519"): "EdDSA"
+            default: nil
+            }
+        }
+
         private enum CodingKeys: String, CodingKey {
             case kid, alg, use, d, k
+            case type = "kty"
+            case curve = "crv"
             case operations = "key_ops"
         }
 
@@ -113,6 +155,8 @@ private struct KeySet: Decodable {
             let members = try decoder.container(keyedBy: CodingKeys.self)
             kid = try members.decodeIfPresent(String.self, forKey: .kid)
             alg = try members.decodeIfPresent(String.self, forKey: .alg)
+            type = try members.decodeIfPresent(String.self, forKey: .type)
+            curve = try members.decodeIfPresent(String.self, forKey: .curve)
             use = try members.decodeIfPresent(String.self, forKey: .use)
             operations = try members.decodeIfPresent([String].self, forKey: .operations)
             isPrivate = members.contains(.d) || members.contains(.k)

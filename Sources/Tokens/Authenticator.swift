@@ -22,6 +22,8 @@ public struct Authenticator: Sendable {
 
     /// Keys by `kid`; under the empty one, which no token can name, the data directory's own secret.
     private let keys: [String: Key]
+    /// Why keys of the key set are not used, a sentence for each.
+    public internal(set) var passedOver: [String] = []
     private let issuer: String?
     private let audience: String?
     /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may run a little before this one. `exp` has no such

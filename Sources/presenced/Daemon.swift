@@ -37,7 +37,7 @@ actor Daemon {
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             secret = try directory.secret()
             _ = keys.haveChanged()
-            let authenticator = try await Authenticator(configuration: configuration.auth, secret: secret)
+            let authenticator = try await readKeys()
             for warning in warnings {
                 logger.warning("\(warning.text)", metadata: warning.file.map { ["file": "\($0)"] })
             }
@@ -63,6 +63,14 @@ actor Daemon {
             if isStopping { return nil }
             throw error
         }
+    }
+
+    private func readKeys() async throws -> Authenticator {
+        let authenticator = try await Authenticator(configuration: configuration.auth, secret: secret)
+        for reason in authenticator.passedOver {
+            logger.warning("a key is passed over", metadata: ["reason": "\(reason)"])
+        }
+        return authenticator
     }
 
     /// Tells every client that the server goes, ends the shards, then Redis. Returns when all is gone.
@@ -108,7 +116,7 @@ actor Daemon {
         keys = looked.keys
         guard always || looked.hasChanged else { return }
         do {
-            await server.use(try await Authenticator(configuration: configuration.auth, secret: secret))
+            await server.use(try await readKeys())
             logger.notice("keys read anew")
         } catch {
             logger.error("keys not read anew: the old ones stay", metadata: ["reason": "\(error)"])

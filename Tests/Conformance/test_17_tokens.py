@@ -221,12 +221,15 @@ async def test_keys_come_and_go_without_a_restart(start, tmp_path, by_signal):
     for key in (old, new, old, new):
         assert await is_let_in(room, key.token("ana"))
     # What is no key set changes nothing, and is told.
-    for times, text in enumerate(('{"keys":[', json.dumps({"keys": [new.jwk | {"alg": None}]})), 1):
+    for times, text in enumerate(('{"keys":[', json.dumps({"keys": [new.jwk | {"alg": "ES512"}]})), 1):
         await write(text, "keys not read anew", times)
         assert file in server.logged()
         for key in (old, new):
             assert await is_let_in(room, key.token("ana"))
-    await write(json.dumps({"keys": [new.jwk]}), "keys read anew", 2)
+    # A key without its algorithm is of its kind's, and one that is not understood is passed over, and told.
+    without = {name: value for name, value in new.jwk.items() if name != "alg"}
+    await write(json.dumps({"keys": [without, {"kty": "AKP", "kid": "future", "alg": "ML-DSA-44", "pub": "AQ"}]}), "keys read anew", 2)
+    assert "a key is passed over" in server.logged() and "future" in server.logged()
     for _ in range(4):
         assert not await is_let_in(room, old.token("ana"))
         assert await is_let_in(room, new.token("ana"))

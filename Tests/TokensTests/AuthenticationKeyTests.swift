@@ -140,6 +140,42 @@ import Testing
         return try await Authenticator(configuration: configuration, secret: nil)
     }
 
+    /// As Entra ID and others publish them: no alg, members that mean nothing here, keys of other kinds beside.
+    @Test func `a key without alg has that of its kind, and what is not understood is passed over and told`()
+        async throws
+    {
+        // The last 64 bytes of the public key's DER.
+        let der = try #require(
+            Data(base64Encoded: TestKeys.ecdsaPublic.split(separator: "\n").dropFirst().dropLast().joined()))
+        let (x, y) = (Base64URL.encode(Array(der.suffix(64).prefix(32))), Base64URL.encode(Array(der.suffix(32))))
+        let others = [
+            #"{"kty":"EC","crv":"P-384","kid":"p384","x":"AQ","y":"AQ"}"#,
+            #"{"kty":"RSA","alg":"PS512","kid":"ps","n":"AQ","e":"AQAB"}"#,
+            #"{"kty":"AKP","alg":"ML-DSA-44","kid":"future","pub":"AQ"}"#,
+            #"{"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#,
+            #"{"kty":"RSA","kid":"weak","n":"AQ","e":"AQAB"}"#, #"{"kty":5,"kid":"odd"}"#, "17",
+            #"{"kty":"RSA","kid":"half","alg":"RS256"}"#,
+        ]
+        let jwk =
+            #"{"kty":"EC","crv":"P-256","kid":"one","x5t":"t","x5c":["c"],"issuer":"i","x":"\#(x)","y":"\#(y)"}"#
+        for place in 0...others.count {
+            var keys = others
+            keys.insert(jwk, at: place)
+            let authenticator = try await keySet(#"{"keys":[\#(keys.joined(separator: ","))]}"#)
+            let reasons = authenticator.passedOver
+            #expect(
+                reasons.count == others.count && reasons.allSatisfy { $0.contains("keys.json: key ") }, "\(reasons)")
+            let signer = try Forge.signer(.es256, TestKeys.ecdsa)
+            let token = try Forge.token(
+                header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
+            #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
+            // Its kind decides, and not the token.
+            let forged = try Forge.token(
+                header: #"{"alg":"RS256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
+            #expect(authenticator.verify(forged, now: Forge.now) == .failure(.wrongAlgorithm))
+        }
+    }
+
     @Test func `a key set's keys verify, and keys for encryption are passed over`() async throws {
         // The last 64 bytes of the public key's DER.
         let der = try #require(
@@ -162,15 +198,19 @@ import Testing
     @Test(arguments: [
         ("not JSON", "not a JSON Web Key Set"), ("{}", "not a JSON Web Key Set"), ("[]", "not a JSON Web Key Set"),
         (#"{"keys":[{"kty":"RSA","alg":"RS256","n":"AQ","e":"AQAB"}]}"#, "has no kid"),
-        (#"{"keys":[{"kty":"RSA","kid":"a","n":"AQ","e":"AQAB"}]}"#, "needs an alg"),
-        (#"{"keys":[{"kty":"RSA","kid":"a","alg":"RS512","n":"AQ","e":"AQAB"}]}"#, "must be RS256, ES256 or EdDSA"),
-        (#"{"keys":[{"kty":"oct","kid":"a","alg":"HS256","k":"c2VjcmV0"}]}"#, "must be RS256, ES256 or EdDSA"),
+        (#"{"keys":[{"kty":"RSA","kid":"a","n":"AQ","e":"AQAB"}]}"#, "not a key for RS256"),
+        (#"{"keys":[{"kty":"RSA","kid":"a","alg":"RS512","n":"AQ","e":"AQAB"}]}"#, "not for RS256, ES256 or EdDSA"),
+        (#"{"keys":[{"kty":"EC","crv":"P-384","kid":"a","x":"AQ","y":"AQ"}]}"#, "not for RS256, ES256 or EdDSA"),
+        (#"{"keys":[{"kty":"oct","kid":"a","alg":"HS256","k":"c2VjcmV0"}]}"#, "private"),
+        (#"{"keys":[5]}"#, "cannot be read"),
         (#"{"keys":[{"kty":"oct","kid":"a","alg":"ES256","k":"c2VjcmV0"}]}"#, "private"),
         (#"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","alg":"ES256","x":"AQ","y":"AQ","d":"AQ"}]}"#, "private"),
         (#"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","alg":"ES256","x":"AQ","y":"AQ"}]}"#, "not a key for ES256"),
         (#"{"keys":[{"kty":"RSA","kid":"a","alg":"ES256","n":"AQ","e":"AQAB"}]}"#, "not a key for ES256"),
     ])
-    func `a key set with a key that leaves something open is refused`(json: String, reason: String) async throws {
+    func `a key set of which no key can be used, or that has a private one, is refused`(json: String, reason: String)
+        async throws
+    {
         await #expect {
             _ = try await keySet(json)
         } throws: {
