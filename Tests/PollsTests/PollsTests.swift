@@ -173,7 +173,7 @@ import Tokens
         #expect(try PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
         let metrics = try PollsClient.get("/metrics", port: port, token: token)
         #expect(metrics.contains(#"presence_workers_done_total{pool="tallies"} 2"#), "\(metrics)")
-        #expect(metrics.contains(#"presence_workers_running_microseconds_count{pool="tallies"} 2"#))
+        #expect(metrics.contains(#"presence_workers_running_seconds_count{pool="tallies"} 2"#))
         #expect(try PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
     }
 }

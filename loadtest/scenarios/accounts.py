@@ -99,7 +99,7 @@ def jobs(server) -> dict[str, float]:
     metrics = server.metrics()
     names = {"queued": "workers_queued", "running": "workers_running", "done": "workers_done_total",
              "refused": "workers_refused_total", "cancelled": "workers_cancelled_total",
-             "run": "workers_running_microseconds_count"}
+             "run": "workers_running_seconds_count"}
     return {short: metrics.get(f'{name}{{pool="passwords"}}', 0) for short, name in names.items()}
 
 

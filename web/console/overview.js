@@ -4,12 +4,12 @@ import { amount, api, bytes, duration, every, numbers } from "./api.js";
 import { tile } from "./charts.js";
 
 const milliseconds = (value) => `${amount(value)} ms`;
-const inMilliseconds = ([at, microseconds]) => [at, microseconds && microseconds / 1_000];
+const inMilliseconds = ([at, seconds]) => [at, seconds && seconds * 1_000];
 const perSecond = (value) => `${amount(value)}/s`;
 
 /** What the alerts in config/prometheus/presence.rules.yaml are held against; the outboxes' is a share of `limits.outboxBytes`. */
 export const BOUNDS = {
-  PresenceDeliveriesSlow: 1_000, PresenceLoopOverloaded: 100_000, PresenceRedisSlow: 1_000, PresenceOutboxesFull: 0.8, PresenceSessionsUntold: 0,
+  PresenceDeliveriesSlow: 1, PresenceLoopOverloaded: 0.1, PresenceRedisSlow: 1_000, PresenceOutboxesFull: 0.8, PresenceSessionsUntold: 0,
 };
 
 /** In seconds: the alerts' `for`. What is beyond its bound for less is no alarm. */
@@ -24,16 +24,16 @@ const TILES = [
   { name: "Changes", read: () => numbers.rate("events_in_total"), unit: perSecond, about: "Events that came from Redis." },
   { name: "Deliveries", read: () => numbers.rate("deliveries_total"), unit: perSecond, about: "Events written to clients." },
   {
-    name: "Delay", read: () => numbers.quantile("change_to_write_milliseconds", 0.99), unit: milliseconds, alert: "PresenceDeliveriesSlow",
-    bound: () => BOUNDS.PresenceDeliveriesSlow, about: "From a change in Redis to its event being written: 99 of 100 within this.",
+    name: "Delay", read: () => numbers.quantile("change_to_write_seconds", 0.99).map(inMilliseconds), unit: milliseconds, alert: "PresenceDeliveriesSlow",
+    bound: () => BOUNDS.PresenceDeliveriesSlow * 1_000, about: "From a change in Redis to its event being written: 99 of 100 within this.",
   },
   {
-    name: "Redis", isOfRedis: true, read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(inMilliseconds), unit: milliseconds,
+    name: "Redis", isOfRedis: true, read: () => numbers.quantile("redis_round_trip_seconds", 0.99).map(inMilliseconds), unit: milliseconds,
     about: "From a command to its reply: 99 of 100 within this.",
   },
   {
-    name: "Loop", read: () => numbers.quantile("loop_turn_microseconds", 0.9).map(inMilliseconds), unit: milliseconds, alert: "PresenceLoopOverloaded",
-    bound: () => BOUNDS.PresenceLoopOverloaded / 1_000, about: "The longest turns of the shards' loops: 9 of 10 within this.",
+    name: "Loop", read: () => numbers.quantile("loop_turn_seconds", 0.9).map(inMilliseconds), unit: milliseconds, alert: "PresenceLoopOverloaded",
+    bound: () => BOUNDS.PresenceLoopOverloaded * 1_000, about: "The longest turns of the shards' loops: 9 of 10 within this.",
   },
   {
     name: "Live shards", read: () => numbers.gauge("live"), unit: amount, alert: "PresencePartlyStale", bound: ({ shards }) => shards,

@@ -3,6 +3,15 @@ import Workers
 
 /// The part of the metrics page about pools of threads: each number with the pool's name as its label.
 extension MetricsSnapshot {
+    /// A number of which so many digits are behind the point, exactly: `1500` with three is `1.5`.
+    static func decimal(_ value: Int64, _ places: Int) -> String {
+        let digits = String(value.magnitude)
+        let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
+        var fraction = padded.suffix(places)
+        while fraction.last == "0" { fraction.removeLast() }
+        return (value < 0 ? "-" : "") + padded.dropLast(places) + (fraction.isEmpty ? "" : "." + fraction)
+    }
+
     var workerLines: [String] {
         guard !workers.isEmpty else { return [] }
         var lines: [String] = []
@@ -21,10 +30,11 @@ extension MetricsSnapshot {
                 var total = 0
                 for (bound, count) in zip(values.bounds, values.counts) {
                     total += count
-                    lines.append("presence_\(name)_bucket{\(label),le=\"\(bound)\"} \(total)")
+                    let edge = Self.decimal(bound, 6)
+                    lines.append("presence_\(name)_bucket{\(label),le=\"\(edge)\"} \(total)")
                 }
                 lines.append("presence_\(name)_bucket{\(label),le=\"+Inf\"} \(values.count)")
-                lines.append("presence_\(name)_sum{\(label)} \(values.sum)")
+                lines.append("presence_\(name)_sum{\(label)} \(Self.decimal(values.sum, 6))")
                 lines.append("presence_\(name)_count{\(label)} \(values.count)")
             }
         }
@@ -38,8 +48,8 @@ extension MetricsSnapshot {
         numbers("workers_cancelled_total", "counter", "jobs whose asker was gone before they were done") {
             $0.cancelled
         }
-        times("workers_waiting_microseconds", "how long jobs waited for a thread") { $0.waitingTimes }
-        times("workers_running_microseconds", "how long jobs ran") { $0.runningTimes }
+        times("workers_waiting_seconds", "how long jobs waited for a thread") { $0.waitingTimes }
+        times("workers_running_seconds", "how long jobs ran") { $0.runningTimes }
         return lines
     }
 }

@@ -142,9 +142,18 @@ package struct MetricsSnapshot: Sendable {
 
     enum Histogram: String, CaseIterable {
         case batchSize = "batch_events"
-        case changeToWrite = "change_to_write_milliseconds"
-        case redisRoundTrip = "redis_round_trip_microseconds"
-        case loopTurn = "loop_turn_microseconds"
+        case changeToWrite = "change_to_write_seconds"
+        case redisRoundTrip = "redis_round_trip_seconds"
+        case loopTurn = "loop_turn_seconds"
+
+        /// What is counted in ms or µs is told in seconds, Prometheus' unit of time: so many digits are behind its point.
+        var places: Int {
+            switch self {
+            case .batchSize: 0
+            case .changeToWrite: 3
+            case .redisRoundTrip, .loopTurn: 6
+            }
+        }
 
         var help: String {
             switch self {
@@ -187,7 +196,7 @@ package struct MetricsSnapshot: Sendable {
     /// Whether the page has a number of this name without any feature, or might have one.
     package static func isCore(_ name: String) -> Bool {
         let others = [
-            "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_milliseconds",
+            "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_seconds",
             "tls_certificate_expiry_timestamp_seconds",
         ]
         return Counter(rawValue: name) != nil || Gauge(rawValue: name) != nil || others.contains(name)
@@ -220,9 +229,9 @@ package struct MetricsSnapshot: Sendable {
         }
         if let redisClockOffset {
             head(
-                "redis_clock_offset_milliseconds", "gauge",
+                "redis_clock_offset_seconds", "gauge",
                 "how far Redis' clock, which judges tokens, is ahead of this host's; negative if it is behind")
-            lines.append("presence_redis_clock_offset_milliseconds \(redisClockOffset)")
+            lines.append("presence_redis_clock_offset_seconds \(Self.decimal(redisClockOffset, 3))")
         }
         head("errors_total", "counter", "errors answered to clients")
         for (code, count) in errors.sorted(by: { $0.key < $1.key }) {
@@ -242,10 +251,11 @@ package struct MetricsSnapshot: Sendable {
             var total = 0
             for (bound, count) in zip(values.bounds, values.counts) {
                 total += count
-                lines.append("presence_\(histogram.rawValue)_bucket{le=\"\(bound)\"} \(total)")
+                let edge = Self.decimal(bound, histogram.places)
+                lines.append("presence_\(histogram.rawValue)_bucket{le=\"\(edge)\"} \(total)")
             }
             lines.append("presence_\(histogram.rawValue)_bucket{le=\"+Inf\"} \(values.count)")
-            lines.append("presence_\(histogram.rawValue)_sum \(values.sum)")
+            lines.append("presence_\(histogram.rawValue)_sum \(Self.decimal(values.sum, histogram.places))")
             lines.append("presence_\(histogram.rawValue)_count \(values.count)")
         }
         lines += workerLines

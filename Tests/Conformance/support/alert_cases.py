@@ -13,7 +13,7 @@ def series(name, labels=""):
 
 def buckets(name, slow, fast):
     """A histogram of which one part falls between two bounds, and the rest below the first."""
-    low, high = {"loop_turn_microseconds": ("1000", "250000"), "change_to_write_milliseconds": ("10", "5000")}[name]
+    low, high = {"loop_turn_seconds": ("0.001", "0.25"), "change_to_write_seconds": ("0.01", "5")}[name]
     return {series(f"{name}_bucket", f'le="{low}"'): f"0+{fast}x20",
             series(f"{name}_bucket", f'le="{high}"'): f"0+{fast + slow}x20",
             series(f"{name}_bucket", 'le="+Inf"'): f"0+{fast + slow}x20"}
@@ -44,10 +44,10 @@ CASES = {
         {series("disk_free_bytes"): "99x20", series("disk_reserve_bytes"): "100x20"},
         {series("disk_free_bytes"): "100x20", series("disk_reserve_bytes"): "100x20"}),
     "PresenceHandshakes": counter("handshakes_displaced_total", 66, 54),
-    "PresenceLoopOverloaded": (buckets("loop_turn_microseconds", 50, 50), buckets("loop_turn_microseconds", 1, 99)),
-    "PresenceDeliveriesSlow": (buckets("change_to_write_milliseconds", 5, 95), buckets("change_to_write_milliseconds", 0, 100)),
+    "PresenceLoopOverloaded": (buckets("loop_turn_seconds", 50, 50), buckets("loop_turn_seconds", 1, 99)),
+    "PresenceDeliveriesSlow": (buckets("change_to_write_seconds", 5, 95), buckets("change_to_write_seconds", 0, 100)),
     "PresenceRedisSlow": gauge("redis_commands_pending", 1001, 1000),
-    "PresenceRedisClock": gauge("redis_clock_offset_milliseconds", -2001, -2000),
+    "PresenceRedisClock": gauge("redis_clock_offset_seconds", -2.001, -2),
     "PresenceSessionsUntold": gauge("sessions_untold", 1, 0),
     "PresenceIntentsPending": gauge("intents_pending", 1, 0),
     "PresenceDamagedRecords": counter("damaged_records_total", 1, 0),

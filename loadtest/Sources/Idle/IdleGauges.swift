@@ -40,7 +40,7 @@ struct IdleGauges {
             redisMemory: try redisProcess.map { (id) throws(Failure) in try ProcessMemory.read([id]) },
             redisCommands: try redisSocket.map(RedisCommands.processed),
             redisRoundTrips: try endpoint.map { (endpoint) throws(Failure) in
-                try ServerMetrics(of: endpoint)["redis_round_trip_microseconds_count"]
+                try ServerMetrics(of: endpoint)["redis_round_trip_seconds_count"]
             },
             ownUsed: ProcessorTime.own())
     }
