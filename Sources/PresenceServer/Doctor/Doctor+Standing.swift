@@ -15,11 +15,10 @@ extension Doctor {
             return false
         }
         lookAtLeases(&look)
-        // Before anything uses the scripts, Redis need not know them; nor does anyone listen.
+        // Scripts that Redis does not know are no damage: the server that wants one loads it.
         // One that was killed a moment ago looks as if it ran: of its last renewal the second look knows better.
         let running = look.leases.renewing(after: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
-            if !running.isEmpty { try lookAtScripts(of: redis, &look) }
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
             for part in held.parts(of: Self.step) { try lookAt(partitions: part, of: redis, running: running, &look) }
         }
@@ -69,16 +68,6 @@ extension Doctor {
         let running = held.renewing(after: held.now - renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
             look.note(.nobodySweeps, .key(partitions.space.leases))
-        }
-    }
-
-    private func lookAtScripts(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
-        let scripts = Script.all(of: features)
-        let answers = try redis.askAll([["SCRIPT", "EXISTS"] + scripts.map(\.redis.sha1)])
-        // Not allowed to ask: the caller of a missing script loads it.
-        guard case .success(let value) = answers[0], let known = value.array else { return }
-        for (script, answer) in zip(scripts, known) where answer.int == 0 {
-            look.note(.missingScript, .script(script))
         }
     }
 

@@ -78,8 +78,6 @@ struct Repair {
         case (.unreachableKey, .key(let key)): _ = try store[key].ask("UNLINK", key)
         case (.malformedTyping, .key(let key)): _ = try store[key].ask("UNLINK", key)
         case (.everlastingTyping, .key(let key)): _ = try store[key].ask("PEXPIRE", key, "3600000")
-        case (.missingScript, .script(let script)):
-            for redis in store.servers { _ = try redis.ask("SCRIPT", "LOAD", script.source) }
         case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
         case (.lostAddress, .key(let key)): try claimAddress(at: key)
         case (.unlistedAddressChange, .key(let key)): try listAddressChange(at: key)

@@ -10,7 +10,6 @@ struct Symptom: Hashable {
     enum Place: Hashable {
         /// A server as a whole, by its name.
         case redis(String)
-        case script(Script)
         case incarnation(String)
         case channel(partition: Int)
         case writer(String, partition: Int)
@@ -31,7 +30,6 @@ extension Symptom.Place {
     func text(_ partitions: Partitions) -> String {
         switch self {
         case .redis(let name): name
-        case .script(let script): script.name
         case .incarnation(let name): name
         case .channel(let partition): partitions.keys(partition).events
         case .writer(let name, let partition): "\(partitions.keys(partition).shards) \(name)"

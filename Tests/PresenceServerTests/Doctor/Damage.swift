@@ -29,7 +29,7 @@ extension Damage {
     /// servers there, or with servers as such. (A cluster takes two seconds to begin.)
     static func placed(_ damages: [Damage]) -> [(Damage, Installation.Form)] {
         let spanning: Set<DoctorFinding.Kind> = [
-            .ghost, .deadIncarnation, .overdueLease, .missingWriter, .missingScript, .unreachableKey,
+            .ghost, .deadIncarnation, .overdueLease, .missingWriter, .unreachableKey,
             .unheardPartition, .evictsKeys, .lostClaim, .unnamedClaim, .lostAddress, .contestedAddress,
         ]
         return damages.map { ($0, .oneServer) }
@@ -134,7 +134,8 @@ extension Damage {
             try $0.open("bob", "denied", on: $0.live)
             try $0.deny("denied")
         },
-        Damage("scripts that Redis forgot", [.missingScript]) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
+        // Servers load them by themselves.
+        Damage("scripts that Redis forgot, which is none", []) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
     ]
 
     /// What the doctor only tells of.

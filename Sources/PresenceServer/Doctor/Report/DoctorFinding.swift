@@ -21,7 +21,7 @@ public struct DoctorFinding: Sendable, Equatable {
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
-        case unheardPartition, missingScript, noFormat, wrongFormat, evictsKeys, memoryFull, cannotPersist
+        case unheardPartition, noFormat, wrongFormat, evictsKeys, memoryFull, cannotPersist
     }
 }
 
@@ -64,7 +64,6 @@ extension DoctorFinding.Kind {
         case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events not every running server hears"
-        case .missingScript: "scripts that Redis does not know (or not of this version)"
         case .noFormat:
             "no layout is written down: no server has used this database of this Redis with this redis.prefix, "
                 + "or it lost its data"
@@ -94,7 +93,6 @@ extension DoctorFinding.Kind {
         case .unreachableKey: "removes them"
         case .malformedTyping: "removes it: it would have ended within seconds"
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
-        case .missingScript: "loads them"
         case .unnamedClaim, .unlistedIntent, .unlistedAddressChange: "hands them to the servers' next sweep"
         case .unheldAddress: "removes them"
         case .lostClaim: "takes them for the owner, unless another has done so"
