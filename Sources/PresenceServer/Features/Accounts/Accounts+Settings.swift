@@ -31,8 +31,8 @@ extension FeatureSetting {
     static let perAddress = count(
         "accounts.perAddress", 100, in: 0...100_000,
         about:
-            "How many sign-ups and mails one address may ask for at once on each shard, and how many wrong passwords it may try; "
-            + "then one a minute, and one in 3 s. 0: no limit.")
+            "How many sign-ups and mails one address may ask for at once on each shard; then one a minute. 0: no limit."
+    )
     static let linkBase = text(
         "accounts.linkBase", "",
         about:

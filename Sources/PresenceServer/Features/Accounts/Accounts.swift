@@ -34,8 +34,11 @@ final class Accounts: Feature {
     weak var usernames: (any AccountNames)?
     /// Their pictures, if there is such a feature.
     weak var photos: Photos?
-    /// Passwords tried from one address, but for right ones: so many, then one in 3 s. Of this shard, like all rates.
-    var guesses: Rates<AddressBlock>
+    /// Wrong passwords from one address: ten, then one in 3 s. Of this shard, like all rates.
+    var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
+    /// Passwords tried from one address: taken before one is looked at, and given back if it was right. So neither many at once nor
+    /// clients that hang up keep others from being looked at.
+    var tries = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 100))
     /// Accounts made, and mails asked for, from one address: so many, then one a minute.
     var signUps: Rates<AddressBlock>
 
@@ -50,7 +53,6 @@ final class Accounts: Feature {
             shard, shard.partitions.space.addressKey, count: AddressPlaces.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
         let burst = Int(configuration[.perAddress])
-        guesses = Rates(burst > 0 ? RateLimit(every: 3_000, burst: burst) : nil)
         signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
         guard configuration.isOn(.accountsEnabled) else {
             rules = PasswordRules()

@@ -22,11 +22,17 @@ struct Guess {
     /// every server. If the store refuses, the failures before it stay, and only this one is taken back. Many people may sign in
     /// from one address: for the client's address it is taken back too.
     func forget(then done: @escaping () -> Void) {
-        accounts.guesses.giveBack(1, to: address)
+        accounts.tries.giveBack(1, to: address)
         shard.store.command(["DEL", key], lane: .commands) { result in
             if result.failure != nil { takeBack() }
             done()
         }
+    }
+
+    /// The password was wrong: that counts for the client's address too.
+    func fail() {
+        guard address != .none else { return }
+        accounts.guesses.take(1, by: address, at: shard.clock.now)
     }
 
     /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. Or it
@@ -53,7 +59,10 @@ extension Accounts {
         guard let places else { return call.refuseUnavailable() }
         let keys = places.keys(of: name)
         let key = keys.guesses(places.guesses(of: name))
-        if let wait = guesses.take(by: call.address, at: shard.clock.now) {
+        guesses.expire(now: shard.clock.now)
+        if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
+            ?? tries.take(by: call.address, at: shard.clock.now)
+        {
             return call.refuse(
                 .guesses, retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
         }

@@ -69,7 +69,10 @@ extension Accounts {
             } unrun: {
                 guess.takeBack()
             } then: { [self] verdict in
-                guard let user, let held, !isOut, verdict.isRight else { return call.refuseCredentials() }
+                guard let user, let held, !isOut, verdict.isRight else {
+                    guess.fail()
+                    return call.refuseCredentials()
+                }
                 signIn(
                     call, as: user, held: held, stronger: verdict.stronger, on: attempt.device, status: 200,
                     guess: guess)

@@ -227,7 +227,10 @@ extension Accounts {
             } unrun: {
                 guess.takeBack()
             } then: { [self] isSame in
-                guard isSame else { return call.refuseTaken() }
+                guard isSame else {
+                    guess.fail()
+                    return call.refuseTaken()
+                }
                 signIn(call, as: user, held: held, stronger: nil, on: request.device, status: 201, guess: guess)
             }
         }
