@@ -1408,8 +1408,10 @@ export class PresenceAccount extends EventTarget {
     return this.request("GET", `/v1/usernames/${encode(username)}`);
   }
 
-  changePassword(password, newPassword) {
-    return this.request(POST, ME + "/password", { password, newPassword });
+  /** With new tokens for this device: its former ones may be what somebody got hold of. Servers of before give none. */
+  async changePassword(password, newPassword) {
+    const tokens = await this.request(POST, ME + "/password", { password, newPassword, renew: true });
+    if (tokens?.user) await this.#replace(tokens, (found) => found?.user === tokens.user);
   }
 
   changeEmail(password, email) {
@@ -1507,7 +1509,7 @@ export class PresenceAccount extends EventTarget {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;
     const found = await stored(this.#url, (found) => {
-      isDone = !old || found?.refreshToken === old;
+      isDone = !old || (old.call ? old(found) : found?.refreshToken === old);
       return isDone ? record : undefined;
     });
     if (!isDone) return false;

@@ -20,8 +20,16 @@ extension PresenceAccount {
     }
 
     public func changePassword(from password: String, to newPassword: String) async throws {
-        let members: [String: JSONMember] = ["password": .text(password), "newPassword": .text(newPassword)]
-        _ = try await authorized(.init("POST", "v1/me/password", members))
+        // With new tokens for this device: its former ones may be what somebody got hold of.
+        let members: [String: JSONMember] = [
+            "password": .text(password), "newPassword": .text(newPassword), "renew": .flag(true),
+        ]
+        let (body, asked) = try await authorized(.init("POST", "v1/me/password", members))
+        // Servers of before give none.
+        guard asked.generation == generation, !body.isEmpty,
+            let tokens = try? JSONDecoder().decode(Answer.Tokens.self, from: body)
+        else { return }
+        try keep(tokens)
     }
 
     public func changeEmail(to email: String, password: String) async throws {

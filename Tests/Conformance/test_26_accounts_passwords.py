@@ -125,6 +125,35 @@ async def test_a_changed_password_ends_all_other_sessions(accounts, room):
     await accounts.signed_in(ana.email, ANOTHER)
 
 
+async def test_a_change_of_the_password_may_end_what_was_stolen_from_the_present_device(accounts, room):
+    """Access token, refresh token and socket: all that a thief has of the device is over, and the device goes on."""
+    ana = await accounts.sign_up()
+    other = await accounts.signed_in(ana.email)
+    own = await room.come("ana", "phone", token=ana.access)
+    thief = await room.come("ana", "web", token=ana.access)
+    stranger = await room.come("eve", token=other.access)
+    watcher = await room.come("bob")
+    await watcher.subscribe(ana.user)
+    stolen = dict(ana.tokens)
+    before, = [each for each in (await ana.call("GET", "/v1/me/sessions")).json["sessions"] if each["current"]]
+    answer = await ana.call("POST", "/v1/me/password", {"password": PASSWORD, "newPassword": ANOTHER, "renew": True})
+    assert answer.status == 200 and answer.headers["Cache-Control"] == "no-store" and answer.json["account"]["email"] == ana.email
+    for socket in (own, thief, stranger):
+        await socket.closed(4001)
+    assert (await ana.call("GET", "/v1/me")).status == 401
+    refused(await accounts.refresh(stolen["refreshToken"]), 401, "unauthorized", "token_expired")
+    ana.tokens = answer.json
+    back = await room.come("ana", "phone", token=ana.access)
+    await back.get(ana.user)
+    # Nobody has seen them go.
+    assert "offline" not in [event["presence"]["status"] for event in watcher.log if event["type"] == "presence"]
+    sessions = (await ana.call("GET", "/v1/me/sessions")).json["sessions"]
+    assert [(each["current"], each["createdAt"]) for each in sessions] == [(True, before["createdAt"])]
+    assert (await accounts.refresh(ana.tokens["refreshToken"])).status == 200
+    # A token of no device has nothing to renew.
+    await accounts.signed_in(ana.email, ANOTHER)
+
+
 async def test_passwords_that_are_asked_for_again_count_as_guesses(accounts):
     ana = await accounts.sign_up()
     for _ in range(4):

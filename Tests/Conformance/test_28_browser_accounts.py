@@ -376,3 +376,24 @@ async def test_a_store_that_never_answers_is_given_up(chromium, accounts):
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "unavailable"
         await page.run("IDBFactory.prototype.open = globalThis.open")
         assert await page.value("(await account.token({ renew: true })).length > 0")
+
+
+async def test_a_changed_password_gives_this_browser_other_tokens_in_all_tabs(chromium, accounts):
+    """Copies of the former ones open nothing any more; the tabs go on, over a reload too."""
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        email, user = await sign_up(page, accounts)
+        other = await page_of(chromium, line)
+        stolen = await page.run("return account.token()")
+        await page.run("globalThis.client = new presence.PresenceClient({ token: account })")
+        await page.until("client.own.account?.email === %s" % json.dumps(email))
+        await page.run(f"await account.changePassword({PASSWORD!r}, 'another long one')")
+        assert (await accounts.api.request("GET", "/v1/me", token=stolen)).status == 401
+        for each in (page, other):
+            token = await each.run("return account.token()")
+            assert token != stolen and (await accounts.api.request("GET", "/v1/me", token=token)).status == 200
+            assert await each.value("account.state?.user") == user
+        await page.until("client.connection.state === 'live'")
+        await again(page)
+        assert await page.value("account.state?.user") == user
+        assert (await page.run("return account.me()"))["profile"]["displayName"] == "Ana"

@@ -42,6 +42,7 @@ import Testing
         }
         #expect(error?.reason == .invalidCredentials)
         #expect(bench.server.count("POST /v1/me/password") == 2, "a wrong password is no refused token")
+        _ = try await account.currentUser()
         #expect(bench.server.count("POST /v1/sessions/refresh") == 1)
         #expect(await account.currentAccount != nil)
     }

@@ -56,8 +56,8 @@ extension Sessions {
             guard let grant = session.grant, grants.contains(grant.string) else { continue }
             let isAnswered = session.connection?.isGreeted ?? true
             revoke(session)
-            // It does not linger: nobody can come back to it.
-            if isAnswered { end(session) }
+            // It does not linger, unless its device comes back by another grant.
+            if isAnswered, event.words.first != "-" { end(session) }
         }
     }
 

@@ -106,6 +106,10 @@ final class ModelServer: @unchecked Sendable {
             guard isRight else { return .error(401, "unauthorized", reason: "invalid_credentials") }
             if line == "DELETE /v1/me" { state.grants = [:] }
             if line == "POST /v1/me/email" { return .json("{}", status: 202) }
+            if body["renew"] as? Bool == true {
+                state.grants = [:]
+                return tokens(begin(&state), 200, &state)
+            }
         case "PUT /v1/me/username":
             let name = body["username"] as? String ?? ""
             if name == "bob" { return .error(409, "conflict", reason: "username_taken") }

@@ -42,7 +42,10 @@ extension Accounts {
                 } unrun: {
                     guess.takeBack()
                 } then: { isRight in
-                    guard isRight else { return call.refuseCredentials() }
+                    guard isRight else {
+                        guess.fail()
+                        return call.refuseCredentials()
+                    }
                     guess.forget { then(account) }
                 }
             }
@@ -59,6 +62,7 @@ extension Accounts {
     func changePassword(_ call: HTTPCall) throws(DecodingFailure) {
         let body = try RequestObject(json: call.body)
         let (password, wanted) = (try body.text("password"), try body.text("newPassword"))
+        let renews = try body.optionalBool("renew") ?? false
         confirm(call, password) { [self] email, username in
             guard let rule = rules.brokenRule(by: wanted, names: Self.names(email, username)) else { return true }
             call.refusePassword(rule, field: "newPassword")
@@ -67,13 +71,15 @@ extension Accounts {
             call.work(Self.passwords) {
                 PasswordHash(of: wanted)
             } then: { [self] hash in
-                set(hash, call, account)
+                set(hash, call, account, renewing: renews && call.grant != nil)
             }
         }
     }
 
-    private func set(_ hash: PasswordHash, _ call: HTTPCall, _ account: Confirmed) {
+    /// - Parameter renews: The present device gets another grant: its former tokens and its sockets end with those of all others.
+    private func set(_ hash: PasswordHash, _ call: HTTPCall, _ account: Confirmed, renewing renews: Bool) {
         let keys = shard.partitions.keys(of: account.user)
+        let grant = renews ? (id: Identifier(shard.randomName())!, key: Sodium.random(16)) : nil
         call.ask {
             shard.store.run(
                 .setPassword,
@@ -82,12 +88,17 @@ extension Accounts {
                 arguments: [
                     keys.events, shard.link.incarnation, account.user.string, account.held.bytes.hexadecimal,
                     hash.bytes.hexadecimal, call.grant?.string ?? "",
-                    MailText.passwordChanged(account.email, self).encoded,
-                ], lane: .commands, reply: $0)
+                    MailText.passwordChanged(account.email, self).encoded, "",
+                ] + (grant.map { [$0.id.string, $0.key.hexadecimal] } ?? []), lane: .commands, reply: $0)
         } answered: { [self] value in
-            switch value.array?.first?.string {
+            let words = value.array ?? []
+            switch words.first?.string {
             case "OK":
-                call.respond(.done)
+                if let grant, words.count > 1 {
+                    answer(call, 200, account.user, grant.id, key: grant.key, counter: 1, account: words[1].bytes)
+                } else {
+                    call.respond(.done)
+                }
                 mail.deliver(keys)
             // Somebody else has changed it meanwhile.
             case "CHANGED": call.refuseCredentials()

@@ -44,7 +44,8 @@ local function putGrant(key, id, held)
         held.kind, held.name }, ' '))
 end
 
--- Devices are signed out: their sockets end by "G user 0 at GRANT GRANT …". Nothing is told of none.
+-- Devices are signed out: their sockets end by "G user 0 at GRANT GRANT …". Nothing is told of none. The first may be -, which is
+-- none: the device goes on under another grant, and its sessions linger until it is back.
 local function signOut(channel, user, key, ids)
     if #ids == 0 then return end
     redis.call('HDEL', key, unpack(ids))
