@@ -9,7 +9,9 @@ import select
 import signal
 import socket
 import ssl
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -289,6 +291,62 @@ async def test_connections_that_break_off_in_the_handshake_are_counted_and_gone(
             plain.sendall(b"\x16\x03\x01\x02\x00")
     await eventually(lambda: metric(server, context, "presence_tls_failures_total") == 10, "ten failures")
     await eventually(lambda: metric(server, context, "presence_handshakes") == 1, "nothing but the one that asks")
+
+
+@pytest.mark.parametrize("allowed", [[], ["file://"], ["https://app.example.org"]], ids=ascii)
+async def test_origins_as_pages_have_them(start, allowed):
+    """Each page gets in or not, and one that does not is named in the log."""
+    room = Room(start({"allowedOrigins": allowed}, shards=1))
+    port = room.server.port
+    pages = {
+        None: True, f"http://127.0.0.1:{port}": not allowed, "http://localhost:3000": not allowed, "http://[::1]:3000": not allowed,
+        "file://": allowed == ["file://"], "https://app.example.org": allowed == ["https://app.example.org"],
+        "https://APP.example.org:443": allowed == ["https://app.example.org"], "null": False, "https://localhost.evil.example": False,
+        "capacitor://localhost": not allowed, "https://app.example.org.evil.example": False, "": False,
+    }
+    for page, is_let_in in pages.items():
+        raw = await RawSocket(room.server).dial()
+        status, _ = await raw.shake_hands(headers=[] if page is None else [f"Origin: {page}"])
+        raw.abort()
+        assert status == (101 if is_let_in else 403), page
+    assert "origin refused: allowedOrigins does not name it" in room.server.logged()
+
+
+@pytest.mark.parametrize("origin", ["https://*.example.org", "https://example.org/", "https://münchen.example", "http://127.1"])
+def test_an_origin_that_no_page_has_is_refused_at_the_start(tmp_path, directory, origin):
+    file = tmp_path / "presenced.yaml"
+    file.write_text(f"allowedOrigins: ['{origin}']\n")
+    refused = run("serve", "--port", "0", "--data-dir", directory, "--config", str(file))
+    assert refused.returncode == 78 and "allowedOrigins" in refused.stderr and refused.stderr.count("\n") == 1
+
+
+async def test_a_proxy_on_this_machine_that_nobody_has_named_is_warned_of_once(start):
+    warning = "trustedProxies does not name it"
+    for settings in ({}, {"trustedProxies": ["127.0.0.1"]}):
+        room = Room(start(settings, shards=1))
+        for _ in range(3):
+            assert (await room.api.request("GET", "/healthz")).status == 200
+        assert warning not in room.server.logged()
+        for address in ("203.0.113.9", "unknown", "10.0.0.1, 203.0.113.9"):
+            await room.api.request("GET", "/healthz", headers={"X-Forwarded-For": address})
+        assert room.server.logged().count(warning) == (0 if settings else 1)
+
+
+def image_is_healthy(port, variables=None):
+    """Whether the image's health check says so."""
+    file = Path(__file__).parents[2] / "Dockerfile"
+    line, = [line for line in file.read_text().splitlines() if line.startswith("HEALTHCHECK")]
+    check = json.loads(line.split("CMD", 1)[1])
+    environment = {"PATH": os.environ["PATH"], "PRESENCE_PORT": str(port)} | (variables or {})
+    return subprocess.run(check, env=environment, capture_output=True, timeout=30).returncode == 0
+
+
+async def test_the_images_health_check_speaks_as_the_server_does(authority, start):
+    for settings in ({}, tls(authority.issue())):
+        server = start(settings)
+        assert await asyncio.to_thread(image_is_healthy, server.port), settings
+        server.stop()
+        assert not await asyncio.to_thread(image_is_healthy, server.port), settings
 
 
 # Plain connections

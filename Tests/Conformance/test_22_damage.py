@@ -1,15 +1,21 @@
 """Records in Redis that no server has written: nobody is shown them, everybody is answered, and the doctor mends them."""
 
+import asyncio
 import json
 import os
+import shutil
 import stat
+import subprocess
+import tempfile
 import time
 
+from support.accounts import ON, Accounts
 from support.inboxes import hears, inbox, notify, titles
 from support.patience import PATIENCE, eventually
+from support.processes import end_with_parent
 from support.receiver import Receiver
 from support.room import Room
-from support.server import run
+from support.server import BINARY, run
 from support.talks import group, listed, say, sees, talk
 
 LONG = 4 * PATIENCE
@@ -183,6 +189,63 @@ async def test_a_secret_that_others_can_read_is_warned_of(start):
     server.stop()
     server.start()
     assert "other users can read the secret" in server.logged()
+
+
+async def test_a_data_directory_that_others_can_enter_is_warned_of_and_its_log_is_for_nobody_else(start):
+    directory = tempfile.mkdtemp(prefix="presence-conformance-")
+    before = os.umask(0o022)
+    try:
+        os.chmod(directory, 0o755)
+        server = start(ON, directory=directory)
+        await Accounts(server).sign_up()
+        assert "other users can enter the data directory" in server.logged()
+        assert "other users can enter the data directory" in run("doctor", "--data-dir", directory).stderr
+        for place, folders, files in os.walk(directory):
+            for name in folders + files:
+                mode = stat.S_IMODE(os.lstat(os.path.join(place, name)).st_mode)
+                # The configuration is the test's own.
+                assert mode & 0o077 == 0 or name.endswith(".yaml"), f"{place}/{name}: {mode:o}"
+        server.stop()
+        os.chmod(directory, 0o700)
+        server.start()
+        assert "enter the data directory" not in server.logged()
+        server.stop()
+    finally:
+        os.umask(before)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+async def test_the_doctor_warns_of_what_a_start_warns_of(start, tmp_path):
+    file = tmp_path / "presenced.yaml"
+    keys = tmp_path / "keys.json"
+    keys.write_text('{"keys":[]}')
+    file.write_text(f"""accounts:
+  enabled: true
+mail:
+  url: smtp://user:hunter2@127.0.0.1:1
+auth:
+  jwksFile: {keys}
+trustedProxies: [127.0.0.1]
+""")
+    os.chmod(file, 0o644)
+    environment = os.environ | {"PRESENCE_SERVICE_HOST": "10.0.0.7", "PRESENCE_PORT_4040_TCP": "tcp://10.0.0.7:4040"}
+    data = str(tmp_path / "data")
+    server = subprocess.Popen([BINARY, "serve", "--port", "0", "--shards", "1", "--data-dir", data, "--config", str(file)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=end_with_parent)
+    try:
+        assert "listening on" in await asyncio.to_thread(server.stdout.readline)
+        doctor = await asyncio.to_thread(
+            subprocess.run, [BINARY, "doctor", "--data-dir", data, "--config", str(file)], capture_output=True, text=True,
+            env=environment, timeout=60)
+    finally:
+        server.terminate()
+        _, log = await asyncio.to_thread(server.communicate, None, 30)
+    for warning in ("the configuration, which has passwords", "accounts.linkBase is empty", "mail.from is an address at localhost",
+                    "auth.jwksFile without auth.issuer and auth.audience", "photos.publicURL is empty",
+                    "variables of a Kubernetes Service are passed over"):
+        assert log.count(warning) == 1 and doctor.stderr.count(warning) == 1, warning
+    assert doctor.returncode == 0 and "all is well" in doctor.stdout
+    assert "hunter2" not in log + doctor.stderr
 
 
 # What features keep of somebody: it keeps nobody else from anything

@@ -8,7 +8,11 @@ import pytest
 
 from support.accounts import ON, Accounts
 from support.patience import PATIENCE, SLACK, eventually
+from support.ports import free_port
+from support.processes import end_with_parent
+from support.redis_client import ask
 from support.room import Room
+from support.server import BINARY, run
 from support.talks import follow, listed, pair, say
 
 SETTINGS = {"linger": 1_000, "lease": 4_000, "renewal": 500, "sweep": 300, "heartbeat_interval": 1_500, "heartbeat_timeout": 1_000}
@@ -183,3 +187,40 @@ async def test_a_redis_that_evicts_is_used_again_when_it_does_not_any_more(room,
     redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
     await ana.hear("live", within=15 + PATIENCE)
     await becomes_ready(room, 15)
+
+
+# A Redis that is not fit for people
+
+
+def managed(tmp_path, *settings):
+    """As services offer it: CONFIG is taken away."""
+    file = tmp_path / "managed.conf"
+    file.write_text('rename-command CONFIG ""\n' + "\n".join(settings) + "\n")
+    port = free_port()
+    process = subprocess.Popen(["redis-server", str(file), "--port", str(port), "--save", "", "--dir", str(tmp_path)],
+                               stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
+    return process, port
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl", "noeviction"])
+async def test_a_redis_that_evicts_is_refused_where_config_is_taken_away(tmp_path, policy):
+    process, port = managed(tmp_path, "maxmemory 100mb", f"maxmemory-policy {policy}")
+    try:
+        await eventually(lambda: ask(port, ["PING"]) == "PONG", "Redis")
+        url = f"redis://127.0.0.1:{port}"
+        server = subprocess.Popen([BINARY, "serve", "--port", "0", "--shards", "1", "--redis", url, "--data-dir", str(tmp_path / "data")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
+        try:
+            if policy == "noeviction":
+                assert "listening on" in await asyncio.to_thread(server.stdout.readline)
+            else:
+                _, errors = await asyncio.to_thread(server.communicate, None, 30)
+                assert server.returncode != 0 and f"evicts keys (maxmemory-policy {policy}): it must be noeviction" in errors
+            found = await asyncio.to_thread(run, "doctor", "--redis", url)
+            assert ("evictsKeys" in found.stdout) == (policy != "noeviction"), found
+        finally:
+            server.kill()
+            server.wait()
+    finally:
+        process.kill()
+        process.wait()

@@ -117,8 +117,21 @@ async def test_bodies_are_streamed_up_to_the_limit(front):
         await asyncio.wait([answer], timeout=0.05)
     assert b" 401 " in await asyncio.wait_for(answer, PATIENCE)
     writer.transport.abort()
-    status, _ = await front.request("PUT", "/v1/me/photo", b"x" * (6 * 1024 * 1024 + 1), **token)
-    assert status == 413
+    status, body = await front.request("PUT", "/v1/me/photo", b"x" * (MOST + 1), **token)
+    assert status == 413 and json.loads(body)["reason"] == "photo_too_large"
+
+
+async def test_attachments_of_the_longest_size_go_through_and_longer_ones_are_refused_by_the_server(front):
+    front = await front(**{"attachments.enabled": True}).up()
+    room = Room(front.server)
+    ana = await room.come("ana")
+    conversation = (await ana.did("createConversation", members=[room.name("bob")]))["conversation"]["id"]
+    token = {"Authorization": f"Bearer {room.token('ana')}", "Content_Type": "application/octet-stream"}
+    longest = 10 * 1024 * 1024
+    for size, expected in ((longest, 201), (longest + 1, 413)):
+        status, body = await front.request("POST", f"/v1/conversations/{conversation}/attachments", b"x" * size, **token)
+        assert status == expected, body
+    assert json.loads(body)["reason"] == "attachment_too_large"
 
 
 async def test_metrics_are_not_for_clients(front):
