@@ -24,6 +24,32 @@ async def devices(room, person="ana"):
 # Telling
 
 
+def nested(depth):
+    """An object so many levels deep."""
+    return {"x": nested(depth - 1)} if depth > 1 else {}
+
+
+def depth(value):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+
+async def test_nothing_that_is_told_is_nested_deeper_than_clients_need_read(room):
+    phone = await room.come("ana", "phone")
+    await inbox(phone)
+    await notify(room, phone.user, data=nested(16))
+    told = await phone.hear("notification")
+    assert told["notification"]["data"] == nested(16)
+    tablet = await room.come("ana", "tablet")
+    await inbox(tablet)
+    bob = await room.come("bob")
+    made = (await talk(tablet, bob, metadata=nested(16)))["metadata"]
+    await tablet.did("subscribe", conversationList=True)
+    page = await tablet.did("getNotifications")
+    assert page["items"][0]["data"] == made == nested(16)
+    assert max(map(depth, phone.log + tablet.log)) <= 32
+
+
 async def test_a_notification_comes_to_all_devices_of_its_user_and_to_nobody_else(room):
     phone, web = await devices(room)
     bob = await room.come("bob")
@@ -277,7 +303,7 @@ async def test_a_request_names_up_to_1000_users(room):
     (422, "validation_failed", "title", {"title": "a\nb"}), (422, "validation_failed", "title", {"title": " "}),
     (422, "validation_failed", "body", {"body": "x" * 1_001}), (422, "validation_failed", "body", {"body": "\0"}),
     (400, "bad_request", "data", {"data": []}), (400, "bad_request", "data", {"data": "x"}),
-    (422, "validation_failed", "data", {"data": {"x": "y" * 2_041}}),
+    (422, "validation_failed", "data", {"data": {"x": "y" * 2_041}}), (422, "validation_failed", "data", {"data": nested(17)}),
     (422, "validation_failed", "collapse", {"collapse": ""}), (400, "bad_request", "collapse", {"collapse": 1}),
 ], ids=lambda value: str(value)[:30])
 async def test_what_cannot_be_posted_is_refused(room, status, code, field, members):

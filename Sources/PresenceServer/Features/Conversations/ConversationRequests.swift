@@ -31,8 +31,6 @@ enum ConversationRequest {
     /// The longest name of a group, in characters.
     static let longestName = 100
     private static let mostMetadata = 2_048
-    /// Others get it within a list: clients may refuse what is nested deeper than 32.
-    private static let deepestMetadata = 16
     private static let longestMute: Milliseconds = 366 * 24 * 3_600_000
 
     static func create(_ members: ClientMembers) throws(DecodingFailure) -> Creation {
@@ -104,51 +102,9 @@ enum ConversationRequest {
     /// The app's own object, without white space between its tokens: no line feed is left in it.
     private static func metadata(_ value: JSONValue) throws(DecodingFailure) -> [UInt8] {
         guard value.kind == .object else { throw .wrongKind("metadata", wanted: "an object") }
-        let json = compact(value.bytes)
+        let json = ForeignJSON.compact(value.bytes)
         guard json.count <= mostMetadata else { throw .invalid("metadata", "must be at most 2 KiB long") }
-        guard depth(json) <= deepestMetadata else { throw .invalid("metadata", "must not be nested deeper than 16") }
+        try ForeignJSON.check(json, "metadata")
         return json
-    }
-
-    private static func depth(_ json: [UInt8]) -> Int {
-        var (depth, deepest) = (0, 0)
-        var isInString = false
-        var isEscaped = false
-        for byte in json {
-            if isInString {
-                (isEscaped, isInString) = (!isEscaped && byte == 0x5C, isEscaped || byte != 0x22)
-            } else if byte == 0x22 {
-                isInString = true
-            } else if byte == 0x5B || byte == 0x7B {
-                depth += 1
-                deepest = max(deepest, depth)
-            } else if byte == 0x5D || byte == 0x7D {
-                depth -= 1
-            }
-        }
-        return deepest
-    }
-
-    static func compact(_ json: UnsafeRawBufferPointer) -> [UInt8] {
-        var output: [UInt8] = []
-        output.reserveCapacity(json.count)
-        var isInString = false
-        var isEscaped = false
-        for byte in json {
-            if isInString {
-                output.append(byte)
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == 0x5C {
-                    isEscaped = true
-                } else if byte == 0x22 {
-                    isInString = false
-                }
-            } else if byte > 0x20 {
-                output.append(byte)
-                isInString = byte == 0x22
-            }
-        }
-        return output
     }
 }

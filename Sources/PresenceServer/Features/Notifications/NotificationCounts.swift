@@ -61,7 +61,7 @@ struct NotificationEvent {
         self.counts = counts
         session = String(decoding: words[5], as: UTF8.self)
         (replaces, read, archived) = (Self.list(words[6]), Self.list(words[7]), Self.list(words[8]))
-        item = Array(words[9])
+        item = NotificationItem.readable(Array(words[9]))
         // `{"seq":12,"id":…`
         let digits = item.dropFirst(7).prefix { (0x30...0x39).contains($0) }
         seq = Int64(String(decoding: digits, as: UTF8.self)) ?? 0

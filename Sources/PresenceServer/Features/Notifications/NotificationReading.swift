@@ -30,7 +30,7 @@ struct NotificationReading {
         self.last = last
         items = stride(from: 7, to: words.count - 2, by: 3).compactMap { place in
             guard let seq = words[place].int, let state = words[place + 1].string else { return nil }
-            return Item(seq: seq, isRead: state == "r", json: words[place + 2].bytes ?? [])
+            return Item(seq: seq, isRead: state == "r", json: NotificationItem.readable(words[place + 2].bytes ?? []))
         }
     }
 

@@ -131,10 +131,11 @@ extension NotificationRequest.New {
             body = text.isEmpty ? [] : Self.json(text)
         } else if key.equals("data") {
             guard value.kind == .object else { throw .wrongKind("data", wanted: "an object") }
-            data = ConversationRequest.compact(value.bytes)
+            data = ForeignJSON.compact(value.bytes)
             guard data.count <= NotificationRequest.mostData else {
                 throw .invalid("data", "must be at most 2 KiB long")
             }
+            try ForeignJSON.check(data, "data")
         }
     }
 
