@@ -2,6 +2,7 @@
 
 import asyncio
 
+from support.patience import eventually
 from support.room import Room
 from support.talks import follow, fresh, info, listed, pair, say, sees
 
@@ -54,6 +55,25 @@ async def test_old_ones_go_with_the_next_message(start):
     assert (await say(ana, id))["seq"] == 4
     held = await info(bob, id)
     assert (held["first"], held["last"]) == (4, 4)
+
+
+async def test_who_was_away_while_many_went_is_told_once_to_begin_anew(start):
+    room = Room(start(SETTINGS | {"messages.keepFor": "3s"}))
+    ana, bob, id = await pair(room)
+    await follow(bob, id)
+    await bob.activity("background")
+    for _ in range(250):
+        await say(ana, id)
+    await listed(ana)
+    await sees(ana, id, first=251, last=250)
+    late = [await say(ana, id) for _ in range(3)]
+
+    def told():
+        return [each for each in bob.log if each["type"] in ("message", "messagesReset")]
+    assert told() == []
+    await bob.activity("active")
+    await eventually(lambda: len(told()) >= 4, "what is kept is told")
+    assert [each.get("message") for each in told()] == [None] + late
 
 
 async def test_old_ones_go_where_nobody_writes(start):

@@ -107,9 +107,12 @@ final class MessageLogs: TopicKind {
                     members(of: topic)?.answered(page.members)
                     members(of: topic)?.apply(to: topic, in: shard.watchers)
                     // A log has no holes: what the store has no more is a number to begin anew.
+                    // Nobody is told so for each of them.
                     let missing = page.first - after - 1
                     let resets = (0..<min(max(missing, 0), Self.page)).map {
-                        LogEntry(sequence: after + 1 + $0, frame: restartFrame(of: topic, at: page.end))
+                        LogEntry(
+                            sequence: after + 1 + $0,
+                            frame: $0 == missing - 1 ? restartFrame(of: topic, at: page.end) : [])
                     }
                     return LogPage(entries: missing <= Self.page ? resets + page.entries : resets, end: page.end)
                 })
@@ -155,7 +158,7 @@ final class MessageLogs: TopicKind {
                     let members = words.count > 2 ? words[2].string?.split(separator: " ") ?? [] : []
                     let entries = words.dropFirst(3).enumerated().map { index, word in
                         let number = first + Int64(index)
-                        // A message that is no longer kept.
+                        // A message that is damaged.
                         guard let message = word.bytes.flatMap({ StoredMessage($0) }) else {
                             return LogEntry(sequence: number, frame: restartFrame(of: topic, at: end))
                         }

@@ -2,20 +2,36 @@
 -- A page of the changes of a conversation's messages.
 -- KEYS: conversation, log, changes
 -- ARGV: now, after, through, most, most bytes
--- Replies {the last change, number of the first one here, members joined by spaces, MESSAGE …}: each as it is now, '' for one
--- that is no longer kept, in the order of the changes. When the changes do not reach so far back, the first one's number is a
--- later one.
+-- Replies {the last change, number of the first one here, members joined by spaces, MESSAGE …}: each as it is now, in the order of
+-- the changes. When the changes do not reach so far back, or some are of messages that are no longer kept, the first one's number
+-- is a later one, after the last of those.
 local held = redis.call('HMGET', KEYS[1], 'first', 'last', 'changes')
 local first, changes = tonumber(held[1] or '1'), tonumber(held[3] or '0')
 local oldest = changes - redis.call('LLEN', KEYS[3]) + 1
 local from = math.max(tonumber(ARGV[2]) + 1, oldest)
-local through = math.min(changes, tonumber(ARGV[3]), from + tonumber(ARGV[4]) - 1)
+local most, last = tonumber(ARGV[4]), math.min(changes, tonumber(ARGV[3]))
+
+-- The numbers of messages that some changes were of, and the last of these whose message is no longer kept.
+local function page(from, through)
+    local gone, rows = nil, redis.call('LRANGE', KEYS[3], from - oldest, through - oldest)
+    for i, seq in ipairs(rows) do
+        if tonumber(seq) < first then gone = from + i - 1 end
+    end
+    return rows, gone
+end
+local rows, gone = {}, nil
+if from <= last then rows, gone = page(from, math.min(last, from + most - 1)) end
+if gone then
+    for start = from + #rows, last, 1000 do gone = select(2, page(start, math.min(last, start + 999))) or gone end
+    from = gone + 1
+    if from <= last then rows = page(from, math.min(last, from + most - 1)) end
+end
 local members = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do members[#members + 1] = string.match(field, '^m:(.+)$') end
 local reply, bytes = { int(changes), int(from), table.concat(members, ' ') }, 0
-if from > through then return reply end
-for _, seq in ipairs(redis.call('LRANGE', KEYS[3], from - oldest, through - oldest)) do
-    local raw = tonumber(seq) >= first and redis.call('LINDEX', KEYS[2], tonumber(seq) - first) or ''
+if from > last then return reply end
+for _, seq in ipairs(rows) do
+    local raw = redis.call('LINDEX', KEYS[2], tonumber(seq) - first) or ''
     bytes = bytes + #raw
     if bytes > tonumber(ARGV[5]) and #reply > 3 then break end
     reply[#reply + 1] = raw
