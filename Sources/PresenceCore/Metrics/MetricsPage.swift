@@ -148,11 +148,7 @@ package struct MetricsSnapshot: Sendable {
 
         /// What is counted in ms or µs is told in seconds, Prometheus' unit of time: so many digits are behind its point.
         var places: Int {
-            switch self {
-            case .batchSize: 0
-            case .changeToWrite: 3
-            case .redisRoundTrip, .loopTurn: 6
-            }
+            self == .batchSize ? 0 : self == .changeToWrite ? 3 : 6
         }
 
         var help: String {
