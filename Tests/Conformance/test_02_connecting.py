@@ -301,6 +301,19 @@ async def test_refresh_without_a_token_is_refused(room):
     assert await ana.get() == []
 
 
+async def test_notice_of_an_expiry_is_given_once_also_if_the_same_token_is_sent_again(room):
+    token = room.token("ana", expires=30)
+    ana = await room.come("ana", token=token)
+    await ana.hear("tokenExpiring")
+    for _ in range(5):
+        await ana.did("refresh", token=token)
+        assert await ana.get() == []
+    assert len(ana.events("tokenExpiring")) == 1
+    await ana.did("refresh", token=room.token("ana", expires=40))
+    warning = await ana.hear("tokenExpiring")
+    assert 30_000 < warning["expiresIn"] <= 40_000
+
+
 async def test_a_minute_before_expiry_the_server_says_so(room):
     ana = await room.come("ana", token=room.token("ana", expires=62))
     assert ana.events("tokenExpiring") == []

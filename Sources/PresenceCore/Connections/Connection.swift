@@ -20,7 +20,8 @@ package final class Connection {
     var isVerifying = false
     /// When its token runs out, by Redis' clock.
     var tokenExpiresAt: Timestamp?
-    var tokenNoticeGiven = false
+    /// The expiry of which notice was given: once for each life of a token, also if a client sends the same one again.
+    var noticedExpiry: Timestamp?
     /// `connected` has been said.
     package var isGreeted = false
 

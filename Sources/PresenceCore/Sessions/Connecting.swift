@@ -155,7 +155,6 @@ extension ShardLogic {
         (session.issuedAt, session.grant, session.letInAt) = (issuedAt, claims.grant, nil)
         // The event that signs a device out may have come before its grant was the session's: it is looked at once more.
         connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
-        connection.tokenNoticeGiven = false
         var payload: [UInt8] = []
         ServerMessageWriter.refreshed(id: id, to: &payload)
         replies.send(payload, to: connection)
@@ -193,8 +192,8 @@ extension ShardLogic {
         }
         guard left <= notice else { return clock.now + left - notice }
         // Not before `connected`, which is the first thing that a client hears.
-        if !connection.tokenNoticeGiven, connection.isGreeted {
-            connection.tokenNoticeGiven = true
+        if connection.noticedExpiry != expiresAt, connection.isGreeted {
+            connection.noticedExpiry = expiresAt
             var payload: [UInt8] = []
             ServerMessageWriter.tokenExpiring(expiresIn: left, to: &payload)
             replies.send(payload, to: connection)
