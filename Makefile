@@ -24,6 +24,8 @@
 # Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
 
 SHELL := /bin/bash
+# Of our code; see Package.swift.
+export WARNINGS_AS_ERRORS := 1
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests presenced-for-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 

@@ -10,9 +10,12 @@ let whole: [SwiftSetting] =
     isForTests
     ? [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2", "-no-emit-module-separately-wmo"])] : []
 
-/// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
-/// the setting does not reach packages, nor those who depend on us.
-let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + whole
+/// Whether warnings are errors: in builds of ours, which the Makefile begins, and not in those of an app that has this package
+/// at a path. The next compiler may warn of more.
+let isOurBuild = isForTests || Context.environment["WARNINGS_AS_ERRORS"] == "1"
+
+/// What every Swift target of ours is compiled with.
+let strict: [SwiftSetting] = [.swiftLanguageMode(.v6)] + (isOurBuild ? [.treatAllWarnings(as: .error)] : []) + whole
 let ours: [SwiftSetting] = strict + optimised
 
 /// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
