@@ -54,6 +54,21 @@ struct ServerMessageTests {
         #expect(try ServerMessage.decode(message.encoded()) == message)
     }
 
+    @Test(arguments: [1, 28, 31, 32, 48, 60])
+    func `what others nest is read as deep as servers pass it on, and not without end`(depth: Int) throws {
+        let data = String(repeating: #"{"a":"#, count: depth - 1) + "[]" + String(repeating: "}", count: depth - 1)
+        for text in [
+            #"{"type":"notification","notification":{"data":\#(data)},"version":1}"#,
+            #"{"type":"subscribed","id":1,"users":[],"notifications":{"items":[{"data":\#(data)}]}}"#,
+        ] {
+            _ = try ServerMessage.decode(Array(text.utf8))
+        }
+        let endless = Array((String(repeating: "[", count: 1_000_000)).utf8)
+        #expect(throws: DecodingFailure.self) {
+            try ServerMessage.decode(Array(#"{"type":"x","data":"#.utf8) + endless)
+        }
+    }
+
     @Test(arguments: everyKind)
     func `every kind cut at any byte is refused`(message: ServerMessage) {
         let bytes = message.encoded()

@@ -15,6 +15,12 @@ public struct JSONScanner {
     /// Deeper is refused: no message of the protocol needs more than five levels.
     public static let maximumDepth = 32
 
+    /// What servers say may be deeper: texts of others, which passed this limit where they came in, stand in objects of theirs.
+    /// (A container that is skipped has a bit for each level.)
+    static let maximumDepthOfServers = 64
+
+    /// Deeper is refused.
+    var maximumDepth = Self.maximumDepth
     let start: UnsafeRawPointer
     let end: UnsafeRawPointer
     var cursor: UnsafeRawPointer
@@ -109,7 +115,7 @@ public struct JSONScanner {
 
     private mutating func begin(with bracket: UInt8) throws(JSONError) {
         guard try nextByte() == bracket else { throw failure(.unexpectedByte) }
-        guard depth < Self.maximumDepth else { throw failure(.tooDeep) }
+        guard depth < maximumDepth else { throw failure(.tooDeep) }
         depth += 1
         cursor += 1
         isFirst = true

@@ -35,6 +35,7 @@ struct ServerMembers {
     /// Reads the whole message and checks its grammar.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
         var scanner = JSONScanner(bytes)
+        scanner.maximumDepth = JSONScanner.maximumDepthOfServers
         if try scanner.peek() == .object {
             isObject = true
             try scanner.beginObject()
