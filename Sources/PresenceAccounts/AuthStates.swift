@@ -7,6 +7,7 @@ final class AuthStates: @unchecked Sendable {
     private let lock = NSLock()
     private var state = AuthState.restoring
     private var loops: [Int: AsyncStream<AuthState>.Continuation] = [:]
+    private var followers: [FollowingClient] = []
     private var lastLoop = 0
 
     var current: AuthState { lock.withLock { state } }
@@ -18,7 +19,23 @@ final class AuthStates: @unchecked Sendable {
             state = newer
             // Yielding runs none of the loops' code.
             for loop in loops.values { loop.yield(newer) }
+            tellFollowers()
         }
+    }
+
+    /// From now on a client follows the state. What it is told takes effect before any call of the app that is made after the
+    /// change was published.
+    func add(_ follower: FollowingClient) {
+        lock.withLock {
+            followers.append(follower)
+            tellFollowers()
+        }
+    }
+
+    /// With the lock. They post to the client's mailbox, and wait for nothing.
+    private func tellFollowers() {
+        for index in followers.indices { followers[index].handle(state) }
+        followers.removeAll { $0.client == nil }
     }
 
     /// How many loops there are.

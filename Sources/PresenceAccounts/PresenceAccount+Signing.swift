@@ -55,6 +55,7 @@ extension PresenceAccount {
             throw error
         }
         if let former { Task { await self.leave(former) } }
+        if !farewells.isEmpty { Task { await self.sayFarewells() } }
         return Account(tokens.account)
     }
 
@@ -80,8 +81,8 @@ extension PresenceAccount {
 
     // MARK: Signing out
 
-    /// - ``SignOutScope/thisDevice``: signs out here at once, also without a network; the server is told if it can be
-    ///   reached. Throws only if the session cannot be removed from this device (`storageFailed`).
+    /// - ``SignOutScope/thisDevice``: signs out here at once, also without a network; the server is told when it can be
+    ///   reached, if need be by a later launch. Throws only if the session cannot be removed from this device (`storageFailed`).
     /// - The others ask the server first, and throw if that fails: nothing is changed then.
     public func signOut(_ scope: SignOutScope) async throws {
         switch scope {
@@ -99,18 +100,13 @@ extension PresenceAccount {
         }
     }
 
-    /// Tells the server that a session is over, as well as that goes.
+    /// Tells the server that a session is over, or keeps in mind to do so.
     private func leave(_ former: Session) async {
-        do {
-            var token = former.access?.token
-            if former.access.map({ $0.until <= uptime() }) ?? true {
-                token = try await server.send(Self.refresh(former.stored.refreshToken), as: Answer.Tokens.self)
-                    .accessToken
-            }
-            _ = try await server.send(.init("DELETE", "v1/sessions/current"), token: token)
-        } catch {
-            logger?.log(.notice, "the server was not told of a sign-out: \(error)")
-        }
+        let refreshToken = former.stored.refreshToken
+        keepFarewells { $0.append(refreshToken) }
+        var access = former.access?.token
+        if former.access.map({ $0.until <= uptime() }) ?? true { access = nil }
+        await sayFarewell(of: refreshToken, access: access)
     }
 
     private func revoke(_ token: String) {

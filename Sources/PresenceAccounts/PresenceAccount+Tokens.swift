@@ -98,6 +98,7 @@ extension PresenceAccount {
             // What the server told by itself meanwhile may be newer than this.
             try keep(tokens, account: before == eventCount ? nil : session?.stored.account)
             publish(.live)
+            if !farewells.isEmpty { Task { await self.sayFarewells() } }
             return tokens.accessToken
         } catch let error as AccountError {
             guard generation == self.generation else { throw AccountError(.notSignedIn) }

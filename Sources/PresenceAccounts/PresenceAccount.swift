@@ -41,6 +41,8 @@ public actor PresenceAccount: AccountRepository {
     let logger: PresenceLogger?
     /// Time that goes on while the device sleeps.
     let uptime: @Sendable () -> Duration
+    let sleep: @Sendable (Duration) async throws -> Void
+    private let unlocks = Unlocks()
 
     /// `nil` until the store was read.
     var isRestored = false
@@ -55,6 +57,10 @@ public actor PresenceAccount: AccountRepository {
     /// Of the last of these; 0 before the first of a session.
     var heardVersion: Int64 = 0
     var renewal: Task<String, any Error>?
+    /// Refresh tokens of sessions of whose end the server has not been told.
+    var farewells: [String] = []
+    var farewellPause = PresenceAccount.shortestFarewellPause
+    var farewellWait: Task<Void, Never>?
     /// The id that makes a repeated sign-up the same one.
     var signUpAttempt: (email: String, id: String)?
 
@@ -84,7 +90,8 @@ public actor PresenceAccount: AccountRepository {
     /// In another time, for tests.
     package init(
         url: URL, store: any TokenStore, device: Device, configuration: Configuration, transport: any HTTPTransport,
-        logger: PresenceLogger? = nil, uptime: @escaping @Sendable () -> Duration
+        logger: PresenceLogger? = nil, uptime: @escaping @Sendable () -> Duration,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) {
         self.url = url
         self.store = store
@@ -92,7 +99,9 @@ public actor PresenceAccount: AccountRepository {
         self.configuration = configuration
         self.logger = logger
         self.uptime = uptime
+        self.sleep = sleep
         server = AccountServer(url: url, transport: transport, timeout: configuration.requestTimeout)
+        unlocks.follow { [weak self] in Task { try? await self?.restore() } }
         Task { [weak self] in try? await self?.restore() }
     }
 
@@ -113,6 +122,8 @@ public actor PresenceAccount: AccountRepository {
         do {
             let stored = try storing { try $0.load() }
             isRestored = true
+            keepFarewells { _ in }
+            if !farewells.isEmpty { Task { [weak self] in await self?.sayFarewells() } }
             guard let stored else { return stateFeed.publish(.signedOut(.notSignedIn)) }
             session = Session(stored: stored)
             publish(.stale(since: stored.savedAt))

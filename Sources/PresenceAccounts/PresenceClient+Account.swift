@@ -6,8 +6,9 @@ extension PresenceClient {
     /// closes with `unauthorized` while nobody is signed in, and when the server has ended the session. While it is
     /// connected, ``PresenceAccount/states`` follows what other devices change.
     ///
-    /// A sign-out of the account does not clear the client: call ``PresenceClient/signOut()`` too, or
-    /// ``PresenceClient/switchUser(token:)`` with ``PresenceAccount/tokenProvider()`` for another user.
+    /// It follows who is signed in. A sign-out forgets everything, as ``PresenceClient/signOut()``; if another user signs in,
+    /// it goes on as that one, as after ``PresenceClient/switchUser(token:)``. After a sign-in it connects again, if it was
+    /// used before. Where the server has ended the session, what waits to be sent stays for the same user's next sign-in.
     public convenience init(
         account: PresenceAccount, device: Device = Device(), configuration: Configuration = Configuration(),
         storage: Storage = .memory(), logger: PresenceLogger? = nil
@@ -15,6 +16,7 @@ extension PresenceClient {
         self.init(
             url: account.webSocketURL, token: account.tokenProvider(), device: device, configuration: configuration,
             storage: storage, logger: logger, listeners: ["ownAccount": account.listener])
+        account.stateFeed.add(FollowingClient(self))
     }
 }
 
@@ -42,10 +44,24 @@ extension PresenceAccount {
         return {
             do {
                 return try await given.next(self)
-            } catch let error as AccountError where error.code == .notSignedIn || error.isRefusal {
-                throw PresenceError(.unauthorized, "nobody is signed in")
+            } catch let error as AccountError {
+                throw error.asTokenError
             }
         }
+    }
+}
+
+extension AccountError {
+    /// Why there is no token now. That nobody is signed in ends the client's attempts; all else passes.
+    fileprivate var asTokenError: PresenceError {
+        if code == .notSignedIn || isRefusal { return PresenceError(.unauthorized, "nobody is signed in") }
+        let code: PresenceError.Code =
+            switch code {
+            case .notConnected, .connectionLost, .notAnAnswer: .notConnected
+            case .rateLimited, .unavailable: .unavailable
+            default: .tokenUnavailable
+            }
+        return PresenceError(code, "no token: \(self)", retryAfter: retryAfter)
     }
 }
 

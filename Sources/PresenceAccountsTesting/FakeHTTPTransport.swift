@@ -65,6 +65,7 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
         var session: StoredSession?
         var failure: (any Error)?
         var saved: [StoredSession] = []
+        var farewells: [String] = []
     }
 
     private let lock = NSLock()
@@ -94,6 +95,8 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     }
 
     public func clear() throws { try change { $0.session = nil } }
+    public func loadFarewells() throws -> [String] { try change { $0.farewells } }
+    public func saveFarewells(_ tokens: [String]) throws { try change { $0.farewells = tokens } }
 
     private func change<Value>(_ body: (inout State) -> Value) throws -> Value {
         try lock.withLock {

@@ -38,7 +38,7 @@ extension ClientLibrary {
         if !isRestored { await withCheckedContinuation { restorations.append($0) } }
     }
 
-    /// - Throws: `notConnected` if there never was a connection, `signedOut` if the user changed meanwhile.
+    /// - Throws: `notConnected` if there never was a connection, which then begins; `signedOut` if the user changed meanwhile.
     func ownUser() async throws -> String {
         await restored()
         if isOwnConfirmed, let own { return own }
@@ -52,6 +52,7 @@ extension ClientLibrary {
             return own
         }
         guard let user = known else {
+            client.beginConnecting()
             throw PresenceError(.notConnected, "the own user is not known before the first connection")
         }
         if own != user { adopt(user) }

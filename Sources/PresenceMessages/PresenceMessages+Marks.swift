@@ -7,11 +7,12 @@ extension PresenceMessages {
     /// to the server when there is a connection, also by a later process; the furthest counts.
     ///
     /// It shows at once and throws nothing. It returns when it is stored, and waits for the disk only. If it cannot be stored,
-    /// it is told if there is a connection before the process ends. Of a conversation of which this device knows no message,
-    /// nothing is noted.
+    /// it is told if there is a connection before the process ends. Of a conversation of which this process knows no message,
+    /// something is noted only with a number.
     public func markRead(in conversation: String, upTo sequence: Int64? = nil) async {
         let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
-        let read = min(sequence ?? last, last)
+        // A process that was begun for one push knows no message: the server cuts the mark to what there is.
+        let read = last > 0 ? min(sequence ?? last, last) : sequence ?? 0
         guard read > 0 else { return }
         let mark = Ask.Mark(conversation: conversation, delivered: nil, read: read)
         want(mark)
@@ -62,7 +63,9 @@ extension PresenceMessages {
 
     /// Tells the newest marks, one request at a time.
     func pumpMarks(_ conversation: String) {
-        guard isConnected, marks[conversation] != nil, marking.insert(conversation).inserted else { return }
+        guard marks[conversation] != nil else { return }
+        guard isConnected else { return client.beginConnecting() }
+        guard marking.insert(conversation).inserted else { return }
         Task {
             var faults = 0
             while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) {

@@ -150,7 +150,11 @@ extension PresenceMessages {
 
     /// Does what waits in a conversation, unless that is under way.
     func pump(_ lane: String) {
-        guard isConnected else { return release(lane) }
+        guard isConnected else {
+            // A process that only sends asks for nothing else.
+            client.beginConnecting()
+            return release(lane)
+        }
         guard outbox.next(in: lane) != nil, sending.insert(lane).inserted else { return }
         Task {
             while self.isConnected, let entry = self.outbox.next(in: lane) { await self.deliver(entry) }

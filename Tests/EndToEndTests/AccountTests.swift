@@ -43,6 +43,26 @@ import Testing
         #expect(await laptop.currentAccount?.id == account.id)
     }
 
+    @Test func `a client follows its account: closed before the sign-in, forgotten after the sign-out, there again`()
+        async throws
+    {
+        let phone = device()
+        let client = PresenceClient(account: phone)
+        let connections = Sightings(client.connectionStates)
+        client.connect()
+        try await connections.until("nobody is signed in") { if case .closed = $0 { true } else { false } }
+        for number in 1...2 {
+            let account = try await phone.signUp(email: "follow.\(number)@example.org", password: Self.password).account
+            try await connections.until("a connection") { $0.isConnected }
+            #expect(try await client.person(account!.id)?.profile.displayName == "follow.\(number)")
+            #expect(await client.me.user == account?.id)
+            try await phone.signOut()
+            #expect(await client.me.user == nil)
+            try await phone.signIn(email: "follow.\(number)@example.org", password: Self.password)
+            #expect(try await client.person(account!.id)?.profile.displayName == "follow.\(number)")
+        }
+    }
+
     @Test func `who was signed in is so after a launch, and a wrong password says what it says to an unknown address`()
         async throws
     {

@@ -58,6 +58,16 @@ import Testing
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
     }
 
+    @Test func `what can be read after the device was unlocked is read then`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.store.failure = CocoaError(.fileReadNoPermission)
+        let account = bench.launch()
+        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        bench.store.failure = nil
+        NotificationCenter.default.post(name: Unlocks.names[0], object: nil)
+        await account.reaches { $0 == .signedIn(Bench.ana, .live) }
+    }
+
     @Test func `each loop gets the present state at once, and the newest after each change`() async throws {
         let (_, account) = try await Bench.signedIn()
         var first = account.states.makeAsyncIterator()

@@ -201,7 +201,7 @@ import Testing
         let bench = Bench(kept: Bench.kept)
         bench.goOffline()
         let account = bench.launch()
-        let offline = await #expect(throws: AccountError.self) { try await account.tokenProvider()() }
+        let offline = await #expect(throws: PresenceError.self) { try await account.tokenProvider()() }
         #expect(offline?.code == .notConnected)
         try await account.signOut()
         let error = await #expect(throws: PresenceError.self) { try await account.tokenProvider()() }

@@ -121,6 +121,38 @@ import Testing
         await next.reaches { $0 == .signedOut(.notSignedIn) }
     }
 
+    @Test func `a sign-out without a network reaches the server when it is back, after pauses that grow`() async throws
+    {
+        let (bench, account) = try await Bench.signedIn()
+        bench.goOffline()
+        try await account.signOut()
+        for _ in 1...3 { await bench.naps.wake() }
+        while await bench.naps.wanted.count < 4 { await Task.yield() }
+        #expect(await bench.naps.wanted == [5, 10, 20, 40].map { .seconds($0) })
+        #expect(bench.server.change { $0.grants.count } == 1 && bench.store.session == nil)
+        bench.reach()
+        await bench.naps.wake()
+        while bench.server.change({ !$0.grants.isEmpty }) { await Task.yield() }
+        while try bench.store.loadFarewells() != [] { await Task.yield() }
+    }
+
+    @Test(arguments: [false, true])
+    func `a sign-out without a network reaches the server by a later launch or sign-in`(isLaunched: Bool) async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.goOffline()
+        try await account.signOut()
+        #expect(try bench.store.loadFarewells() == ["r-1-1"])
+        bench.reach()
+        let next = isLaunched ? bench.launch() : nil
+        if next == nil {
+            try await account.signIn(email: "ana@example.org", password: "correct horse")
+        }
+        while bench.server.change({ $0.grants[1] != nil }) { await Task.yield() }
+        while try bench.store.loadFarewells() != [] { await Task.yield() }
+        #expect(bench.server.change { $0.grants.keys.sorted() } == (isLaunched ? [] : [2]))
+        withExtendedLifetime(next) {}
+    }
+
     @Test func `a sign-out after the access token has expired still reaches the server`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))

@@ -48,20 +48,51 @@ import Testing
         #expect(former.contains("r-1-0") && !former.contains("newer"))
     }
 
-    @Test func `a damaged file, one of a later version and one that may not be read are errors`() throws {
+    @Test(arguments: ["damaged", "later", "empty", "array", "another"])
+    func `a session that can never be read is set aside, and nobody is signed in`(kind: String) async throws {
         try store.save(Bench.kept)
         let whole = try #require(FileManager.default.contents(atPath: path))
-        try whole.prefix(20).write(to: URL(fileURLWithPath: path))
-        #expect(throws: (any Error).self) { try store.load() }
-        let later = String(decoding: whole, as: UTF8.self).replacing("\"format\":1", with: "\"format\":2")
-        try Data(later.utf8).write(to: URL(fileURLWithPath: path))
-        #expect(throws: AccountError.self) { try store.load() }
-        try FileManager.default.removeItem(atPath: path)
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let text = String(decoding: whole, as: UTF8.self)
+        let damaged: Data =
+            switch kind {
+            case "damaged": whole.prefix(100)
+            case "later": Data(text.replacing("\"format\":1", with: "\"format\":2").utf8)
+            case "empty": Data()
+            case "array": Data("[1]".utf8)
+            default: Data(#"{"format":1,"session":{"refreshToken":7}}"#.utf8)
+            }
+        try damaged.write(to: URL(fileURLWithPath: path))
+        let bench = Bench()
+        let account = PresenceAccount(
+            url: URL(string: "https://presence.example.org")!, store: store, transport: bench.transport)
+        await account.reaches { $0 == .signedOut(.notSignedIn) }
+        let aside = path + (kind == "later" ? ".later" : ".damaged")
+        #expect(FileManager.default.contents(atPath: aside) == damaged)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try await account.signIn(email: "ana@example.org", password: "correct horse")
+        #expect(try store.load()?.refreshToken == "r-2-0")
+        try await account.signOut()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == [])
+    }
+
+    @Test func `a file that may not be read is an error`() throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         #expect(throws: (any Error).self) { try store.load() }
         let error = #expect(throws: AccountError.self) { try store.save(Bench.kept) }
         #expect(error?.code == .storageFailed)
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+    }
+
+    @Test func `farewells are kept for their owner alone, until there are none`() throws {
+        #expect(try store.loadFarewells() == [])
+        try store.saveFarewells(["a", "b"])
+        #expect(try store.loadFarewells() == ["a", "b"])
+        #expect(try mode(path + ".farewells") == 0o600)
+        try store.saveFarewells([])
+        try store.saveFarewells([])
+        #expect(try store.loadFarewells() == [])
+        try store.clear()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == [])
     }
 
     @Test(arguments: 1...4) func `kill -9 at any moment leaves the newest session or the one before it`(

@@ -24,18 +24,57 @@ public struct FileTokenStore: TokenStore {
     }
 
     public func load() throws -> StoredSession? {
+        guard let data = try read(path) else { return nil }
+        do {
+            return try StoredSession(encoded: data)
+        } catch {
+            // The next sign-in writes a file of its own; this one may be looked into.
+            let aside = "\(path).\(error.rawValue)"
+            guard rename(path, aside) == 0 else { throw failure("rename") }
+            try force(folder)
+            return nil
+        }
+    }
+
+    public func save(_ session: StoredSession) throws { try write(try session.encoded(), to: path) }
+
+    public func clear() throws {
+        for each in [path, path + ".damaged", path + ".later"] {
+            guard unlink(each) == 0 || errno == ENOENT else { throw failure("remove") }
+        }
+        try force(folder)
+    }
+
+    // MARK: Farewells
+
+    private var farewells: String { path + ".farewells" }
+
+    public func loadFarewells() throws -> [String] {
+        try read(farewells).flatMap { try? JSONDecoder().decode([String].self, from: $0) } ?? []
+    }
+
+    public func saveFarewells(_ tokens: [String]) throws {
+        guard tokens.isEmpty else { return try write(try JSONEncoder().encode(tokens), to: farewells) }
+        guard unlink(farewells) == 0 || errno == ENOENT else { throw failure("remove") }
+    }
+
+    // MARK: Files
+
+    private var folder: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
+
+    /// `nil` if there is no such file.
+    private func read(_ path: String) throws -> Data? {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else {
             if errno == ENOENT { return nil }
             throw failure("open")
         }
         let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
-        return try StoredSession(encoded: try file.readToEnd() ?? Data())
+        return try file.readToEnd() ?? Data()
     }
 
-    public func save(_ session: StoredSession) throws {
-        let data = try session.encoded()
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+    /// Replaces a file as a whole.
+    private func write(_ data: Data, to path: String) throws {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let fresh = path + ".new"
@@ -53,11 +92,6 @@ public struct FileTokenStore: TokenStore {
             throw error
         }
         try force(folder)
-    }
-
-    public func clear() throws {
-        guard unlink(path) == 0 || errno == ENOENT else { throw failure("remove") }
-        try force(URL(fileURLWithPath: path).deletingLastPathComponent())
     }
 
     /// A rename outlives a power cut only once the folder is on the disk.

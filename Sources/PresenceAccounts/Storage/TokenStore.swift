@@ -10,12 +10,24 @@ import Foundation
 public protocol TokenStore: Sendable {
     /// What is kept; `nil` if nobody is signed in.
     ///
-    /// - Throws: it cannot be read now. That is not the same as `nil`, and signs nobody out.
+    /// - Throws: it cannot be read now. That is not the same as `nil`, and signs nobody out. What can never be read (damaged, or
+    ///   written by a later version) is set aside, and `nil`.
     func load() throws -> StoredSession?
     /// Replaces what is kept, as a whole.
     func save(_ session: StoredSession) throws
     /// Removes what is kept; that there is nothing is no error.
     func clear() throws
+
+    /// The refresh tokens of sessions that were signed out while the server was out of reach: it is told when it is back.
+    func loadFarewells() throws -> [String]
+    /// Replaces them.
+    func saveFarewells(_ tokens: [String]) throws
+}
+
+extension TokenStore {
+    /// By default they are kept no longer than the process lives.
+    public func loadFarewells() throws -> [String] { [] }
+    public func saveFarewells(_ tokens: [String]) throws {}
 }
 
 /// What a device keeps of a session. The access token is not kept: a new one is fetched at each launch.
@@ -49,12 +61,19 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
     /// As files and keychains have it.
     func encoded() throws -> Data { try JSONEncoder().encode(File(format: Self.format, session: self)) }
 
-    /// - Throws: it is of a later version of this library, or damaged.
-    init(encoded data: Data) throws {
+    /// Why a session that is there cannot be used, and never will be by this version.
+    enum Unusable: String, Error {
+        case damaged
+        /// Written by a later version of this library.
+        case later
+    }
+
+    init(encoded data: Data) throws(Unusable) {
         struct Head: Decodable { var format: Int }
-        let format = try JSONDecoder().decode(Head.self, from: data).format
-        guard format == Self.format else { throw AccountError(.storageFailed, "a session of format \(format)") }
-        self = try JSONDecoder().decode(File.self, from: data).session
+        guard let format = try? JSONDecoder().decode(Head.self, from: data).format else { throw .damaged }
+        guard format <= Self.format else { throw .later }
+        guard let session = try? JSONDecoder().decode(File.self, from: data).session else { throw .damaged }
+        self = session
     }
 }
 
@@ -63,6 +82,7 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
 public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var session: StoredSession?
+    private var farewells: [String] = []
 
     /// Makes a store that keeps this session; by default none.
     public init(_ session: StoredSession? = nil) { self.session = session }
@@ -70,4 +90,6 @@ public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
     public func load() -> StoredSession? { lock.withLock { session } }
     public func save(_ session: StoredSession) { lock.withLock { self.session = session } }
     public func clear() { lock.withLock { session = nil } }
+    public func loadFarewells() -> [String] { lock.withLock { farewells } }
+    public func saveFarewells(_ tokens: [String]) { lock.withLock { farewells = tokens } }
 }

@@ -12,6 +12,18 @@ extension PresenceClient {
         await runner.attach(listener)
     }
 
+    /// Connects as an app's first use does: not after the connection was closed for good.
+    package func beginConnecting() { post(.use) }
+
+    /// The account has a session again. Takes effect before any call that is made after it, as the next two.
+    package func userSignedIn() { post(.signedIn) }
+
+    /// The user of the account signed out: everything is forgotten, as by ``signOut()``.
+    package func userSignedOut() { post(.signOut(.none)) }
+
+    /// Another user signed in to the account: goes on as that one, as by ``switchUser(token:)``.
+    package func userChanged() { post(.switchUser(.none)) }
+
     /// Makes a request of a type that another library knows, on the present connection or on the first one that comes
     /// within ``Configuration/requestTimeout``.
     ///

@@ -25,8 +25,14 @@ import PresenceTransport
 ///
 /// The connection ends when the last reference to the client, its sequences and loops goes.
 public final class PresenceClient: Sendable {
-    /// Fetches a valid token (a JWT) of the user. Called before every connection and before a token expires.
+    /// Fetches a valid token (a JWT) of the user. Called before every connection, and when the server says that the present one
+    /// is about to expire: then another one is wanted. While the same comes again, or none, it is called again each time a
+    /// quarter of what is left has passed.
     public typealias TokenProvider = @Sendable () async throws -> String
+
+    /// Inside a token provider: whether the token that it gave last is refused or about to expire, so that one that it has
+    /// kept should not be given again. `false` elsewhere.
+    @TaskLocal public static var wantsNewToken = false
 
     /// Takes an event of the server, as it came, in the order in which events came. It must not wait.
     package typealias EventListener = @Sendable (Data) -> Void

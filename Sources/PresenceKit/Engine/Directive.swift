@@ -8,8 +8,8 @@ typealias Clearing = Int
 
 /// What the engine wants done; the runner does it, in order.
 enum Directive: Sendable {
-    /// Ask the app's token provider and hand in `.token`.
-    case fetchToken(Attempt)
+    /// Ask the app's token provider and hand in `.token`; whether the former one is of no use any more.
+    case fetchToken(Attempt, new: Bool)
     /// Cancel asking it.
     case cancelFetch
     /// Dial, and hand in what the transport says.

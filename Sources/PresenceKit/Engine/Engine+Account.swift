@@ -23,6 +23,18 @@ extension Engine {
         emit(completions.wait(id, forEndOf: attempt, andClearing: true, at: now.uptime))
     }
 
+    /// There is a session of the account again. A client that was never used waits for its first use.
+    mutating func signIn(at now: Moment) {
+        isSignedOut = false
+        switch link.phase {
+        case .closed: connect(again: true, at: now)
+        case .waiting: reconnect(at: now)
+        // What the provider answers may be from before.
+        case .fetchingToken: emit(link.start(at: now))
+        case .idle, .dialling, .introducing, .connected: break
+        }
+    }
+
     /// The app goes on as another user.
     mutating func switchUser(_ id: CallID, at now: Moment) {
         sayGoodbye()

@@ -149,6 +149,9 @@ extension Engine {
 
     mutating func timeOut(_ id: CallID) {
         var error = calls.lateness(of: id)
+        if requests.isUnread(for: id) {
+            error = PresenceError(.badRequest, "the server could not read a request, and did not answer this one")
+        }
         error.outcomeUnknown = mayBeDone(id)
         answer(id, .failure(error))
     }

@@ -29,6 +29,8 @@ extension Engine {
         case .tokenExpiring(let rest): emit(link.tokenExpires(in: rest, at: now))
         case .stale(let since): becomeStale(since.map(Date.init(timestamp:)) ?? link.clock.date(at: now))
         case .live: becomeStale(nil)
+        case .error(let error) where error.id == nil && error.code == .badRequest:
+            requests.suspectAll()
         case .error(let error): refuse(requests.take(error.id), PresenceError(error), at: now)
         case .ok(let id): accept(requests.take(id))
         case .refreshed(let id):

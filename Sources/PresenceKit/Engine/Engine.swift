@@ -79,6 +79,8 @@ struct Engine: Sendable {
         case .connect:
             isSignedOut = false
             connect(again: true, at: now)
+        case .use: connect(again: false, at: now)
+        case .signedIn: signIn(at: now)
         case .reconnect: reconnect(at: now)
         case .network(let isThere): network(isThere, at: now)
         case .background: background()

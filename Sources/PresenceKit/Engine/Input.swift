@@ -7,6 +7,10 @@ enum Input: Sendable {
     // MARK: The app
 
     case connect
+    /// Something is used that needs a connection: connect, but not after a closing.
+    case use
+    /// The user signed in to their account: a closed client opens again, a token is fetched anew.
+    case signedIn
     /// The network changed: replace the connection without waiting.
     case reconnect
     /// Whether there is a network, as the system sees it.

@@ -199,7 +199,7 @@ actor Runner {
 
     private func perform(_ directive: Directive) {
         switch directive {
-        case .fetchToken(let attempt): fetchToken(attempt)
+        case .fetchToken(let attempt, let isNew): fetchToken(attempt, isNew)
         case .cancelFetch: fetching?.cancel()
         case .dial(let attempt): dial(attempt)
         case .send(let text): transport?.connection.send(text)
@@ -240,13 +240,14 @@ actor Runner {
         return task
     }
 
-    private func fetchToken(_ attempt: Attempt) {
+    private func fetchToken(_ attempt: Attempt, _ isNew: Bool) {
         // The engine has given up the fetch before.
         fetching?.cancel()
         fetching = Task { [provideToken, recalling] in
             // What an earlier process left is older than anything that is sent.
             await recalling?.value
-            self.handle(.token(attempt, await Self.token(of: provideToken)))
+            let token = await PresenceClient.$wantsNewToken.withValue(isNew) { await Self.token(of: provideToken) }
+            if !Task.isCancelled { self.handle(.token(attempt, token)) }
         }
     }
 
@@ -266,7 +267,10 @@ actor Runner {
         if let held = engine.link.token, held != refused { return .success(held) }
         let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)
         let (results, first) = AsyncStream.makeStream(of: Result<String, PresenceError>.self)
-        let fetch = Task { [provideToken] in first.yield(await Self.token(of: provideToken)) }
+        let fetch = Task { [provideToken] in
+            let isNew = refused != nil
+            first.yield(await PresenceClient.$wantsNewToken.withValue(isNew) { await Self.token(of: provideToken) })
+        }
         let wait = Task { [time] in
             try await time.sleep(until: until)
             first.yield(

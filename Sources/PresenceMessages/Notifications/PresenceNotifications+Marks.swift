@@ -103,7 +103,9 @@ extension PresenceNotifications {
 
     /// Tells what waits, unless that is under way.
     func pump() {
-        guard isConnected, waiting.first?.isStored == true, !isMarking else { return }
+        guard waiting.first?.isStored == true else { return }
+        guard isConnected else { return client.beginConnecting() }
+        guard !isMarking else { return }
         isMarking = true
         Task {
             var faults = 0

@@ -43,7 +43,27 @@ struct Bench {
         PresenceAccount(
             url: URL(string: "https://presence.example.org")!, store: store,
             device: Device(kind: .phone, name: "Ana's phone"), configuration: .init(), transport: transport,
-            uptime: { [time] in time.uptime })
+            uptime: { [time] in time.uptime }, sleep: { [naps] in try await naps.sleep($0) })
+    }
+
+    /// Pauses that end when the test says so.
+    let naps = Naps()
+
+    actor Naps {
+        private(set) var wanted: [Duration] = []
+        private var sleepers: [CheckedContinuation<Void, Never>] = []
+
+        func sleep(_ duration: Duration) async throws {
+            wanted.append(duration)
+            await withCheckedContinuation { sleepers.append($0) }
+        }
+
+        /// Waits until somebody sleeps, and ends that.
+        func wake() async {
+            while sleepers.isEmpty { await Task.yield() }
+            for sleeper in sleepers { sleeper.resume() }
+            sleepers = []
+        }
     }
 
     /// Somebody is signed in, and the server has confirmed it.

@@ -30,6 +30,18 @@ import Testing
         #expect(error?.code == .unauthorized)
     }
 
+    @Test func `a token that cannot be renewed is not sent again when it is about to expire`() async {
+        let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        server.say(.tokenExpiring(expiresIn: 60_000))
+        let call = Task { try await client.setStatus(.busy) }
+        #expect(await server.message()?.body == .status(.init(status: .busy)))
+        call.cancel()
+        _ = await call.result
+    }
+
     @Test func `a token provider that never answers is given up and asked again`() async {
         let (tokens, cancellations) = (Tokens(), AsyncStream<Void>.makeStream())
         let client = PresenceClient.scripted(
@@ -93,6 +105,26 @@ import Testing
         #expect(await second.welcome()?.token == "token 2")
         second.say(.tokenExpiring(expiresIn: 60_000))
         #expect(await second.message()?.body == .refresh(token: "token 3"))
+    }
+
+    @Test func `a provider that keeps its token can see when another one is wanted`() async {
+        let wishes = AsyncStream<Bool>.makeStream()
+        let client = PresenceClient.scripted(
+            dialler, time,
+            token: {
+                wishes.continuation.yield(PresenceClient.wantsNewToken)
+                return PresenceClient.wantsNewToken ? "new" : "kept"
+            })
+        client.connect()
+        let server = await dialler.next()
+        #expect(await server.welcome()?.token == "kept")
+        server.say(.tokenExpiring(expiresIn: 60_000))
+        #expect(await server.message()?.body == .refresh(token: "new"))
+        await client.signOut()
+        client.connect()
+        #expect(await dialler.next().welcome()?.token == "kept")
+        var wished = wishes.stream.makeAsyncIterator()
+        for wish in [false, true, false] { #expect(await wished.next() == wish) }
     }
 
     @Test func `a provider's own error is told, and it is asked again`() async {

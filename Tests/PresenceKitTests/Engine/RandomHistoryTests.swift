@@ -110,7 +110,7 @@ private struct History {
             var inputs: [Input] = []
             for directive in directives {
                 switch directive {
-                case .fetchToken(let attempt): inputs.append(.token(attempt, .success("t")))
+                case .fetchToken(let attempt, _): inputs.append(.token(attempt, .success("t")))
                 case .dial(let attempt):
                     server.open(attempt)
                     inputs.append(.opened(attempt))

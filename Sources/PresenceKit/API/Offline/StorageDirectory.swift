@@ -30,6 +30,7 @@ final class StorageDirectory: Sendable {
     /// The id that this device keeps: made once. It outlives a sign-out: it is the device's, and no user's.
     func deviceID() throws -> String {
         let file = url.appendingPathComponent("device")
+        defer { keepOutOfBackups(file) }
         if let text = try? String(contentsOf: file, encoding: .utf8), PresenceID.isValid(text) { return text }
         let id = UUID().uuidString.lowercased()
         do {
@@ -38,5 +39,14 @@ final class StorageDirectory: Sendable {
             throw StorageError.failed("write", file.path, errno)
         }
         return id
+    }
+
+    /// Else a device that is set up from another one's backup would have the same id, and the two would replace each other.
+    private func keepOutOfBackups(_ file: URL) {
+        #if canImport(Darwin)
+            var (file, values) = (file, URLResourceValues())
+            values.isExcludedFromBackup = true
+            try? file.setResourceValues(values)
+        #endif
     }
 }

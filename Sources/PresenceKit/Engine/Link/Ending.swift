@@ -25,7 +25,6 @@ extension Ending {
         switch self {
         case .closed(let code, let reason): Self.error(of: code, reason)
         case .lost(let what): PresenceError(.connectionLost, what)
-        case .refused(401), .refused(403): PresenceError(.unauthorized, "the server refused the token")
         case .refused(let status): PresenceError(.connectionLost, "the server refused the connection (HTTP \(status))")
         case .silent: PresenceError(.connectionLost, "nothing was heard from the server")
         case .rejected(let error), .noToken(let error): error
@@ -36,21 +35,30 @@ extension Ending {
     /// Whether the token that was used is of no use any more.
     var refusesToken: Bool {
         switch self {
-        case .closed(.unauthorized, _), .closed(.tokenExpired, _), .closed(.noConnect, _), .refused(401),
-            .refused(403):
-            true
+        // A proxy that looks at tokens answers the upgrade with 401; the server itself never does.
+        case .closed(.unauthorized, _), .closed(.tokenExpired, _), .closed(.noConnect, _), .refused(401): true
         case .closed, .lost, .refused, .silent, .rejected, .noToken, .nonsense: false
         }
     }
 
+    /// Whether the reason of a 1008 is that requests came too fast.
+    static func isRateLimit(_ reason: [UInt8]) -> Bool {
+        String(decoding: reason, as: UTF8.self).contains("too fast")
+    }
+
     private static func error(of code: CloseCode, _ reason: [UInt8]) -> PresenceError {
         switch code {
+        case .policyViolation where isRateLimit(reason):
+            return PresenceError(.connectionLost, "the server closed: requests came too fast")
         case .unsupportedData, .invalidUTF8, .policyViolation, .messageTooBig:
             let text = String(decoding: reason, as: UTF8.self)
             return PresenceError(.protocolViolation, "the server closed with \(code.rawValue) \(text)")
         case .serviceRestart: return PresenceError(.serverUnavailable, "the server restarts")
         case .tryAgainLater: return PresenceError(.serverUnavailable, "the server is full")
-        case .unauthorized: return PresenceError(.unauthorized, "the server refused the token")
+        case .unauthorized:
+            let text = String(decoding: reason, as: UTF8.self)
+            let why = text.isEmpty || text == "unauthorized" ? "" : ": \(text)"
+            return PresenceError(.unauthorized, "the server refused the token\(why)")
         case .tokenExpired: return PresenceError(.unauthorized, "the token expired")
         case .noConnect: return PresenceError(.unauthorized, "the server waited too long for a token")
         case .replaced: return PresenceError(.replaced, "the same device connected anew elsewhere")

@@ -88,7 +88,7 @@ struct Link: Sendable {
         if lateAt == nil, !isLate { lateAt = now.uptime + patience }
         if credential.begin() { return dial(at: now) }
         enter(.fetchingToken(until: now.uptime + tokenTimeout))
-        return [.fetchToken(attempt)]
+        return [.fetchToken(attempt, new: credential.wantsNew)]
     }
 
     /// The token for this attempt was fetched.
@@ -142,8 +142,10 @@ struct Link: Sendable {
     }
 
     mutating func tokenExpires(in rest: Milliseconds, at now: Moment) -> [Directive] {
-        guard isConnected, credential.expires(in: .milliseconds(rest), at: now.uptime) else { return [] }
-        return [.fetchToken(attempt)]
+        guard isConnected, !reconnection.tokenIsFixed,
+            credential.expires(in: .milliseconds(rest), at: now.uptime)
+        else { return [] }
+        return [.fetchToken(attempt, new: credential.wantsNew)]
     }
 
     /// The token provider has answered while connected.
@@ -165,7 +167,7 @@ struct Link: Sendable {
         if let rejection {
             ending =
                 rejection.code == .unauthorized
-                ? .closed(code: .unauthorized, reason: []) : .rejected(rejection)
+                ? .closed(code: .unauthorized, reason: Array(rejection.message.utf8)) : .rejected(rejection)
         }
         if ending.refusesToken { credential.forget() }
         let verdict = reconnection.verdict(
@@ -203,7 +205,7 @@ struct Link: Sendable {
 
     /// What belongs to the user goes.
     mutating func forget() {
-        credential.forget()
+        credential.clear()
     }
 
     /// Another user's token comes from the provider.
@@ -255,7 +257,7 @@ struct Link: Sendable {
     mutating func tick(at uptime: Duration) -> [Directive] {
         var directives: [Directive] = []
         if heartbeat.ping(at: uptime) { directives.append(.ping) }
-        if credential.retry(at: uptime) { directives.append(.fetchToken(attempt)) }
+        if credential.retry(at: uptime) { directives.append(.fetchToken(attempt, new: credential.wantsNew)) }
         return directives
     }
 

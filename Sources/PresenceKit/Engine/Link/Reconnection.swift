@@ -53,6 +53,8 @@ struct Reconnection: Sendable {
         switch ending {
         case .closed(let code, let reason):
             switch code {
+            // The next connection begins with a full bucket, or learns when to ask again.
+            case .policyViolation where Ending.isRateLimit(reason): break
             case .unsupportedData, .invalidUTF8, .policyViolation, .messageTooBig, .replaced, .disconnected:
                 return .never(ending.error)
             case .serviceRestart, .tryAgainLater, Self.unreadable:
@@ -62,13 +64,12 @@ struct Reconnection: Sendable {
                 if refuse(freshToken) { return .never(ending.error) }
             default: break
             }
-        case .refused(401), .refused(403):
-            if refuse(freshToken) { return .never(ending.error) }
         case .rejected(let error):
             guard error.isPassing else { return .never(error) }
             return .again(after: (error.retryAfter ?? .zero) + wait)
         case .noToken(let error) where error.code == .unauthorized:
             return .never(error)
+        // The upgrade is refused by what stands before the server: a portal, a firewall. That passes, whatever its status.
         case .noToken, .lost, .refused, .silent, .nonsense: break
         }
         return .again(after: wait)

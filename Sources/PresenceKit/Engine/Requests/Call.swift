@@ -5,6 +5,9 @@ import PresenceProtocol
 struct CallID: Hashable, Sendable, Comparable {
     let number: UInt64
     static func < (a: CallID, b: CallID) -> Bool { a.number < b.number }
+
+    /// Of what nobody waits for.
+    static let none = CallID(number: 0)
 }
 
 /// What the app asks for and waits for.

@@ -4,6 +4,8 @@ import PresenceProtocol
 struct RequestTable: Sendable {
     private var requests: [Int64: Request] = [:]
     private(set) var lastID: Int64 = 0
+    /// Those of which one may be what the server could not read, which it says without a number.
+    private var suspects: Set<Int64> = []
 
     subscript(id: Int64) -> Request? { requests[id] }
 
@@ -27,7 +29,17 @@ struct RequestTable: Sendable {
 
     /// The answer, or its last part, has come.
     mutating func take(_ id: Int64?) -> Request? {
-        id.flatMap { requests.removeValue(forKey: $0) }
+        guard let id, let request = requests.removeValue(forKey: id) else { return nil }
+        suspects.remove(id)
+        return request
+    }
+
+    /// The server could not read a message, nor its number: if it was one of these, that one will not be answered.
+    mutating func suspectAll() { suspects.formUnion(requests.keys) }
+
+    /// Whether it may be this call's request that the server could not read.
+    func isUnread(for call: CallID) -> Bool {
+        suspects.contains { id in if case .other(_, call, _) = requests[id] { true } else { false } }
     }
 
     /// Part of the answer has come.
@@ -37,7 +49,7 @@ struct RequestTable: Sendable {
 
     /// The connection is gone: the requests whose answers will not come, in the order sent.
     mutating func takeAll() -> [Request] {
-        defer { requests = [:] }
+        defer { (requests, suspects) = ([:], []) }
         return requests.sorted { $0.key < $1.key }.map(\.value)
     }
 

@@ -22,14 +22,62 @@ import Testing
         holds(credential.expires(in: .seconds(60), at: .zero))
         #expect(credential.token == nil)
         holds(!credential.expires(in: .seconds(50), at: .seconds(10)))
-        #expect(credential.refreshAt == .seconds(22.5))
+        #expect(credential.refreshAt == .seconds(12.5))
         holds(credential.fetched(.failure(PresenceError(.tokenUnavailable, ""))) == nil)
-        holds(!credential.retry(at: .seconds(22)))
-        holds(credential.retry(at: .seconds(22.5)))
-        #expect(credential.refreshAt == nil)
+        holds(!credential.retry(at: .seconds(12)))
+        holds(credential.retry(at: .seconds(20)))
+        #expect(credential.refreshAt == .seconds(30))
         holds(credential.fetched(.success("new")) == "new")
         credential.refreshed(true)
         #expect(credential.token == "new")
+    }
+
+    @Test mutating func `the same token again is not sent, and the provider is asked seldom until it gives another`() {
+        credential.hold("old")
+        holds(credential.expires(in: .seconds(60), at: .zero))
+        holds(credential.fetched(.success("old")) == nil)
+        var asked: [Duration] = []
+        while let next = credential.refreshAt, next < .seconds(60) {
+            holds(credential.retry(at: next))
+            asked.append(next)
+            holds(credential.fetched(.success("old")) == nil)
+        }
+        #expect(asked.count < 20 && asked.first == .seconds(15))
+        #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 >= .seconds(1) })
+        holds(credential.retry(at: credential.refreshAt!))
+        #expect(credential.refreshAt == nil, "the server closes now")
+    }
+
+    @Test mutating func `notices that follow each refresh at once lead to one each quarter of the time that is left`() {
+        credential.hold("0")
+        var (asked, uptime) = (0, Duration.zero)
+        // Tokens of 8 s, of which the server gives notice as soon as it has them.
+        while uptime < .seconds(80) {
+            if credential.expires(in: .seconds(8), at: uptime) || credential.retry(at: credential.refreshAt ?? uptime) {
+                asked += 1
+                uptime = max(uptime, credential.refreshAt! - .seconds(2))
+                holds(credential.fetched(.success("\(asked)")) == "\(asked)")
+                credential.refreshed(true)
+            }
+        }
+        #expect(asked <= 42)
+    }
+
+    @Test mutating func `a provider that does not answer in time is not asked twice at once`() {
+        holds(credential.expires(in: .seconds(60), at: .zero))
+        holds(!credential.retry(at: .seconds(15)))
+        #expect(credential.refreshAt! > .seconds(15))
+    }
+
+    @Test mutating func `a token that was refused is not sent again`() {
+        credential.hold("old")
+        holds(credential.expires(in: .seconds(60), at: .zero))
+        holds(credential.fetched(.success("bad")) == "bad")
+        credential.refreshed(false)
+        holds(credential.retry(at: .seconds(15)))
+        holds(credential.fetched(.success("bad")) == nil)
+        holds(credential.retry(at: .seconds(30)))
+        holds(credential.fetched(.success("good")) == "good")
     }
 
     @Test mutating func `one that the server refused is not used again`() {

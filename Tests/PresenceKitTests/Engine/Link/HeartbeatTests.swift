@@ -111,6 +111,20 @@ import Testing
         #expect(bench.fetches == 0)
     }
 
+    @Test mutating func `a provider that gives the same token again is asked some twenty times, and nothing is sent`() {
+        let token = bench.engine.link.token!
+        bench.receive(.tokenExpiring(expiresIn: 60_000))
+        var fetches = bench.fetches
+        for _ in 0..<59 {
+            bench.handle(.token(bench.engine.link.attempt, .success(token)))
+            #expect(bench.bodies.isEmpty)
+            bench.handle(.alive(bench.engine.link.attempt))
+            bench.pass(.seconds(1))
+            fetches += bench.fetches
+        }
+        #expect(fetches > 3 && fetches < 20)
+    }
+
     @Test mutating func `a refresh that fails is tried again before the end`() {
         bench.receive(.tokenExpiring(expiresIn: 60_000))
         bench.handle(.token(bench.engine.link.attempt, .failure(PresenceError(.tokenUnavailable, ""))))
@@ -119,7 +133,7 @@ import Testing
         bench.handle(.token(bench.engine.link.attempt, .success("bad")))
         bench.receive(.refusal(bench.lastID, .unauthorized))
         #expect(bench.engine.link.isConnected)
-        bench.receive(.tokenExpiring(expiresIn: 1_000))
+        bench.pass(.seconds(11.25))
         #expect(bench.fetches == 1)
     }
 

@@ -90,17 +90,10 @@ import Testing
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
-    @Test(
-        arguments: [.closed(code: .unauthorized, reason: []), .refused(status: 401), .refused(status: 403)] as [Ending])
-    mutating func `a token that is always the same need be refused only once`(ending: Ending) {
+    @Test mutating func `a token that is always the same need be refused only once`() {
         reconnection.tokenIsFixed = true
         holds(wait(after: .lost("")) != nil)
-        holds(wait(after: ending) == nil)
-    }
-
-    @Test mutating func `a refused upgrade counts as a refused token`() {
-        holds(wait(after: .refused(status: 401)) != nil)
-        holds(wait(after: .refused(status: 403)) == nil)
+        holds(wait(after: Self.closed(4001)) == nil)
     }
 
     @Test mutating func `a token kept from before does not count`() {
@@ -121,8 +114,15 @@ import Testing
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
-    @Test(arguments: [400, 404, 429, 500, 503]) mutating func `other refusals of the upgrade pass`(status: Int) {
-        for _ in 0..<5 { holds(wait(after: .refused(status: status)) != nil) }
+    @Test(arguments: [200, 302, 400, 401, 403, 404, 407, 426, 429, 500, 503, 511], [false, true])
+    mutating func `a refused upgrade is tried again with the usual waits, whatever its status`(
+        status: Int, tokenIsFixed: Bool
+    ) {
+        reconnection.tokenIsFixed = tokenIsFixed
+        for bound in [0.5, 1, 2, 2.5] {
+            #expect(abs(wait(after: .refused(status: status))!.timeInterval - bound) < 0.001)
+        }
+        #expect(Ending.refused(status: status).error.code == .connectionLost)
     }
 
     @Test mutating func `a connection that lasted begins the count anew, one that did not goes on`() {

@@ -52,6 +52,22 @@ struct OtherRequestTests {
         #expect(answers().isEmpty)
     }
 
+    @Test mutating func `what the server cannot read, and answers without a number, holds up nothing for ever`() {
+        bench.connect()
+        ask(901)
+        ask(902)
+        receive(#"{"type":"error","code":"bad_request","message":"not JSON"}"#)
+        #expect(answers().isEmpty)
+        receive("{\"type\":\"ok\",\"id\":\(lastID)}")
+        #expect(answers().count == 1)
+        bench.handle(.alive(bench.engine.link.attempt))
+        bench.pass(.seconds(15))
+        #expect(
+            bench.directives.count {
+                if case .answer(_, .failure(let error)) = $0 { error.code == .badRequest } else { false }
+            } == 1)
+    }
+
     @Test mutating func `an ok, and an answer of a type that this library knows, are answers too`() {
         bench.connect()
         ask()

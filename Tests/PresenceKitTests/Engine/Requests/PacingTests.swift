@@ -82,4 +82,15 @@ import Testing
         bench.receive(.ok(id: bench.lastID))
         #expect(bench.isDone(first) && bench.isDone(second))
     }
+
+    @Test mutating func `a rate limit is never final`() {
+        bench.connect()
+        for _ in 1...20 {
+            bench.end(code: 1008, reason: "went on asking too fast")
+            repeat { bench.pass(.seconds(1)) } while bench.opens == 0
+            bench.handle(.opened(bench.engine.link.attempt))
+            bench.welcome()
+            #expect(bench.engine.link.isConnected)
+        }
+    }
 }

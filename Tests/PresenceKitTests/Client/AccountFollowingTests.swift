@@ -1,0 +1,132 @@
+import Foundation
+import PresenceAccountsTesting
+import PresenceHTTP
+import PresenceProtocol
+import Testing
+
+@testable import PresenceAccounts
+@testable import PresenceKit
+
+/// A client that follows who is signed in with an account: no app has to tell it.
+@Suite(.timeLimit(.minutes(1))) struct AccountFollowingTests {
+    private let dialler = ScriptedDialler()
+    private let transport = FakeHTTPTransport()
+    private let account: PresenceAccount
+    private let client: PresenceClient
+
+    init() {
+        transport.answer { request in
+            guard request.method == "POST" else { return HTTPResponse(status: 204) }
+            let body = try JSONSerialization.jsonObject(with: request.body ?? Data()) as? [String: Any]
+            let user = (body?["email"] as? String ?? body?["refreshToken"] as? String ?? "").prefix(1)
+            let tokens =
+                #"{"user":"\#(user)","accessToken":"\#(user)-token","refreshToken":"\#(user)","expiresIn":3600000,"account":{"user":"\#(user)","email":"\#(user)@x.org"}}"#
+            return .json(tokens)
+        }
+        account = PresenceAccount(
+            url: URL(string: "https://presence.example.org")!, store: FakeTokenStore(), transport: transport)
+        client = PresenceClient.scripted(dialler, token: account.tokenProvider())
+        account.stateFeed.add(FollowingClient(client))
+    }
+
+    private func signIn(_ user: String) async throws {
+        try await account.signIn(email: "\(user)@x.org", password: "correct horse")
+    }
+
+    private func states(until isWanted: (ConnectionState) -> Bool) async {
+        for await state in client.connectionStates where isWanted(state) { return }
+    }
+
+    @Test func `one that closed because nobody was signed in connects with the sign-in`() async throws {
+        client.connect()
+        await states { $0.isClosed }
+        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "nobody is signed in")))
+        try await signIn("a")
+        #expect(await dialler.next().welcome(user: "a")?.token == "a-token")
+        await states { $0 == .live }
+    }
+
+    @Test(arguments: [false, true])
+    func `a sign-out forgets the user, and the next sign-in goes on`(appSignsOutToo: Bool) async throws {
+        try await signIn("a")
+        client.connect()
+        let first = await dialler.next()
+        await first.welcome(user: "a")
+        await states { $0 == .live }
+        try await account.signOut()
+        #expect(await client.me.user == nil)
+        #expect(await first.message()?.body == .disconnect)
+        if appSignsOutToo { await client.signOut() }
+        #expect(await client.connectionState == .closed(nil))
+        for user in ["a", "b"] {
+            try await signIn(user)
+            let next = await dialler.next()
+            #expect(await next.welcome(user: UserID(user)!)?.token == "\(user)-token")
+            while await client.me.user != user { await Task.yield() }
+            try await account.signOut()
+            #expect(await client.me.user == nil)
+        }
+    }
+
+    @Test func `another user's sign-in goes on as that user, and nothing of the former one is left`() async throws {
+        try await signIn("a")
+        client.connect()
+        await dialler.next().welcome(user: "a")
+        await states { $0 == .live }
+        try await signIn("b")
+        #expect(await client.me.user == nil)
+        #expect(await dialler.next().welcome(user: "b")?.token == "b-token")
+        while await client.me.user != "b" { await Task.yield() }
+    }
+
+    @Test(arguments: ["a", "b"])
+    func `after the server has ended the session, what waits is kept for the same user and for no other`(
+        next: String
+    ) async throws {
+        try await signIn("a")
+        client.connect()
+        let connection = await dialler.next()
+        await connection.welcome(user: "a")
+        await states { $0 == .live }
+        connection.end(code: 1001)
+        await states { $0 != .live }
+        try await client.updateProfile(displayName: .set("Ana"))
+        await account.forget(.refused(.tokenExpired))
+        #expect(await client.pendingProfileChanges.waiting != nil)
+        try await signIn(next)
+        #expect(await (client.pendingProfileChanges.waiting == nil) == (next == "b"))
+    }
+
+    @Test func `a client that was never used does not connect with a sign-in`() async throws {
+        try await signIn("a")
+        try await signIn("b")
+        #expect(await client.connectionState == .idle)
+    }
+
+    @Test func `without a network there is no token, which is no matter of signing in`() async throws {
+        try await signIn("a")
+        transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
+        await account.end(access: "a-token")
+        client.connect()
+        await states { if case .reconnecting = $0 { true } else { false } }
+        let error = await #expect(throws: PresenceError.self) { try await client.token() }
+        #expect(error?.code == .notConnected)
+        #expect(error?.localizedDescription == "There is no connection to the server.")
+    }
+
+    @Test func `an account does not keep a client that the app let go`() async throws {
+        weak var weakly: PresenceClient?
+        do {
+            let other = PresenceClient.scripted(ScriptedDialler())
+            account.stateFeed.add(FollowingClient(other))
+            weakly = other
+        }
+        #expect(weakly == nil)
+        try await signIn("a")
+    }
+}
+
+extension PresenceAccount {
+    /// Its access token is over.
+    fileprivate func end(access: String) { session?.access = nil }
+}

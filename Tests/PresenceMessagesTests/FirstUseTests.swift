@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// What is written is a use of the client like another: it connects by itself.
+@Suite(.timeLimit(.minutes(1))) struct FirstUseTests {
+    @Test(arguments: [
+        "send", "editMessage", "deleteMessage", "conversationSettings", "mark", "markNotifications",
+    ])
+    func `a process that only writes connects by itself`(type: String) async throws {
+        let server = MessageServer()
+        server.write("theirs")
+        _ = server.state.withLock { MessageServer.store(["id": "m", "text": "mine"], from: "ana", in: "c1", &$0) }
+        server.notify("news")
+        // What an earlier process left says whose the storage is.
+        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        try await storage.writes.setOwner("ana")
+        let scene = Scene(server, storage: storage, user: "ana")
+        let notifications = PresenceNotifications(scene.client)
+        let message = Message(id: "m", conversationId: "c1", senderId: "ana", text: "mine", sequence: 2)
+        switch type {
+        case "send": try await scene.messages.send("quick", in: "c1")
+        case "editMessage": try await scene.messages.edit(message, text: "new")
+        case "deleteMessage": try await scene.messages.delete(message)
+        case "conversationSettings": try await scene.messages.archive("c1")
+        case "mark": await scene.messages.markRead(in: "c1", upTo: 1)
+        default: try await notifications.archive([UserNotification(id: "n1", sequence: 1, kind: "k", title: "t")])
+        }
+        while server.asked(type).isEmpty { await Task.yield() }
+        while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
+    }
+
+    @Test func `what is written before it is known whose it is makes a connection, which tells`() async throws {
+        let scene = Scene(user: "ana")
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("a", in: "c1") }
+        #expect(error?.code == .notConnected)
+        for await state in scene.client.connectionStates where state.isConnected { break }
+        try await scene.messages.send("b", in: "c1")
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["b"])
+    }
+
+    @Test func `what is written after the app disconnected waits until it connects`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        await scene.client.disconnect()
+        try await scene.messages.send("a", in: "c1")
+        #expect(await scene.client.connectionState == .closed(nil))
+        await scene.connected()
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+    }
+}
