@@ -30,7 +30,8 @@ package struct Failure: Error, Hashable, Sendable {
     package init(_ error: PresenceError, address: String) {
         switch error.code {
         case .unauthorized:
-            self.init(.refused, "\(error.message); `presenced token USER` makes a new one")
+            self.init(
+                .refused, "\(error.message); `presenced token USER`, with the server's --data-dir, makes a new one")
         case .replaced, .disconnectedByAdministrator, .forbidden, .tooMany:
             self.init(.refused, error.message)
         case .connectionLost, .timedOut, .notConnected, .serverUnavailable, .unavailable:

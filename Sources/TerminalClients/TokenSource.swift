@@ -43,6 +43,23 @@ package enum TokenSource: Hashable, Sendable {
         }
     }
 
+    /// A client that shows this token. One that is always the same is not asked for again.
+    package func client(at address: ServerAddress, device: Device, storage: Storage = .memory()) -> PresenceClient {
+        if case .fixed(let token) = self {
+            return PresenceClient(url: address.url, token: token, device: device, storage: storage)
+        }
+        return PresenceClient(
+            url: address.url,
+            token: {
+                do throws(Failure) {
+                    return try read()
+                } catch {
+                    throw PresenceError(.tokenUnavailable, error.sentence)
+                }
+            },
+            device: device, storage: storage)
+    }
+
     private static func trimmed(_ text: String) -> String? {
         let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
         return trimmed.isEmpty ? nil : trimmed

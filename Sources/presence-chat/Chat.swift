@@ -21,16 +21,7 @@ struct Chat: Sendable {
         let user = TokenSubject.user(of: try token.read())
         let (kept, notice) = try Self.open(storage, address, user: user)
         self.notice = notice
-        client = PresenceClient(
-            url: address.url,
-            token: {
-                do throws(Failure) {
-                    return try token.read()
-                } catch {
-                    throw PresenceError(.tokenUnavailable, error.sentence)
-                }
-            },
-            device: Device(kind: .other, name: "presence-chat"), storage: kept)
+        client = token.client(at: address, device: Device(kind: .other, name: "presence-chat"), storage: kept)
         messages = PresenceMessages(client)
     }
 
@@ -54,6 +45,8 @@ struct Chat: Sendable {
     // MARK: Running
 
     func run(_ place: Place) async throws(Failure) -> Outcome {
+        // Before a conversation is made that could not be shown.
+        guard place == .list || Self.hasTerminal else { throw Failure(.terminal, "a terminal is needed") }
         client.connect()
         let user = try await ownUser(offline: place.isKnown)
         if place == .list { return try await printList(of: user) }
@@ -112,6 +105,8 @@ struct Chat: Sendable {
             return parts.map { Label($0).text }.joined(separator: "\t")
         }
     }
+
+    private static var hasTerminal: Bool { isatty(STDOUT_FILENO) == 1 && Terminal() != nil }
 
     @MainActor
     private func show(_ conversation: String, to user: String) async -> Outcome {

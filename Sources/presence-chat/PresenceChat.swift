@@ -19,7 +19,8 @@ struct PresenceChat: AsyncParsableCommand {
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 no terminal, 77 refused by the \
             server.
-            """)
+            """,
+        version: "presence-chat \(ClientVersion.current)")
 
     @Argument(help: ArgumentHelp("Whom to talk to.", valueName: "user"))
     var users: [String] = []

@@ -17,7 +17,8 @@ struct PresenceWatch: AsyncParsableCommand {
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 the output cannot be written, 77 \
             refused by the server.
-            """)
+            """,
+        version: "presence-watch \(ClientVersion.current)")
 
     @Argument(help: ArgumentHelp("Whom to watch.", valueName: "user"))
     var users: [String]

@@ -14,11 +14,11 @@ enum PasswordInput {
         guard tcgetattr(STDIN_FILENO, &settings) == 0 else { throw ConsoleFailure("the terminal cannot be used") }
         var silent = settings
         silent.c_lflag &= ~tcflag_t(ECHO)
-        FileHandle.standardError.write(Data("Password: ".utf8))
+        StandardError.write("Password: ")
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
         defer {
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
-            FileHandle.standardError.write(Data("\n".utf8))
+            StandardError.write("\n")
         }
         return try line()
     }

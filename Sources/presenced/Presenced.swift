@@ -18,6 +18,10 @@ struct Presenced: AsyncParsableCommand {
     static func main() async {
         StandardOutput.reservePlaces()
         signal(SIGPIPE, SIG_IGN)
+        if let mistake = MistypedCommand(CommandLine.arguments.dropFirst(), of: Self.self) {
+            StandardError.print(mistake.sentence)
+            exit(withError: ExitCode(EX_USAGE))
+        }
         do {
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {

@@ -8,16 +8,18 @@ enum StandardOutput {
     static func print(_ text: String) throws {
         guard write(text + "\n") else {
             let reason = String(cString: strerror(errno))
-            FileHandle.standardError.write(Data("presenced: standard output cannot be written: \(reason)\n".utf8))
+            StandardError.print("standard output cannot be written: \(reason)")
             throw ExitCode(ExitStatus.outputLost)
         }
     }
 
     /// Whether all of it was taken.
-    static func write(_ text: String) -> Bool {
+    static func write(_ text: String) -> Bool { write(text, to: STDOUT_FILENO) }
+
+    fileprivate static func write(_ text: String, to descriptor: Int32) -> Bool {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if count == 0 || errno != EINTR {
@@ -35,4 +37,13 @@ enum StandardOutput {
             _ = open("/dev/null", O_RDONLY)
         }
     }
+}
+
+/// What a command says beside its answer. What cannot be written is lost: there is no other place to say so.
+/// (`FileHandle.write` traps when nobody reads.)
+enum StandardError {
+    /// A sentence of the command's.
+    static func print(_ sentence: String) { write("presenced: \(sentence)\n") }
+
+    static func write(_ text: String) { _ = StandardOutput.write(text, to: STDERR_FILENO) }
 }

@@ -88,7 +88,13 @@ struct CommandTests {
             #expect(result.complaints.split(separator: "\n").count == 1)
         }
         try await expect("ana", url: "ws://127.0.0.1:\(port)", fails: 69, "no connection to 127.0.0.1:\(port): ")
-        try await expect("ana", token: "not.a.token", fails: 77, "the server refused the token; ")
+        try await expect("ana", token: "not.a.token", fails: 77, "the server refused the token: ")
+        let forged = String(token.dropLast(8)) + "AAAAAAAA"
+        try await expect(
+            "ana", token: forged, fails: 77, "the server refused the token: the token's signature is wrong")
+        try await expect(
+            "ana", url: "wss://127.0.0.1:\(server.port)", fails: 69,
+            "no connection to 127.0.0.1:\(server.port): no TLS handshake: the server may speak plain ws there")
         try await expect("a b", fails: 64, "\"a b\" is not the id of a user")
         try await expect("ana", "--url", "http://x", fails: 64, "http://x is not the address of a server")
         try await expect("ana", token: "", fails: 64, "a token is needed: ")
@@ -96,6 +102,37 @@ struct CommandTests {
         try await expect("ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
         try await expect(
             "--once", "ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
+    }
+
+    @Test func `each program says its version, which is the server's`() async throws {
+        var versions: [String] = []
+        for program in [Programs.presenced, Programs.watch, Programs.chat] {
+            versions += try await Programs.run([program, "--version"]).output
+        }
+        let version = try #require(versions[0].split(separator: " ").last)
+        #expect(versions == ["presenced", "presence-watch", "presence-chat"].map { "\($0) \(version)" })
+    }
+
+    @Test func `a proxy's 403 to the upgrade of a connection that was there is no end`() async throws {
+        let server = try await Server()
+        let proxy = try RefusingProxy(to: server.port)
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let environment = [
+            "PRESENCE_URL": "ws://127.0.0.1:\(proxy.port)", "PRESENCE_TOKEN": try await server.token("viewer"),
+        ]
+        let process = try ChildProcess([Programs.watch, "--json", "ana"], environment: environment) { line in
+            if let line { continuation.yield(line) } else { continuation.finish() }
+        }
+        var hasLived = false
+        for await line in lines where line.contains(#""type":"connection""#) {
+            if line.contains(#""state":"live""#) {
+                if hasLived { break }
+                hasLived = true
+                proxy.refuseOnce()
+            }
+        }
+        process.signal(SIGINT)
+        #expect(try await Patience.end(of: process) == 128 + SIGINT && proxy.refusals == 1)
     }
 
     @Test func `a token that expires ends it`() async throws {

@@ -119,6 +119,44 @@ import Testing
         #expect(ended.errors.contains(named), "\(ended.errors)")
     }
 
+    @Test(
+        arguments: [
+            (["--help"], 74), (["--version"], 74), (["token", "ana"], 74), (["doctor"], 2), (["user", "list"], 1),
+            (["mail"], 1), (["webhooks"], 1), (["user", "create", "a@example.org"], 1), (["nonsense"], 64),
+            (["token"], 64), (["serve", "--shards", "0"], 64), (["serve", "--port", "70000"], 78),
+        ] as [([String], Int32)])
+    func `a command that nobody reads ends in order, with its status`(arguments: [String], status: Int32) throws {
+        let scratch = try DataScratch()
+        let place = arguments[0].hasPrefix("-") || arguments == ["nonsense"] ? [] : ["--data-dir", scratch.path]
+        let command = try PresencedProcess(arguments + place, isRead: false)
+        command.process.waitUntilExit()
+        #expect(command.process.terminationReason == .exit && command.process.terminationStatus == status)
+    }
+
+    @Test(
+        arguments: [
+            (["toke", "ana"], #"presenced has no command "toke"; did you mean "token"?"#),
+            (["sevre", "--accounts"], #"presenced has no command "sevre"; did you mean "serve"?"#),
+            (["user", "lst"], #"presenced user has no command "lst"; did you mean "list"?"#),
+            (["start"], #"presenced has no command "start": there are serve, token, user, mail, webhooks, doctor"#),
+        ] as [([String], String)])
+    func `a command that is mistyped is named, with the one that was probably meant`(
+        arguments: [String], said: String
+    ) throws {
+        let ended = try PresencedProcess(arguments).end()
+        #expect(ended.status == 64 && ended.output == "" && ended.errors == "presenced: \(said)\n", "\(ended.errors)")
+    }
+
+    @Test func `webhooks says that there is no endpoint`() throws {
+        let scratch = try DataScratch()
+        let server = try serve(scratch)
+        _ = server.line()
+        let ended = try PresencedProcess.run("webhooks", "--data-dir", scratch.path)
+        #expect(ended.status == 0 && ended.output == "" && ended.errors.contains("no endpoint"), "\(ended)")
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
+    }
+
     @Test func `a variable that is not known is named`() throws {
         let ended = try PresencedProcess.run("serve", environment: ["PRESENCE_PROT": "1"])
         #expect(ended.status == 78 && ended.errors.contains("PRESENCE_PROT"))

@@ -18,7 +18,10 @@ final class PresencedProcess {
     private let errors = Pipe()
 
     /// - Parameter input: A file that is its standard input.
-    init(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws {
+    /// - Parameter isRead: whether anybody reads what it says.
+    init(
+        _ arguments: [String], environment: [String: String] = [:], input: String? = nil, isRead: Bool = true
+    ) throws {
         process.executableURL = Self.program
         process.arguments = arguments
         // How sanitizers go about it is said to all of a run's processes.
@@ -28,6 +31,10 @@ final class PresencedProcess {
         process.standardInput = input.flatMap { FileHandle(forReadingAtPath: $0) } ?? FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors
+        if !isRead {
+            try output.fileHandleForReading.close()
+            try errors.fileHandleForReading.close()
+        }
         try process.run()
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.longest) { [process] in
             if process.isRunning { kill(process.processIdentifier, SIGKILL) }

@@ -157,7 +157,13 @@ public final class WebSocketClient {
     // MARK: - What libwebsockets tells
 
     func handshakeFailed(_ text: String) {
-        if closure == nil { closure = .failed(text) }
+        if closure == nil { closure = .failed(Self.plain(text)) }
+    }
+
+    /// OpenSSL's numbers say nothing to people.
+    private static func plain(_ text: String) -> String {
+        guard text.hasPrefix("connect SSL err") else { return text }
+        return "no TLS handshake: the server may speak plain ws there (\(text))"
     }
 
     func established() {

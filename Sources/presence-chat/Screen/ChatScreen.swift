@@ -68,9 +68,11 @@ struct ChatScreen: Sendable {
     func lines(of content: Content, scrolled: Int = 0) -> [Line] {
         let all = history(of: content)
         let scrolled = max(0, min(scrolled, all.count - historyHeight))
-        let shown = all.dropLast(scrolled).suffix(historyHeight)
-        let empty = Array(repeating: Line(), count: historyHeight - shown.count)
-        return [title(content)] + empty + shown + [news(content, scrolled), input(content)]
+        let news = news(content, scrolled)
+        let height = historyHeight + 1 - news.count
+        let shown = all.dropLast(scrolled).suffix(height)
+        let empty = Array(repeating: Line(), count: height - shown.count)
+        return [title(content)] + empty + shown + news + [input(content)]
     }
 
     private func title(_ content: Content) -> Line {
@@ -130,14 +132,25 @@ struct ChatScreen: Sendable {
     }
 
     /// What went wrong before who types, and that there is more below.
-    private func news(_ content: Content, _ scrolled: Int) -> Line {
+    ///
+    /// A notice is shown whole: it takes as many lines as it needs.
+    private func news(_ content: Content, _ scrolled: Int) -> [Line] {
         let text =
             content.notice ?? (content.isEditing ? "editing: Enter changes it, Escape leaves it" : content.typing)
         let style = content.notice == nil ? Style(color: .cyan, isItalic: true) : Style(color: .yellow)
         let places = [scrolled > 0 && content.hasEarlier ? "↑ more" : nil, scrolled > 0 ? "↓ \(scrolled) more" : nil]
         let below = places.compactMap { $0 }.map { ($0, Style.grey) }
-        let left = text.isEmpty ? [] : [(Label(text).text, style)]
-        return Bar(width: width).line([(left, below), (left, []), (left, [])])
+        let pieces = content.notice == nil ? [] : Wrapping.lines(of: text, width: width - 2).prefix(historyHeight)
+        guard pieces.count > 1 else {
+            let left = text.isEmpty ? [] : [(Label(text).text, style)]
+            return [Bar(width: width).line([(left, below), (left, []), (left, [])])]
+        }
+        return pieces.map { piece in
+            var line = Line()
+            line.skip(1)
+            line.append(piece.text, width: piece.width, style)
+            return line
+        }
     }
 
     /// The end of the line that is written, up to the cursor at least.

@@ -12,17 +12,7 @@ struct Watching: Sendable {
 
     init(_ subject: Subject) {
         self.subject = subject
-        let token = subject.token
-        client = PresenceClient(
-            url: subject.address.url,
-            token: {
-                do throws(Failure) {
-                    return try token.read()
-                } catch {
-                    throw PresenceError(.tokenUnavailable, error.sentence)
-                }
-            },
-            device: Device(kind: .other, name: "presence-watch"))
+        client = subject.token.client(at: subject.address, device: Device(kind: .other, name: "presence-watch"))
     }
 
     func run(_ audience: any Audience, terminal: AsyncStream<TerminalEvent>) async -> Outcome {

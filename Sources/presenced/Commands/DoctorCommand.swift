@@ -50,7 +50,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
             report = repair ? try doctor.repair() : try doctor.examine()
         } catch {
-            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            StandardError.print("\(error)")
             throw ExitCode(ExitStatus.couldNotLook)
         }
         try StandardOutput.print(json ? report.json : report.text)
@@ -60,6 +60,6 @@ struct DoctorCommand: AsyncParsableCommand {
     /// They are no matter of Redis, and so no findings; but an administrator wants to know.
     private func warn(of warning: StartWarning) {
         let text = [warning.text, warning.file].compactMap(\.self).joined(separator: ": ")
-        FileHandle.standardError.write(Data("presenced: \(text)\n".utf8))
+        StandardError.print(text)
     }
 }

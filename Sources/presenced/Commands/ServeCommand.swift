@@ -143,7 +143,7 @@ struct ServeCommand: AsyncParsableCommand {
         do {
             return try await body()
         } catch {
-            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            StandardError.print("\(error)")
             throw ExitCode(error is InvalidConfiguration ? ExitStatus.badConfiguration : ExitStatus.failure)
         }
     }

@@ -57,7 +57,7 @@ struct TokenCommand: AsyncParsableCommand {
         }
     }
 
-    private static func warn(_ text: String) { FileHandle.standardError.write(Data("presenced: \(text)\n".utf8)) }
+    private static func warn(_ text: String) { StandardError.print("\(text)") }
 
     private static func userID(_ text: String) throws -> UserID {
         guard let user = Identifier(text) else {

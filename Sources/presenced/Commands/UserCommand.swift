@@ -45,7 +45,12 @@ struct UserCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await place.act { console in
-                try console.list { try StandardOutput.print(json ? $0.json : $0.line) }
+                // Programs that read the lines have no use for a head.
+                let isForPeople = !json && isatty(STDOUT_FILENO) == 1
+                if isForPeople { try StandardOutput.print(AccountConsole.Account.head) }
+                try console.list {
+                    try StandardOutput.print(json ? $0.json : isForPeople ? $0.columns : $0.line)
+                }
             }
         }
     }
@@ -146,7 +151,7 @@ struct AccountPlace: ParsableArguments {
         } catch let error as ExitCode {
             throw error
         } catch {
-            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            StandardError.print("\(error)")
             throw ExitCode(ExitStatus.failure)
         }
     }
@@ -155,9 +160,21 @@ struct AccountPlace: ParsableArguments {
 extension AccountConsole.Account {
     fileprivate var json: String { OneLine.json(self) }
 
-    fileprivate var line: String {
-        let state = [disabled ? "disabled" : nil, emailVerified ? nil : "unverified"].compactMap(\.self)
-        return ([user, email, username ?? "-"] + state).joined(separator: " ")
+    private var fields: [String] {
+        [user, email, username ?? "-"]
+            + [disabled ? "disabled" : nil, emailVerified ? nil : "unverified"].compactMap(\.self)
+    }
+
+    fileprivate var line: String { fields.joined(separator: " ") }
+
+    // Accounts come one after the other: the columns are as wide as most of them need.
+    private static let widths = [24, 32, 20]
+    fileprivate static var head: String { aligned(["USER", "E-MAIL", "USERNAME", "STATE"]) }
+    fileprivate var columns: String { Self.aligned(fields) }
+
+    private static func aligned(_ fields: [String]) -> String {
+        let padded = zip(fields, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }
+        return (padded + fields.dropFirst(widths.count)).joined(separator: " ")
     }
 }
 

@@ -24,7 +24,9 @@ struct WebhooksCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await place.webhooks { console in
-                for endpoint in try console.list() {
+                let endpoints = try console.list()
+                if endpoints.isEmpty { StandardError.print("no endpoint is told of events (setting webhooks)") }
+                for endpoint in endpoints {
                     try StandardOutput.print(json ? OneLine.json(endpoint) : endpoint.text)
                 }
             }

@@ -28,6 +28,17 @@ struct ChatProcessTests {
             .sorted { $0.key < $1.key }.map { String($0.value.dropFirst(6)) }
     }
 
+    @Test func `without a terminal it says so, and makes no conversation`() async throws {
+        let server = try await Server()
+        let environment = [
+            "PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("ana"), "XDG_STATE_HOME": state.path,
+        ]
+        let ended = try await Programs.run([Programs.chat, "zed"], environment: environment)
+        #expect(ended.status == 74 && ended.complaints == "presence-chat: a terminal is needed\n")
+        let list = try await Programs.run([Programs.chat, "--list"], environment: environment)
+        #expect(list.status == 0 && list.output == [])
+    }
+
     @Test func `two terminals hold a conversation, with typing, receipts, edits and deletions`() async throws {
         let server = try await Server()
         let (ana, bob) = (try await chat(server, "ana", "bob"), try await chat(server, "bob", "ana"))

@@ -38,6 +38,17 @@ import Testing
             ])
     }
 
+    @Test(arguments: [24, 40, 80, 110]) func `a notice is shown whole, in as many lines as it takes`(width: Int) {
+        var content = ChatScreen.Content()
+        content.rows = (1...20).map { row("number \($0)") }
+        content.notice = ChatCommand.helpText
+        let lines = picture(content, width, 16)
+        #expect(lines.count == 16 && lines.allSatisfy { $0.count <= width })
+        let shown = lines.joined(separator: " ")
+        for command in ChatCommand.helpText.split(separator: " ") { #expect(shown.contains(command), "\(command)") }
+        #expect(lines.last == "> ▏" && lines.contains { $0.hasSuffix("number 20") })
+    }
+
     @Test func `what went wrong goes before who types, and scrolling shows what came before`() {
         var content = ChatScreen.Content()
         content.rows = (1...9).map { row("number \($0)") }

@@ -35,7 +35,7 @@ struct BaselineCommand: ParsableCommand {
         if server.droppedMessages > 0 {
             let bytes = formatted(server.droppedBytes)
             let text = "dropped \(formatted(server.droppedMessages)) messages of slow readers, \(bytes) bytes\n"
-            FileHandle.standardError.write(Data(text.utf8))
+            StandardFile.errors.write(Data(text.utf8))
         }
     }
 }

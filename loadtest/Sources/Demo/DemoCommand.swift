@@ -9,6 +9,9 @@ struct DemoCommand: ParsableCommand {
         discussion: "It goes on until Ctrl-C, or for --duration, and says at the start how to watch."
     )
 
+    /// Two devices, and as many connections again that are still saying goodbye.
+    private static let connectionsEach = 4
+
     @OptionGroup var server: ServerOptions
 
     @Option(help: "How many people there are.")
@@ -38,8 +41,15 @@ struct DemoCommand: ParsableCommand {
 
     func run() throws {
         let mint = try server.mint()
-        // Two devices each, and as many connections again that are still saying goodbye.
-        let engine = try server.engine(connections: people * 4)
+        let most = OpenFiles.room / Self.connectionsEach
+        guard people <= most else {
+            throw Failure(
+                """
+                --people is at most \(most) here: each may need \(Self.connectionsEach) open files, and this process may \
+                have \(OpenFiles.room + OpenFiles.spare); raise `ulimit -n`
+                """)
+        }
+        let engine = try server.engine(connections: people * Self.connectionsEach)
         let run = DemoRun(self, engine: engine, mint: mint)
         defer { run.finish() }
         try engine.run(run)

@@ -55,6 +55,6 @@ enum MillionLine {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(line) else { return }
-        FileHandle.standardOutput.write(data + Data("\n".utf8))
+        StandardFile.output.write(data + Data("\n".utf8))
     }
 }

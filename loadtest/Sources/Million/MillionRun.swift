@@ -214,7 +214,7 @@ final class MillionRun: Scenario {
     private func obey(_ line: String) {
         let words = line.split(separator: " ")
         guard words.count == 2, words[0] == "change", let user = Int(words[1]) else {
-            return FileHandle.standardError.write(Data("not a command: \(line); there is `change N`\n".utf8))
+            return StandardFile.errors.write(Data("not a command: \(line); there is `change N`\n".utf8))
         }
         let tag = user - options.firstUser
         guard stages.indices.contains(tag), stages[tag] == .open, let connection = connections[tag] else { return }

@@ -19,7 +19,7 @@ struct ReportOptions: ParsableArguments {
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
             let data = try encoder.encode(report) + Data("\n".utf8)
             if json == "-" {
-                FileHandle.standardOutput.write(data)
+                StandardFile.output.write(data)
             } else {
                 do {
                     try data.write(to: URL(fileURLWithPath: json))
@@ -29,7 +29,7 @@ struct ReportOptions: ParsableArguments {
             }
         }
         guard report.failures.isEmpty else {
-            for failure in report.failures { FileHandle.standardError.write(Data("failed: \(failure)\n".utf8)) }
+            for failure in report.failures { StandardFile.errors.write(Data("failed: \(failure)\n".utf8)) }
             throw ExitCode(1)
         }
     }
