@@ -80,7 +80,8 @@ extension Authenticator {
                 continue
             }
             guard let algorithm = entry.algorithm.flatMap(Self.algorithm) else {
-                reasons.append("key \(kid) is for \(entry.alg ?? "another algorithm"), and not for RS256, ES256 or EdDSA")
+                let alg = entry.alg ?? "another algorithm"
+                reasons.append("key \(kid) is for \(alg), and not for RS256, ES256 or EdDSA")
                 continue
             }
             guard let key = entry.key.flatMap({ PublicKey(algorithm, jwk: $0) }) else {
