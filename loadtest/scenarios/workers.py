@@ -195,7 +195,7 @@ def settle(server) -> None:
 def jobs(server) -> dict[str, float]:
     metrics = server.metrics()
     names = {"queued": "workers_queued", "running": "workers_running", "refused": "workers_refused_total",
-             "cancelled": "workers_cancelled_total", "run": "workers_running_microseconds_count"}
+             "cancelled": "workers_cancelled_total", "run": "workers_running_seconds_count"}
     return {short: metrics.get(f'{name}{{pool="{POOL}"}}', 0) for short, name in names.items()}
 
 
