@@ -126,11 +126,11 @@ class OpenAPI(Document):
                 for name, example in media.get("examples", {}).items():
                     yield f"{place}/content/{kind} {name}", kind, media["schema"], example["value"]
 
-    def is_of(self, place, tag):
-        """Whether a place belongs to operations of a tag alone: it is in one, or a response that no other refers to."""
+    def is_of(self, place, *tags):
+        """Whether a place belongs to operations of these tags alone: it is in one, or a response that no other refers to."""
         inside, outside = [], []
         for operation in self.operations:
-            (inside if tag in operation.node["tags"] else outside).append(operation)
+            (inside if set(tags) & set(operation.node["tags"]) else outside).append(operation)
         name = re.match("#/components/responses/([A-Za-z]+)", place)
         if name:
             reference = f'"#/components/responses/{name.group(1)}"'
