@@ -46,6 +46,30 @@ import Testing
         #expect(parsed(cy, since: quiet).count == 1)
     }
 
+    @Test func `a long newest message is not repeated with every change`() throws {
+        let world = try World(shards: 2)
+        let id = try world.groups(1, of: ["ana", "cy"])[0]
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1])
+        cy.sendText(#"{"type":"subscribe","id":80,"conversationList":true}"#)
+        try world.run(until: "cy has the list") { cy.texts.contains { $0.contains("\"id\":80") } }
+        let text = String(repeating: "x", count: 16_000)
+        ana.sendText(
+            #"{"type":"send","id":90,"conversation":"\#(id)","message":{"id":"long","text":"\#(text)"}}"#)
+        try world.run(for: 1_000)
+        let before = cy.texts.count
+        for number in 0..<40 {
+            ana.sendText(
+                #"{"type":"renameConversation","id":\#(100 + number),"conversation":"\#(id)","name":"n\#(number)"}"#)
+            try world.run(for: 25)
+        }
+        try world.run(for: 1_000)
+        let events = parsed(cy, since: before)
+        // A second and a half at 64 KB a second.
+        #expect((2...8) ~= events.count)
+        #expect(events.last?["name"] as? String == "n39")
+    }
+
     @Test(arguments: [(10, 0, 0), (300, 29, 5)])
     func `a message and a mark cost by the members who are told of them`(
         count: Int, message: Int, mark: Int

@@ -198,7 +198,7 @@ final class ConversationLists {
             if let frame = entry.frame { frames += frame }
             guard let crowd = entry.crowd else { continue }
             let frame = Self.frame(crowd.record.json(for: user, at: crowd.at), at: crowd.at)
-            subscriber.pace.told(frame.count, at: now)
+            subscriber.pace.told(crowd, frame.count, at: now)
             frames += frame
         }
         return frames

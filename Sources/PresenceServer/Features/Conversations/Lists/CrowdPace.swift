@@ -1,6 +1,7 @@
 import PresenceProtocol
 
-/// How often a connection is told of conversations with very many members: 16 KB a second. The first time it is told at once.
+/// How often a connection is told of conversations with very many members (16 KB a second), or with a long newest message (64 KB
+/// a second), which each rename, mark and setting tells again. The first time it is told at once.
 ///
 /// One with 300 members comes every 1.1 s then at most, one with 1,000 every 4 s: what is told of it to all of its members stays
 /// below 16 KB a second for each, however much they write and mark. Messages come at once all the same, to those who watch them.
@@ -10,19 +11,28 @@ struct CrowdPace {
         let record: ConversationRecord
         let at: Timestamp
 
-        /// `nil` for few members, and for one that has to be read anyway.
+        /// `nil` for few members and a short message, and for one that has to be read anyway.
         init?(_ record: ConversationRecord, at: Timestamp) {
-            guard record.members.count > CrowdPace.few, !record.isPartial else { return nil }
+            let isLong = Self.bytes(of: record) > CrowdPace.short
+            guard record.members.count > CrowdPace.few || isLong, !record.isPartial else { return nil }
             (self.record, self.at) = (record, at)
         }
 
         /// About what its frame takes.
-        var size: Int { record.members.count * 64 }
+        var size: Int { record.members.count * 64 + Self.bytes(of: record) }
+
+        /// Bytes a ms.
+        fileprivate var rate: Int { record.members.count > CrowdPace.few ? 16 : 64 }
+
+        private static func bytes(of record: ConversationRecord) -> Int {
+            guard let message = record.message else { return 0 }
+            return message.edits.reduce(message.text.count + message.attachments.count) { $0 + $1.text.count }
+        }
     }
 
     static let few = 100
-    /// Bytes a ms.
-    private static let rate = 16
+    /// Bytes.
+    static let short = 4_096
 
     private var due: Milliseconds = 0
     private var isWaiting = false
@@ -40,5 +50,7 @@ struct CrowdPace {
         return due
     }
 
-    mutating func told(_ bytes: Int, at now: Milliseconds) { due = max(due, now) + Milliseconds(bytes / Self.rate) }
+    mutating func told(_ crowd: Crowd, _ bytes: Int, at now: Milliseconds) {
+        due = max(due, now) + Milliseconds(bytes / crowd.rate)
+    }
 }
