@@ -125,7 +125,7 @@ async def test_attachments_of_the_longest_size_go_through_and_longer_ones_are_re
     front = await front(**{"attachments.enabled": True}).up()
     room = Room(front.server)
     ana = await room.come("ana")
-    conversation = (await ana.did("createConversation", members=[room.name("bob")]))["conversation"]["id"]
+    conversation = (await ana.did("createConversation", participants=[room.name("bob")]))["conversation"]["id"]
     token = {"Authorization": f"Bearer {room.token('ana')}", "Content_Type": "application/octet-stream"}
     longest = 10 * 1024 * 1024
     for size, expected in ((longest, 201), (longest + 1, 413)):
