@@ -99,7 +99,30 @@ async def test_deleting_empties_a_message_and_keeps_its_place(room):
     await bob.refused("forbidden", "deleteMessage", conversation=id, message=sent["id"])
     await ana.refused("not_found", "deleteMessage", conversation=id, message="nothing")
     held = await info(bob, id)
-    assert held["unread"] == 2 and "hasUnreadPriority" not in held
+    assert held["unread"] == 1 and "hasUnreadPriority" not in held
+
+
+async def test_deleted_messages_are_not_unread(room):
+    ana, bob, id = await pair(room)
+    await listed(bob)
+    sent = [await say(ana, id, f"text {number}") for number in range(6)]
+    for place, left in ((5, 5), (1, 4), (1, 4), (3, 3)):
+        await ana.did("deleteMessage", conversation=id, message=sent[place]["id"])
+        assert (await sees(bob, id, unread=left))["last"] == 6
+        assert (await info(bob, id))["unread"] == left
+    # 1, 3 and 5 are left; those that are read do not count in any case.
+    for read, left in ((1, 2), (2, 2), (3, 1), (4, 1)):
+        await bob.did("mark", conversation=id, read=read)
+        assert (await info(bob, id))["unread"] == left
+    # One that has been read is deleted.
+    await ana.did("deleteMessage", conversation=id, message=sent[0]["id"])
+    assert (await info(bob, id))["unread"] == 1
+    await ana.did("deleteMessage", conversation=id, message=sent[4]["id"])
+    held = await sees(bob, id, unread=0)
+    assert held["lastMessage"]["deletedAt"] and held["last"] == 6
+    await say(ana, id)
+    assert (await info(bob, id))["unread"] == 1
+    assert (await info(ana, id))["unread"] == 0
 
 
 async def test_a_groups_owner_deletes_what_others_wrote(room):

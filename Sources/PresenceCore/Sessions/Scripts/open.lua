@@ -15,8 +15,10 @@ local began = now - tonumber(ARGV[9])
 local known = tonumber(ARGV[16])
 if known and began - known > 1000 then began = known end
 
--- An administrator disconnected the user while this shard could not hear of it.
-if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
+-- An administrator disconnected the user while this shard could not hear of it. If that is in the future, the clock has gone back
+-- since: nobody could connect until it has caught up.
+local barredAt = tonumber(user.barredAt or '0')
+if began < barredAt and barredAt <= now then return { 'DISCONNECTED' } end
 
 -- A token from before all of the user's were revoked. One that does not say when it was issued may be any.
 if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end

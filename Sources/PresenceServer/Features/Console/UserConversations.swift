@@ -64,7 +64,7 @@ extension Console {
         JSONWriter.member("last", record.last, to: &json)
         if let message = record.message { JSONWriter.member("lastMessageAt", message.at, to: &json) }
         if let member = record.member(user) {
-            JSONWriter.member("unread", max(0, record.last - max(member.read, member.own)), to: &json)
+            JSONWriter.member("unread", record.unread(by: member), to: &json)
             if member.muted < 0 || member.muted > now { JSONWriter.raw(#","muted":true"#, to: &json) }
             if member.archived > 0 { JSONWriter.raw(#","archived":true"#, to: &json) }
         }

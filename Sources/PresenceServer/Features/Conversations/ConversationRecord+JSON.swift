@@ -46,7 +46,8 @@ extension ConversationRecord {
             } else if !isBlind, !member.hidesReceipts {
                 JSONWriter.member("read", member.shown, to: &json)
             }
-            JSONWriter.member("delivered", member.delivered, to: &json)
+            let delivered = viewer.map { delivered(member, for: $0, isBlind: isBlind) } ?? member.delivered
+            JSONWriter.member("delivered", delivered, to: &json)
             JSONWriter.raw("}", to: &json)
         }
         JSONWriter.raw(members.isEmpty ? "[]" : "]", to: &json)
@@ -55,7 +56,7 @@ extension ConversationRecord {
     /// What only this member sees.
     private func write(_ own: Member, at now: Timestamp, to json: inout [UInt8]) {
         let seen = max(own.read, own.own)
-        JSONWriter.member("unread", max(0, last - seen), to: &json)
+        JSONWriter.member("unread", unread(by: own), to: &json)
         let urgent = priority.count { $0 > seen }
         if urgent > 0 {
             JSONWriter.raw(",\"hasUnreadPriority\":true", to: &json)

@@ -45,6 +45,10 @@ struct ConversationRecord {
     private(set) var changes: Int64 = 0
     private(set) var message: StoredMessage?
     private(set) var priority: [Int64] = []
+    /// The numbers of deleted messages, of those that some member has not read.
+    private var deleted: [ClosedRange<Int64>] = []
+    /// Members whose deliveries are hidden from others.
+    private var hidden: [UserID: HiddenDelivery] = [:]
     /// Of what all members see.
     private(set) var version: Int64 = 0
     /// In the order of their joining.
@@ -106,16 +110,38 @@ struct ConversationRecord {
         case "message": message = StoredMessage(value)
         case "priority": priority = text().split(separator: " ").compactMap { Int64($0) }
         case "version": version = number()
+        case "deleted": deleted = text().split(separator: " ").compactMap(Self.range)
         case "partly": isPartial = true
         case "left": if let user = UserID(text()) { left.append(user) }
         case "new": if let user = UserID(text()) { joining.append(user) }
         case "only": if let user = UserID(text()) { only.append(user) }
         default:
-            guard field.hasPrefix("m:"), let user = UserID(String(field.dropFirst(2))),
-                let member = Member(user, text())
-            else { return }
+            guard let user = UserID(String(field.dropFirst(2))) else { return }
+            if field.hasPrefix("h:") { hidden[user] = HiddenDelivery(text()) }
+            guard field.hasPrefix("m:"), let member = Member(user, text()) else { return }
             members.append(member)
         }
+    }
+
+    private static func range(_ text: Substring) -> ClosedRange<Int64>? {
+        let ends = text.split(separator: "-").compactMap { Int64($0) }
+        guard let low = ends.first, let high = ends.last, low <= high else { return nil }
+        return low...high
+    }
+
+    /// How many messages a member has not read: those after what they have read, and after their own newest, that are not deleted.
+    func unread(by member: Member) -> Int64 {
+        let seen = max(member.read, member.own)
+        let gone = deleted.reduce(0) { $0 + max(0, $1.upperBound - max($1.lowerBound - 1, seen)) }
+        return max(0, last - seen - gone)
+    }
+
+    /// Up to which message all has come to a member's devices, as far as a viewer may know.
+    ///
+    /// - Parameter isBlind: Whether the viewer sees nothing of what others have read.
+    func delivered(_ member: Member, for viewer: UserID, isBlind: Bool) -> Int64 {
+        guard member.user != viewer, let shown = hidden[member.user]?.shown(to: viewer) else { return member.delivered }
+        return min(member.delivered, max(shown, isBlind || member.hidesReceipts ? 0 : member.shown))
     }
 
     /// Whether a change is told to this member.
@@ -131,17 +157,19 @@ struct ConversationRecord {
     }
 
     func version(for own: Member, at now: Timestamp) -> Int64 {
-        max(version, own.version, hasLapsed(own, at: now) ? own.muted + 1 : 0)
+        let newest = max(version, own.version)
+        return hasLapsed(own, at: now) ? max(newest, own.muted) + 1 : newest
     }
 
     func isMuted(_ own: Member, at now: Timestamp) -> Bool {
         own.muted < 0 || (own.muted > 0 && !hasLapsed(own, at: now))
     }
 
-    /// The end of a mute is a change of what a member sees that nobody makes: its version is the moment after it, which all
-    /// later changes go past (`conversation-lib.lua`).
+    /// The end of a mute is a change of what a member sees that nobody makes: its version is past all that there were, and not before
+    /// its time, and all later changes go past it (`conversation-lib.lua`). The versions themselves say nothing of the time: Redis'
+    /// clock may have gone back.
     private func hasLapsed(_ own: Member, at now: Timestamp) -> Bool {
-        own.muted > 0 && own.muted < max(now - Self.lapseMargin, version, own.version)
+        own.muted > 0 && own.muted < now - Self.lapseMargin
     }
 
     /// A shard's idea of Redis' clock may be ahead of it by some ms. What it says to be over must be over there too: else a

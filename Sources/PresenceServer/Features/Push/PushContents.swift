@@ -96,14 +96,12 @@ struct PushContents {
             BoundedConcurrency(Array(ids.prefix(Self.mostCounted)), window: DuePushes.window) {
                 [unowned shard] id, next in
                 let key = shard.partitions.keys(of: id).conversation(id)
-                shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { result in
+                let fields = ["last", "deleted", "m:" + user.string]
+                shard.store.command(["HMGET", key] + fields, lane: .commands) { result in
                     if case .success(let value) = result {
-                        let words = value.array ?? []
-                        if let last = words.first?.int,
-                            let member = words.last?.string.flatMap({ ConversationRecord.Member(user, $0) })
-                        {
-                            sum += max(0, last - max(member.read, member.own))
-                        }
+                        let words = zip(fields, value.array ?? []).flatMap { [RedisValue.bytes(Array($0.utf8)), $1] }
+                        let record = ConversationRecord(id, fields: words[...])
+                        if let record, let member = record.member(user) { sum += record.unread(by: member) }
                     } else if result.failure?.isLasting == true {
                         shard.noteDamage("conversation", of: id)
                     } else {

@@ -40,6 +40,10 @@ extension TalkHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
+        if clockSteps, draw(0...5) == 0 {
+            noteStepBack()
+            world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
+        }
         switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()

@@ -36,6 +36,10 @@ final class TalkHistory: DrawnHistory {
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
+    /// Redis' clock goes back, often while a server has lost it.
+    let clockSteps: Bool
+    private(set) var stepsBack = 0
+    func noteStepBack() { stepsBack += 1 }
     /// By conversation and number: when each message was sent that the store was seen to have.
     var times: [String: [Int64: Timestamp]] = [:]
     /// The fourth is a second device of the first; the account of the last may be closed.
@@ -86,7 +90,8 @@ final class TalkHistory: DrawnHistory {
         let counts = [
             "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
             "returns": returns, "blocks": blocks, "successions": successions, "deletions": deleted.count,
-            "closed accounts": people.count(where: \.isGone), "pushes": webhooks?.calls("push.due").count ?? 0,
+            "steps back": stepsBack, "closed accounts": people.count(where: \.isGone),
+            "pushes": webhooks?.calls("push.due").count ?? 0,
         ]
         return counts.merging(lostAnswers) { $1 }
     }
@@ -104,6 +109,7 @@ final class TalkHistory: DrawnHistory {
         self.redis = redis
         let keepFor: Milliseconds = seed % 4 == 1 ? 60_000 : 0
         self.keepFor = keepFor
+        clockSteps = seed % 7 == 3 && keepFor == 0
         let adjust: (inout ServerConfiguration) -> Void = {
             $0[Messages.keepFor] = keepFor
             $0.redis.interests = seed.isMultiple(of: 2)
@@ -164,7 +170,10 @@ final class TalkHistory: DrawnHistory {
         case 5, 6: person.markRead(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
         case 8: person.delete(talk, draw(0...50))
-        case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
+        case 9:
+            // (What is muted for a time may be muted again when the clock goes back.)
+            let duration = draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)
+            if person !== people[3] { person.set(talk, clockSteps ? duration % 4 : duration) }
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         case 11, 12: changeMembers(person)
         case 13: block(person)

@@ -22,6 +22,7 @@ import Testing
             #expect(sum["answers of \(script.name) lost"] > 0)
         }
         #expect(sum["returns"] > 20 && sum["blocks"] > 20 && sum["successions"] > 10 && sum["deletions"] > 50)
+        #expect(sum["steps back"] > 20)
         #expect(sum["closed accounts"] > 20 && sum["pushes"] > 20)
     }
 
@@ -84,6 +85,12 @@ import Testing
             old: "math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)",
             new: "math.max(math.min(tonumber(ARGV[i + 1]), c.last), read)",
             faults: ["the mark of what came to", " came to "]),
+        ScriptMistake(
+            name: "a deleted message is unread for ever", old: "noteDeleted(c, seq)\n", new: "", faults: ["unread of"]),
+        ScriptMistake(
+            name: "what lies between deleted messages is deleted", old: "low <= last.high + 1",
+            new: "low <= last.high + 3",
+            faults: ["unread of"]),
         ScriptMistake(
             name: "a deleted message is urgent for ever", old: "return each == seq end)", new: "return false end)",
             faults: ["urgent ones of"]),

@@ -53,7 +53,8 @@ extension TalkPerson {
         if own.hidesReceipts != isHidden { history.fail("the receipts of \(name) are \(user), and in \(talk) \(own)") }
     }
 
-    /// What counting would say: all after what was read, after the last that one wrote, and since one has come back.
+    /// What counting would say: all that is not deleted after what was read, after the last that one wrote, and since one has come
+    /// back.
     func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!
         let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
@@ -61,7 +62,10 @@ extension TalkPerson {
         // Whatever device has read it.
         let read = history.people.filter { $0.name == name }.compactMap { $0.held[talk]?.read }.max() ?? 0
         let seen = max(read, wrote, first - 1, history.group == talk ? history.joinedAt[name] ?? 0 : 0)
-        let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
+        // (What it does not hold, the store has.)
+        let others = ((try? history.stored(talk)) ?? []).filter { $0.seq < state.from && $0.deletedAt == 0 }.map(\.seq)
+        let there = state.messages.filter { !$0.value.isDeleted && $0.key >= state.from }.keys + others
+        let shadow = there.count { $0 > seen }
         if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
             history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
         }

@@ -4,11 +4,18 @@ import Redis
 
 /// What watchers of lists are told after a break.
 extension ConversationLists {
-    func lost() { if lostAt == nil { lostAt = shard.clock.redisNow } }
+    func lost() { if lostAt == nil { lostAt = (shard.clock.redisNow, shard.clock.now) } }
+
+    /// Since when something may have been missed, in versions: they follow Redis' clock, which may have gone back meanwhile.
+    private var missedSince: Timestamp {
+        let (now, redisNow) = (shard.clock.now, shard.clock.redisNow)
+        guard let lostAt else { return redisNow - Self.margin }
+        return min(lostAt.redis, redisNow - (now - lostAt.own)) - Self.margin
+    }
 
     /// What is newer than the break is told. A client that may have missed more comes back, and says what it knows.
     func reload(done: @escaping (RedisFailure?) -> Void) {
-        let since = (lostAt ?? shard.clock.redisNow) - Self.margin
+        let since = missedSince
         var failure: RedisFailure?
         BoundedConcurrency(Array(users.keys), window: 16) { [self] user, next in
             guard failure == nil else { return next() }

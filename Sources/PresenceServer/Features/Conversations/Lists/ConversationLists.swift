@@ -22,8 +22,8 @@ final class ConversationLists {
     private var paced: DeadlineKind!
     private var isWaiting = false
     private static let pause: Milliseconds = 1_000
-    /// When Redis was lost, by its clock; what has changed since is told after the break.
-    var lostAt: Timestamp?
+    /// When Redis was lost, by its clock and by the shard's; what has changed since is told after the break.
+    var lostAt: (redis: Timestamp, own: Milliseconds)?
     /// What one connection keeps in frames.
     private static let mostBytes = 256 * 1024
     /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
@@ -100,15 +100,16 @@ final class ConversationLists {
         let crowd = CrowdPace.Crowd(record, at: event.at)
         for member in record.members where users[member.user] != nil && record.isTold(to: member.user) {
             // Only what they see of it is news to them.
-            guard record.version(for: member, at: event.at) == event.version else { continue }
+            guard max(record.version, member.version) == event.version else { continue }
             mutes.note(record, of: member.user)
+            let version = record.version(for: member, at: event.at)
             if let crowd {
-                tell(member.user, id, event.version, nil, crowd)
+                tell(member.user, id, version, nil, crowd)
                 continue
             }
             let frame =
                 record.isPartial ? nil : Self.frame(record.json(for: member.user, at: event.at), at: event.at)
-            tell(member.user, id, event.version, frame)
+            tell(member.user, id, version, frame)
         }
         for user in record.left where users[user] != nil {
             tell(

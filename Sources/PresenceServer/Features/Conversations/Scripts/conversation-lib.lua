@@ -6,12 +6,15 @@
 --   changes     the number of the last change of its messages
 --   message     the newest message, as its log has it
 --   priority    the numbers of its newest messages with priority
+--   deleted     the numbers of deleted messages from the first one on that some member has not read, as ranges: "3 5-9"
 --   joins       how many have ever joined
 --   version     of what all members see
 --   m:USER      "JOINED READ SHOWN DELIVERED OWN VERSION MUTED ARCHIVED RECEIPTS SETTING": the place in the order of joining;
 --               marks (read, what others see of it, delivered); the number of the newest message of their own; the version
 --               of what they alone see; until when it is muted (0: not, -1: until they say so); since when it is archived
 --               (0: not); whether others see what they have read (e or n), and the number of that setting
+--   h:USER      from whom it is hidden what comes to their devices: "ALL USER SEQ USER SEQ …", what each of them is shown instead,
+--               and ALL what everybody else is shown (-: what it is)
 --   j:USER      the version at which they joined or left, until their inbox has been told
 -- When it has ended, first, last, changes and version stay for a year: the same id may come again, and numbers go on, so that
 -- nobody takes new messages for those that were deleted.
@@ -79,6 +82,7 @@ local function empty(c, id, log, changes, prints, attachments, due)
     put(c, 'first', int(c.last + 1))
     put(c, 'message', nil)
     put(c, 'priority', nil)
+    put(c, 'deleted', nil)
 end
 
 local function putMember(c, user)
@@ -105,8 +109,9 @@ local function membersOf(c)
     return names
 end
 
--- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
-local function ownVersion(m)
+-- The version of what a member has seen alone. A mute that has ended by itself was a change after all that there were, and not
+-- before its time.
+local function ownVersion(c, m)
     local value, version, muted = rawget(m, 'value')
     if value then
         version, muted = string.match(value, '^%d+ %d+ %d+ %d+ %d+ (%d+) (%-?%d+)')
@@ -114,7 +119,7 @@ local function ownVersion(m)
     else
         version, muted = m.version, m.muted
     end
-    if muted > 0 and muted < now then return math.max(version, muted + 1) end
+    if muted > 0 and muted < now then return math.max(version, c.version, muted) + 1 end
     return version
 end
 
@@ -130,27 +135,59 @@ end
 
 -- What they alone have seen may be ahead of the rest: that they left is newer.
 local function leave(c, user)
-    c.seen = math.max(c.seen or 0, ownVersion(c.members[user]))
+    c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user]))
     c.members[user] = nil
     put(c, 'm:' .. user, nil)
+    put(c, 'h:' .. user, nil)
     c.left[user], c.joining[user] = true, nil
 end
 
 -- A version past all that any member has seen.
 local function bump(c, floorKey)
     local last = math.max(c.version, c.seen or 0)
-    for _, m in pairs(c.members) do last = math.max(last, ownVersion(m)) end
+    for _, m in pairs(c.members) do last = math.max(last, ownVersion(c, m)) end
     c.version = nextVersion(last, floorKey)
-    c.news = c.version
+    c.news, c.only = c.version, nil
     put(c, 'version', int(c.version))
 end
 
--- A version of what this member alone sees.
+-- A version of what this member alone sees: nobody else is told, not even that there is one.
 local function bumpMember(c, user, floorKey)
     local m = c.members[user]
-    m.version = nextVersion(math.max(ownVersion(m), c.seen or 0, c.version), floorKey)
-    c.news = m.version
+    m.version = nextVersion(math.max(ownVersion(c, m), c.seen or 0, c.version), floorKey)
+    c.news, c.only = m.version, c.only or {}
+    c.only[user] = true
     putMember(c, user)
+end
+
+-- A message is deleted (`added`), or members have read, or messages have gone.
+local function noteDeleted(c, added)
+    if not added and not c.raw.deleted then return end
+    local from, ranges, words = math.huge, {}, {}
+    for _, m in pairs(c.members) do from = math.min(from, math.max(m.read, m.own) + 1) end
+    from = math.max(from, c.first)
+    local function add(low, high)
+        if high < from then return end
+        local last = ranges[#ranges]
+        if last and low <= last.high + 1 then
+            last.high = math.max(last.high, high)
+        else
+            ranges[#ranges + 1] = { low = math.max(low, from), high = high }
+        end
+    end
+    for low, high in string.gmatch(c.raw.deleted or '', '(%d+)%-?(%d*)') do
+        low, high = tonumber(low), tonumber(high) or tonumber(low)
+        if added and added < low then
+            add(added, added)
+            added = nil
+        end
+        add(low, high)
+    end
+    if added then add(added, added) end
+    for i, range in ipairs(ranges) do
+        words[i] = range.low == range.high and int(range.low) or int(range.low) .. '-' .. int(range.high)
+    end
+    put(c, 'deleted', #words > 0 and table.concat(words, ' ') or nil)
 end
 
 -- Nobody is in it any more, and the last inbox has been told.
@@ -162,8 +199,8 @@ local function keepNumbers(c)
     redis.call('PEXPIRE', c.key, endedFor)
 end
 
--- A newest message that is longer, with its earlier texts, is not told with each change of its conversation: the shards where a
--- member watches their list read it.
+-- A newest message that is longer, with its earlier texts, is not told with each change of its conversation, nor are so many numbers
+-- of deleted ones: the shards where a member watches their list read it.
 local mostTold = 4096
 
 -- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each
@@ -185,9 +222,9 @@ local function save(c, channel, id)
     if c.hasEnded then redis.call('PERSIST', c.key) end
     if not c.news then return end
     local lines, message = {}, c.raw.message
-    local isWhole = not message or #message <= mostTold
+    local isWhole = #(message or '') <= mostTold and #(c.raw.deleted or '') <= mostTold
     for field, value in pairs(c.raw) do
-        if isWhole or field ~= 'message' then lines[#lines + 1] = field .. ' ' .. value end
+        if isWhole or field ~= 'message' and field ~= 'deleted' then lines[#lines + 1] = field .. ' ' .. value end
     end
     if not isWhole then lines[#lines + 1] = 'partly 1' end
     for user in pairs(c.joining) do lines[#lines + 1] = 'new ' .. user end

@@ -17,7 +17,7 @@ local function dropOldest(inbox)
     if redis.call('HLEN', inbox) <= most then return end
     -- Not at once again when nothing was old enough: " checked" is when that was.
     local checked = tonumber(redis.call('HGET', inbox, ' checked')) or 0
-    if now - checked < 60000 then return end
+    if checked <= now and now - checked < 60000 then return end
     local left, old, fields = 0, {}, redis.call('HGETALL', inbox)
     for i = 1, #fields, 2 do
         local version = tonumber(string.match(fields[i + 1], '^out (%d+)'))

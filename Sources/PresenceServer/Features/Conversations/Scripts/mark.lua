@@ -1,13 +1,43 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
 -- What has come to members' devices, and what they have read, up to these messages. Marks only move forward. Those of several
--- members are one change of the conversation, which is told once.
+-- members are one change of the conversation, which is told once, and only to those who see it.
 -- KEYS: shards, floor, conversation
--- ARGV: now, channel, incarnation, conversation, then of each user, who is there once: user, delivered, read (0: nothing said)
+-- ARGV: now, channel, incarnation, conversation, then of each user, who is there once: user, delivered, read (0: nothing said),
+--       from whom it is hidden what comes to them: n (nobody), a (all), or "s USER …"
 -- Replies {FENCED}, or {OK, WORD…, number of members}: of each user OK or FORBIDDEN.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
+
+-- Notes from whom it is hidden what comes to a member. Who is shown something goes on being shown it. Those who see that something has
+-- come get into `alone`; true if all do.
+local function hide(user, m, delivered, from, alone)
+    local field, before, shown = 'h:' .. user, {}, {}
+    local kind, names = string.match(from, '^(%a) ?(.*)$')
+    if kind == 'n' and not c.raw[field] then return delivered ~= m.delivered end
+    local all, rest = string.match(c.raw[field] or '', '^(%S+) ?(.*)$')
+    all = tonumber(all or '')
+    for name, seq in string.gmatch(rest or '', '(%S+) (%d+)') do before[name] = tonumber(seq) end
+    local allBefore = all
+    if kind == 'a' then
+        shown, all = before, all or m.delivered
+    else
+        for name in string.gmatch(names, '%S+') do
+            if c.members[name] and name ~= user then shown[name] = before[name] or all or m.delivered end
+        end
+        all = nil
+    end
+    local words = { all and int(all) or '-' }
+    for name, seq in pairs(shown) do words[#words + 1] = name .. ' ' .. int(seq) end
+    put(c, field, (all or #words > 1) and table.concat(words, ' ') or nil)
+    for name in pairs(c.members) do
+        local was = before[name] or allBefore or m.delivered
+        if was ~= (shown[name] or all or delivered) then alone[name] = true end
+    end
+    return false
+end
+
 local reply, isSeen, alone = { 'OK' }, false, {}
-for i = 5, #ARGV, 3 do
+for i = 5, #ARGV, 4 do
     local m = c.members[ARGV[i]]
     reply[#reply + 1] = m and 'OK' or 'FORBIDDEN'
     if m then
@@ -15,20 +45,23 @@ for i = 5, #ARGV, 3 do
         local delivered = math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)
         local shown = m.shown
         if read > m.read and m.receipts == 'e' then shown = read end
-        if shown ~= m.shown or delivered ~= m.delivered then
+        if shown ~= m.shown or delivered ~= m.delivered or read ~= m.read then
+            alone[ARGV[i]] = true
+            local isToAll = hide(ARGV[i], m, delivered, ARGV[i + 3], alone)
+            isSeen = isSeen or isToAll or shown ~= m.shown
             m.read, m.shown, m.delivered = read, shown, delivered
             putMember(c, ARGV[i])
-            isSeen = true
-        elseif read ~= m.read then
-            -- Past what each of them has seen: so one version, that of the event, is theirs.
-            c.seen = math.max(c.seen or 0, ownVersion(m))
-            m.read = read
-            alone[#alone + 1] = ARGV[i]
         end
     end
 end
-for _, user in ipairs(alone) do bumpMember(c, user, KEYS[2]) end
-if isSeen then bump(c, KEYS[2]) end
+noteDeleted(c)
+-- Past what each of them has seen: so one version, that of the event, is theirs.
+for user in pairs(alone) do c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user])) end
+if isSeen then
+    bump(c, KEYS[2])
+else
+    for user in pairs(alone) do bumpMember(c, user, KEYS[2]) end
+end
 if c.news then save(c, ARGV[2], ARGV[4]) end
 reply[#reply + 1] = int(c.size)
 return reply

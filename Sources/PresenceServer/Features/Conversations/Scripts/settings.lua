@@ -16,7 +16,7 @@ end
 if ARGV[7] == '0' then archived = 0 elseif ARGV[7] == '1' and archived == 0 then archived = now end
 if muted == m.muted and archived == m.archived then return { 'OK' } end
 -- Before the mute is another: what its end has told.
-c.seen = ownVersion(m)
+c.seen = ownVersion(c, m)
 m.muted, m.archived = muted, archived
 bumpMember(c, ARGV[5], KEYS[2])
 save(c, ARGV[2], ARGV[4])

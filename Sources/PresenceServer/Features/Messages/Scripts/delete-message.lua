@@ -16,6 +16,7 @@ if m.deletedAt ~= '0' then return { 'OK', raw } end
 local seq = tonumber(m.seq)
 local priority = priorities(c, function(each) return each == seq end)
 put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+noteDeleted(c, seq)
 mention(KEYS[8], KEYS[9], ARGV[4], m.from, m.attachments, -1)
 m.text, m.attachments, m.priority, m.edits = '""', '', '', {}
 m.deletedAt, m.deletedBy = int(now), isBackend and '-' or ARGV[5]

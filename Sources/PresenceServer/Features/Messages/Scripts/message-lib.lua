@@ -118,6 +118,7 @@ local function forget(c, count, keys, id)
     end
     local priority = priorities(c, function(seq) return seq < c.first end)
     put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+    noteDeleted(c)
 end
 
 -- Messages that were sent up to `limit` go, the oldest first and at most so many. There may be nothing left that clears what

@@ -55,8 +55,8 @@ struct ProviderToken: Sendable, Equatable {
 
     var record: String { "\(madeAt) \(text)" }
 
-    /// Whether a batch may begin with it.
-    func isFresh(at time: Timestamp) -> Bool { time < madeAt + ProviderTokens.life }
+    /// Whether a batch may begin with it. One from the future is from before Redis' clock went back.
+    func isFresh(at time: Timestamp) -> Bool { madeAt <= time + 60_000 && time < madeAt + ProviderTokens.life }
     /// A batch that began at its end takes some time.
     func isGood(at time: Timestamp) -> Bool { time < madeAt + ProviderTokens.life + 60_000 }
 }

@@ -79,7 +79,8 @@ final class PushTargets {
     private func hasWaited(_ event: QueuedWebhook) -> Bool {
         guard event.tries == 0 else { return true }
         guard let at = PushMessage.at(in: event.body) else { return false }
-        return shard.clock.redisNow - at > Self.fresh
+        // One from the future is from before Redis' clock went back.
+        return abs(shard.clock.redisNow - at) > Self.fresh
     }
 
     /// A push that had to wait tells its message as it is now; another try tells the newest message that is unread. It tells nothing

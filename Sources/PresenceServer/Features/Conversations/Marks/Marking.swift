@@ -27,6 +27,8 @@ final class Marking {
         let done: StoreReply
         /// When it was answered that its token is good, by this shard's clock.
         var goodAt: Milliseconds = 0
+        /// From whom it is hidden what comes to the user.
+        var hidden = DeliveryAudience.Hidden.fromAll
 
         init(_ request: ConversationRequest.Marks, _ context: RequestContext, done: @escaping StoreReply) {
             (writer, user) = (context.writer, context.user)
@@ -104,7 +106,15 @@ final class Marking {
                 wish.done(result)
                 answered(nil, of: id)
             } _: { [self] in
-                answered(wish, of: id)
+                wish.goodAt = shard.clock.now
+                DeliveryAudience(shard: shard).hidden(of: wish.user, in: id) { [self] result in
+                    guard case .success(let hidden) = result else {
+                        wish.done(.failure(result.failure!))
+                        return answered(nil, of: id)
+                    }
+                    wish.hidden = hidden
+                    answered(wish, of: id)
+                }
             }
         }
     }
@@ -113,7 +123,6 @@ final class Marking {
     private func answered(_ good: Wish?, of id: ConversationID) {
         asked[id]!.unanswered -= 1
         if let good {
-            good.goodAt = shard.clock.now
             asked[id]!.good.append(good)
         }
         let now = asked[id]!
@@ -141,13 +150,17 @@ final class Marking {
         let users = byUser.keys.sorted()
         let marks = users.flatMap { user in
             let own = byUser[user]!
-            return [user.string, String(own.map(\.delivered).max()!), String(own.map(\.read).max()!)]
+            return [
+                user.string, String(own.map(\.delivered).max()!), String(own.map(\.read).max()!),
+                own.last!.hidden.argument,
+            ]
         }
         let keys = shard.partitions.keys(of: id)
         shard.store.run(
             .mark, keys: [keys.shards, keys.floor, keys.conversation(id)],
             arguments: [keys.events, shard.link.incarnation, id.string] + marks, lane: .commands
         ) { [self] result in
+            if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {

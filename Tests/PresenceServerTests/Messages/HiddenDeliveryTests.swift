@@ -1,0 +1,116 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// `delivered` says that a device is there: it is for those who may see the user's presence. Nor do settings of a member, or a reading
+/// that is not shown, tell others that something has happened.
+@Suite struct HiddenDeliveryTests {
+    private let world: World
+    private let people: [String: SimulatedClient]
+    private let id: ConversationID
+
+    init() throws {
+        let world = try World(shards: 2)
+        let names = ["ana", "bob", "eve"]
+        id = try world.groups(1, of: names)[0]
+        people = try Dictionary(
+            uniqueKeysWithValues: names.enumerated().map { place, name in
+                (name, try SimulatedClient(name, in: world).connect(to: world.shards[place % 2]))
+            })
+        self.world = world
+        for name in names { people[name]!.sendText(#"{"type":"subscribe","id":90,"conversationList":true}"#) }
+        try world.run(for: 500)
+    }
+
+    private func ask(_ name: String, _ request: String) throws {
+        people[name]!.sendText(#"{"id":91,\#(request)}"#)
+        try world.run(for: 500)
+    }
+
+    private func say(_ message: String) throws {
+        try ask("eve", #""type":"send","conversation":"\#(id)","message":{"id":"\#(message)","text":"x"}"#)
+    }
+
+    /// What each was told of, in the order of its coming.
+    private func events(_ name: String) -> [[String: Any]] {
+        people[name]!.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+            .filter { $0["type"] as? String == "conversation" }.compactMap { $0["conversation"] as? [String: Any] }
+    }
+
+    /// What came to ana, as somebody was told last.
+    private func delivered(to name: String) -> Int64? {
+        let members = events(name).last?["members"] as? [[String: Any]]
+        return (members?.first { $0["user"] as? String == "ana" }?["delivered"] as? NSNumber)?.int64Value
+    }
+
+    private func mark(_ what: String) throws {
+        let before = people.mapValues { $0.texts.count }
+        try ask("ana", #""type":"mark","conversation":"\#(id)",\#(what)"#)
+        #expect(people["ana"]!.texts[before["ana"]!...].contains { $0.contains(#""type":"ok""#) })
+    }
+
+    private func expectNews(_ expected: [String: Int], when change: () throws -> Void) throws {
+        let before = people.keys.reduce(into: [:]) { $0[$1] = events($1).count }
+        try change()
+        let news = people.keys.reduce(into: [:]) { $0[$1] = events($1).count - before[$1]! }
+        #expect(news == expected)
+    }
+
+    @Test(arguments: [
+        #""type":"status","status":"invisible""#, #""type":"setVisibility","visibility":{"presence":"nobody"}"#,
+        #""type":"setVisibility","visibility":{"presence":"contacts"}"#,
+    ])
+    func `who may not be seen is shown to nobody as having received anything`(hide: String) throws {
+        try say("m1")
+        try mark(#""delivered":1"#)
+        #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
+        try ask("ana", hide)
+        try say("m2")
+        try expectNews(["ana": 1, "bob": 0, "eve": 0]) { try mark(#""delivered":2"#) }
+        #expect(delivered(to: "ana") == 2)
+        try say("m3")
+        #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
+        // What they show to have read has come.
+        try mark(#""read":3"#)
+        #expect(delivered(to: "eve") == 3)
+        // And when they are visible again, all is as it is.
+        try say("m4")
+        try mark(#""delivered":4"#)
+        #expect(delivered(to: "eve") == 3)
+        try ask("ana", #""type":"setVisibility","visibility":{"presence":"everyone"}"#)
+        try ask("ana", #""type":"status","status":"auto""#)
+        try say("m5")
+        try mark(#""delivered":5"#)
+        #expect(delivered(to: "eve") == 5 && delivered(to: "bob") == 5)
+    }
+
+    @Test(arguments: [
+        [#""type":"block","users":["eve"]"#],
+        [#""type":"addContacts","users":["bob"]"#, #""type":"setVisibility","visibility":{"presence":"contacts"}"#],
+    ])
+    func `who may see a user sees what has come to them, and others do not`(hide: [String]) throws {
+        for request in hide { try ask("ana", request) }
+        try say("m1")
+        try expectNews(["ana": 1, "bob": 1, "eve": 0]) { try mark(#""delivered":1"#) }
+        try say("m2")
+        #expect(delivered(to: "eve") == 0 && delivered(to: "bob") == 1)
+        try ask("ana", #""type":"unblock","users":["eve"]"#)
+        try ask("ana", #""type":"addContacts","users":["eve"]"#)
+        try mark(#""delivered":2"#)
+        #expect(delivered(to: "eve") == 2 && delivered(to: "bob") == 2)
+    }
+
+    @Test func `what a member does for themselves is told to nobody else`() throws {
+        try say("m1")
+        try mark(#""delivered":1"#)
+        try ask("ana", #""type":"setVisibility","visibility":{"receipts":"nobody"}"#)
+        try expectNews(["ana": 1, "bob": 0, "eve": 0]) { try mark(#""read":1"#) }
+        try expectNews(["ana": 1, "bob": 0, "eve": 0]) {
+            try ask("ana", #""type":"conversationSettings","conversation":"\#(id)","muted":true"#)
+        }
+    }
+}
