@@ -446,6 +446,11 @@ static const unsigned char log_page_bytes[] = {
 };
 ASSET(log_page)
 
+static const unsigned char mend_log_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/mend-log.lua"
+};
+ASSET(mend_log)
+
 static const unsigned char expire_messages_bytes[] = {
 #embed "../PresenceServer/Features/Messages/Scripts/expire-messages.lua"
 };

@@ -391,3 +391,54 @@ async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_l
         assert not redis.command("ZRANGE", queue, "0", "-1").strip()
     finally:
         receiver.close()
+
+
+async def test_conversations_that_are_damaged_are_answered_internal_and_named_by_doctor(start):
+    redis = start.redis()
+    server = start(QUICK, redis=redis)
+    room = Room(server)
+    ana, bob = await room.come("ana"), await room.come("bob")
+
+    async def fresh():
+        id = (await group(ana, bob))["id"]
+        for _ in range(5):
+            await say(ana, id)
+        return id, {kind: key_of(redis, kind, id) for kind in ("conversation", "log", "prints", "changes")}
+    made = {name: await fresh() for name in ("member", "short", "none", "prints", "changes", "last", "inbox", "gone")}
+    assert doctor(server, redis)["findings"] == []
+    redis.command("HSET", made["member"][1]["conversation"], f"m:{bob.user}", "x")
+    redis.command("LTRIM", made["short"][1]["log"], "0", "1")
+    redis.command("DEL", made["none"][1]["log"])
+    redis.command("DEL", made["prints"][1]["prints"])
+    redis.command("DEL", made["changes"][1]["changes"])
+    redis.command("HSET", made["last"][1]["conversation"], "last", "x")
+    redis.command("HDEL", key_of(redis, "inbox", bob.user), made["inbox"][0])
+    for key in made["gone"][1].values():
+        redis.command("DEL", key)
+    for name in ("short", "none", "last"):
+        id = made[name][0]
+        await bob.refused("internal", "getMessages", conversation=id)
+        await bob.refused("internal", "subscribe", conversations=[{"id": id}])
+        await bob.refused("internal", "subscribe", conversations=[{"id": id, "after": 1, "messagesVersion": 1}])
+        await bob.refused("internal", "send", conversation=id, message={"id": "new", "text": "x"})
+    await ana.refused("internal", "send", conversation=made["member"][0], message={"id": "new", "text": "x"})
+    assert "damaged record" in server.logged()
+    subjects = {(finding["kind"], subject) for finding in doctor(server, redis)["findings"] for subject in finding["subjects"]}
+    keys = {name: keys["conversation"] for name, (_, keys) in made.items()}
+    inboxes = [(person, key_of(redis, "inbox", person.user)) for person in (ana, bob)]
+    assert subjects == {
+        ("malformedConversation", keys["member"]), ("malformedConversation", keys["last"]), ("lostMessages", keys["short"]),
+        ("lostMessages", keys["none"]), ("brokenIndex", keys["prints"]), ("brokenIndex", keys["changes"]),
+        ("unlistedConversation", f"{inboxes[1][1]} {made['inbox'][0]}"),
+    } | {("lostConversation", f"{key} {made['gone'][0]}") for _, key in inboxes}
+    report = doctor(server, redis, "--repair")
+    assert kinds(report["findings"]) == ["lostMessages", "malformedConversation"]
+    # What is mended is found again, and in its place.
+    for name in ("prints", "changes"):
+        page = (await bob.did("getMessages", conversation=made[name][0]))["messages"]
+        again = await ana.did("send", conversation=made[name][0], message={"id": page[2]["id"], "text": page[2]["text"]})
+        assert again["message"]["seq"] == 3
+        assert (await say(ana, made[name][0]))["seq"] == 6
+    cy = await room.come("bob", "phone")
+    names = {each["id"] for each in await listed(cy)}
+    assert made["inbox"][0] in names and made["gone"][0] not in names

@@ -163,6 +163,7 @@ struct asset asset_delete_message(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);
+struct asset asset_mend_log(void);
 struct asset asset_expire_messages(void);
 struct asset asset_find_aging(void);
 

@@ -32,6 +32,7 @@ extension Doctor {
             if case .key(let key) = symptom.place { try lookAtKeys([key], &look) }
             if case .claim(let thing, let key) = symptom.place { try lookAtClaim(on: thing, in: key, &look) }
             if case .address(let address, let key) = symptom.place { try lookAtAddress(address, in: key, &look) }
+            if case .membership(let user, let id) = symptom.place { try lookAtInboxes([(user, id)], &look) }
             if case .listing(let incarnation, let user, let partition) = symptom.place {
                 try lookAtListing([user], of: incarnation, in: partition, &look)
             }
@@ -105,6 +106,10 @@ extension Doctor {
         for (key, answer) in zip(keys, try redis.askAll(keys.map { [counting($0), $0] })) {
             if case .failure = answer { noteWrongType(of: key, &look) }
         }
+        let talks = keys.filter {
+            if case .conversation = KeyName($0, in: partitions.space, families) { true } else { false }
+        }
+        try lookAtConversations(talks, of: redis, &look)
     }
 
     /// A conversation is a hash, the others are sets.
@@ -132,6 +137,7 @@ extension Doctor {
         guard try lookAtType(of: key, is: family.type, &look) else { return }
         try lookAtClaims(family, id, key, &look)
         if family == .email { try lookAtAddresses(key, &look) }
+        if family == .inbox { try lookAtInbox(key, of: id, &look) }
         guard family.expires || family.holdsNumbers else { return }
         let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
         if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }

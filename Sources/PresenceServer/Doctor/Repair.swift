@@ -81,6 +81,9 @@ struct Repair {
         case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
         case (.lostAddress, .key(let key)): try claimAddress(at: key)
         case (.unlistedAddressChange, .key(let key)): try listAddressChange(at: key)
+        case (.brokenIndex, .key(let key)): try mendIndex(key)
+        case (.unlistedConversation, .membership(let user, let id)): try enter(id, in: user)
+        case (.lostConversation, .membership(let user, let id)): try enterLeft(id, in: user)
         default: try mendClaims(symptom)
         }
     }

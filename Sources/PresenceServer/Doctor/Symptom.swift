@@ -22,6 +22,8 @@ struct Symptom: Hashable {
         case claim(Identifier, key: String)
         /// Likewise.
         case address(String, key: String)
+        /// In the user's inbox and in the conversation.
+        case membership(UserID, ConversationID)
     }
 }
 
@@ -41,6 +43,7 @@ extension Symptom.Place {
         case .key(let key): key
         case .claim(let thing, let key): "\(key) \(thing.string)"
         case .address(let address, let key): "\(key) \(address)"
+        case .membership(let user, let id): "\(partitions.keys(of: user).inbox(user)) \(id.string)"
         }
     }
 }

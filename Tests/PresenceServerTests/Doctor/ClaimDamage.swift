@@ -15,8 +15,8 @@ final class UniqueNames: Feature {
 }
 
 extension Damage {
-    static let everyRepairable = repairable + claims
-    static let everyBeyondRepair = beyondRepair + contestedClaims
+    static let everyRepairable = repairable + claims + ofConversations
+    static let everyBeyondRepair = beyondRepair + contestedClaims + ofConversationsBeyondRepair
 
     private static let claims: [Damage] = [
         Damage("a name that no record names", [.unnamedClaim]) { try $0.claim("soup", for: "bob", "5") },

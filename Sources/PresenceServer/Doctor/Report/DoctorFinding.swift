@@ -15,6 +15,8 @@ public struct DoctorFinding: Sendable, Equatable {
         // Keys and values.
         case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey
         case malformedTyping, everlastingTyping
+        // Conversations.
+        case malformedConversation, lostMessages, brokenIndex, unlistedConversation, lostConversation
         // Changes over several partitions.
         case unnamedClaim, lostClaim, contestedClaim, unlistedIntent
         case unheldAddress, lostAddress, contestedAddress, unlistedAddressChange
@@ -53,6 +55,11 @@ extension DoctorFinding.Kind {
         case .unreachableKey: "sessions, typing and lists in a partition in which no server looks for them"
         case .malformedTyping: "typing that cannot be read"
         case .everlastingTyping: "typing that never expires"
+        case .malformedConversation: "conversations that cannot be read: who asks for one is answered internal"
+        case .lostMessages: "conversations whose messages are not all there: they are not read, and nobody writes more"
+        case .brokenIndex: "conversations whose messages are not found by their ids, or whose changes are forgotten"
+        case .unlistedConversation: "conversations that the inbox of a member lacks"
+        case .lostConversation: "conversations in the inbox of a user who is not in them, or that are not there"
         case .unnamedClaim: "unique names that are taken, but by no owner whose record names them"
         case .lostClaim: "unique names that are in their owner's record, but not taken: another could take them"
         case .contestedClaim: "unique names that are in one owner's record, and taken by another"
@@ -95,9 +102,13 @@ extension DoctorFinding.Kind {
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
         case .unnamedClaim, .unlistedIntent, .unlistedAddressChange: "hands them to the servers' next sweep"
         case .unheldAddress: "removes them"
+        case .brokenIndex: "makes both anew from the messages; who follows begins anew"
+        case .unlistedConversation: "enters them, as when the user joined"
+        case .lostConversation: "enters them as left"
         case .lostClaim: "takes them for the owner, unless another has done so"
         case .lostAddress: "claims it for the account, unless another has done so"
-        case .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord, .versionAhead, .timeAhead,
+        case .malformedConversation, .lostMessages, .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord,
+            .versionAhead, .timeAhead,
             .contestedClaim, .contestedAddress, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull,
             .cannotPersist:
             nil

@@ -37,11 +37,15 @@ extension Conversations {
     /// Whether the user's token is still good is asked first: a conversation is in another partition than most of its members.
     /// That goes for questions too, so that what a client asks is read after what it said before.
     func ask(
-        _ context: RequestContext, changes: Bool = true, run: @escaping (@escaping StoreReply) -> Void,
-        succeeded: @escaping ([RedisValue]) -> Void
+        _ context: RequestContext, about id: ConversationID? = nil, changes: Bool = true,
+        run: @escaping (@escaping StoreReply) -> Void, succeeded: @escaping ([RedisValue]) -> Void
     ) {
         Self.answer(context, on: shard, changes: changes) { [unowned shard] done in
-            shard.unlessRevoked(context.writer, done: done) { run(done) }
+            let noting: StoreReply = { result in
+                if let id, result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
+                done(result)
+            }
+            shard.unlessRevoked(context.writer, done: done) { run(noting) }
         } succeeded: {
             succeeded($0)
         }
@@ -91,7 +95,7 @@ extension Conversations {
 
     private func get(_ id: ConversationID, _ context: RequestContext) {
         var found: ConversationRecord?
-        ask(context, changes: false) { [self] done in
+        ask(context, about: id, changes: false) { [self] done in
             reading.read(id) { result in
                 done(
                     result.map { record in
@@ -116,7 +120,7 @@ extension Conversations {
     /// Runs a script of the conversation alone and answers `ok`.
     private func run(_ script: Script, on id: ConversationID, _ arguments: [String], _ context: RequestContext) {
         let keys = shard.partitions.keys(of: id)
-        ask(context) { [unowned shard] done in
+        ask(context, about: id) { [unowned shard] done in
             shard.store.run(
                 script, keys: [keys.shards, keys.floor, keys.conversation(id)],
                 arguments: [keys.events, shard.link.incarnation, id.string, context.user.string] + arguments,

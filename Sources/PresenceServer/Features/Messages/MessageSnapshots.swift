@@ -55,6 +55,8 @@ extension Messages {
         case read([ConversationID: MessageSnapshot])
         case forbidden
         case failed
+        /// One of them cannot be read.
+        case damaged
     }
 
     /// Reads what somebody has not heard of some conversations.
@@ -79,8 +81,11 @@ extension Messages {
                     user.string, cursor.after.map { String($0) } ?? "", cursor.messagesVersion.map { String($0) } ?? "",
                     String(Self.mostMessages), String(bytes),
                 ], lane: .commands
-            ) { result in
-                if case .success(let value) = result, let snapshot = MessageSnapshot(value) {
+            ) { [unowned shard] result in
+                if result.failure?.isLasting == true {
+                    shard.noteDamage("conversation", of: id)
+                    refusal = .damaged
+                } else if case .success(let value) = result, let snapshot = MessageSnapshot(value) {
                     snapshots[id] = snapshot
                 } else if case .success(let value) = result, value.array?.first?.string == "FORBIDDEN" {
                     refusal = .forbidden

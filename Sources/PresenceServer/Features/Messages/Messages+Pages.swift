@@ -8,7 +8,7 @@ extension Messages {
     private static let mostPageBytes = 3 << 20
 
     func get(_ request: MessageRequest.Page, _ context: RequestContext) {
-        conversations.ask(context, changes: false) { [self] done in
+        conversations.ask(context, about: request.conversation, changes: false) { [self] done in
             read(request, for: context.user, done: done)
         } succeeded: { [self] words in
             let page = MessagePage(words)

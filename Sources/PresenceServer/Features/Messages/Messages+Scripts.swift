@@ -17,10 +17,12 @@ extension Script {
     static let logPage = Script("log-page", asset_log_page())
 
     static let expireMessages = Script("expire-messages", asset_expire_messages(), library: messageLibrary)
+    /// For `presenced doctor`.
+    static let mendLog = Script("mend-log", asset_mend_log(), library: messageLibrary)
     static let findAging = Script("find-aging", asset_find_aging())
 
     static let messageScripts: [Script] =
-        [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage] + aging
+        [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage, .mendLog] + aging
     /// Of messages that are kept for a time.
     static let aging: [Script] = [.expireMessages, .findAging]
 }

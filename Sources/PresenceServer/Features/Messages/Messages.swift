@@ -98,7 +98,7 @@ final class Messages: Feature {
 
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) {
         guard admits(request.message.bytes, context) else { return }
-        conversations.ask(context) { [self] done in
+        conversations.ask(context, about: request.conversation) { [self] done in
             send(request.message, from: context.user, in: request.conversation, done: done)
         } succeeded: { [self] words in
             answer("sent", request.conversation, words, context)
@@ -127,7 +127,7 @@ final class Messages: Feature {
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) {
         guard admits(request.text.count, context) else { return }
         let id = request.conversation
-        conversations.ask(context) { [self] done in
+        conversations.ask(context, about: id) { [self] done in
             guard room.take(request.text.count) else { return done(.failure(Self.full)) }
             unlessUnknown(context.user, in: id, done: done) { [self] isBlocked in
                 run(
@@ -143,7 +143,7 @@ final class Messages: Feature {
     }
 
     private func delete(_ message: String, in id: ConversationID, _ context: RequestContext) {
-        conversations.ask(context) { [self] done in
+        conversations.ask(context, about: id) { [self] done in
             remove(message, in: id, by: context.user.string, done: done)
         } succeeded: { [self] words in
             answer("messageUpdated", id, words, context)

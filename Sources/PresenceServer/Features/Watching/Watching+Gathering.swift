@@ -7,6 +7,8 @@ extension Watching {
     struct Gathered {
         var outcome = Topic.RedisOutcome.loaded
         var isForbidden = false
+        /// A conversation, or the list of them, cannot be read.
+        var isDamaged = false
         var messages: [ConversationID: MessageSnapshot] = [:]
         /// The list of the user's conversations, if it was asked for.
         var subscriber: ConversationLists.Subscriber?
@@ -38,6 +40,7 @@ extension Watching {
                 case .read(let snapshots): gathered.messages = snapshots
                 case .forbidden: gathered.isForbidden = true
                 case .failed: gathered.outcome = .failed
+                case .damaged: gathered.isDamaged = true
                 }
                 finish()
             }
@@ -63,6 +66,7 @@ extension Watching {
         talks.lists.list(of: user, known: request.knownConversations) { result in
             switch result {
             case .success(let list): gathered.list = list
+            case .failure(let failure) where failure.isLasting: gathered.isDamaged = true
             case .failure: gathered.outcome = .failed
             }
             finish()

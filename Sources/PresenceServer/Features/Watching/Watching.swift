@@ -192,6 +192,7 @@ final class Watching: Feature {
                 code: .unavailable, message: "the store is out of reach, and not all of these are held here",
                 retryAfter: 1_000)
         }
+        if gathered.isDamaged { return .init(code: .internal, message: "the server could not read all of these") }
         let user = session.user.id
         if gathered.isForbidden
             || conversations.contains(where: { $0.conversation?.participants.contains(user) != true })

@@ -13,6 +13,9 @@ for i = 1, #fields, 2 do
 end
 if not held['m:' .. ARGV[2]] then return { 'FORBIDDEN' } end
 local first, last, changes = tonumber(held.first or '1'), tonumber(held.last or '0'), tonumber(held.changes or '0')
+if redis.call('LLEN', KEYS[2]) ~= last - first + 1 then
+    return redis.error_reply('DAMAGED the messages of a conversation are not all there')
+end
 local length = redis.call('LLEN', KEYS[3])
 local oldest = changes - length + 1
 local after, known = tonumber(ARGV[3]), tonumber(ARGV[4])

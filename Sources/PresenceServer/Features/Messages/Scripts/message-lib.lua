@@ -30,6 +30,10 @@ local function find(logKey, printsKey, id)
     return nil, places
 end
 
+-- What is not all there is not written to: what comes would stand in other places than its numbers say.
+local notWhole = 'DAMAGED the messages of a conversation are not all there'
+local function isWhole(c, logKey) return redis.call('LLEN', logKey) == c.last - c.first + 1 end
+
 local function split(text, separator)
     local parts, from = {}, 1
     while true do

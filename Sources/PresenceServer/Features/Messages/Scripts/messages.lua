@@ -10,6 +10,9 @@ elseif not held[3] then
     return { 'FORBIDDEN' }
 end
 local first, last = tonumber(held[1] or '1'), tonumber(held[2] or '0')
+if redis.call('LLEN', KEYS[2]) ~= last - first + 1 then
+    return redis.error_reply('DAMAGED the messages of a conversation are not all there')
+end
 local through = last
 if tonumber(ARGV[3]) > 0 then through = math.min(last, tonumber(ARGV[3]) - 1) end
 local reply = { 'OK', int(first), int(last) }

@@ -9,6 +9,7 @@ if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local sender = c.members[ARGV[5]]
 if not sender then return { 'FORBIDDEN' } end
+if not isWhole(c, KEYS[4]) then return redis.error_reply(notWhole) end
 local content = hash(ARGV[5] .. '\31' .. ARGV[7] .. '\31' .. ARGV[8])
 local known, first = find(KEYS[4], KEYS[6], ARGV[6])
 if known then

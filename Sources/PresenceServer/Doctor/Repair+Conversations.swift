@@ -1,0 +1,47 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+extension Repair {
+    func mendIndex(_ key: String) throws(RedisFailure) {
+        guard case .conversation(let id, _) = KeyName(key, in: partitions.space, doctor.families) else { return }
+        let keys = partitions.keys(of: id)
+        _ = try store[key].run(
+            .mendLog, keys: [keys.floor, key, keys.log(id), keys.changes(id), keys.prints(id)],
+            arguments: [keys.events, id.string])
+    }
+
+    /// A member's inbox says so again.
+    func enter(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
+        let conversation = partitions.keys(of: id).conversation(id)
+        let held = try store[conversation].ask(
+            "HMGET", conversation, "m:" + user.string, "j:" + user.string, "version", "creator"
+        ).array
+        guard let held, held.count == 4, !held[0].isNull, held[1].isNull, let version = held[2].int else { return }
+        // Groups of others count apart (enroll.lua).
+        let isPut = held[3].string.map { $0 != user.string } ?? false
+        try change(id, in: user, from: false, to: "in", version, isPut ? " put" : "")
+    }
+
+    /// They are not in it, whatever has become of it.
+    func enterLeft(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
+        let conversation = partitions.keys(of: id).conversation(id)
+        let held = try store[conversation].ask("HMGET", conversation, "m:" + user.string, "j:" + user.string).array
+        guard let held, held.count == 2, held[0].isNull, held[1].isNull else { return }
+        try change(id, in: user, from: true, to: "out", try store[conversation].now())
+    }
+
+    /// - Parameter version: The least that is written: larger than what is there.
+    private func change(
+        _ id: ConversationID, in user: UserID, from isListed: Bool, to word: String, _ version: Int64,
+        _ rest: String = ""
+    ) throws(RedisFailure) {
+        let inbox = partitions.keys(of: user).inbox(user)
+        _ = try store[inbox].change(watching: [inbox]) { () throws(RedisFailure) in
+            let value = try store[inbox].ask("HGET", inbox, id.string).string ?? ""
+            guard value.hasPrefix("in ") == isListed else { return nil }
+            let before = value.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0
+            return [["HSET", inbox, id.string, "\(word) \(max(version, before + 1))\(rest)"]]
+        }
+    }
+}
