@@ -102,19 +102,28 @@ final class Marking {
     private func ask(about wishes: [Wish], of id: ConversationID) {
         asked[id, default: Asked()].unanswered += wishes.count
         for wish in wishes {
+            // Both at once: a later request of the connection must not come before the mark.
+            var (isGood, hidden): (Bool, Result<DeliveryAudience.Hidden, RedisFailure>?) = (false, nil)
+            func settle() {
+                guard isGood, let hidden else { return }
+                if case .success(let hidden) = hidden {
+                    wish.hidden = hidden
+                    return answered(wish, of: id)
+                }
+                wish.done(.failure(hidden.failure!))
+                answered(nil, of: id)
+            }
             shard.unlessRevoked(wish.writer) { [self] result in
                 wish.done(result)
                 answered(nil, of: id)
-            } _: { [self] in
+            } _: { [unowned shard] in
                 wish.goodAt = shard.clock.now
-                DeliveryAudience(shard: shard).hidden(of: wish.user, in: id) { [self] result in
-                    guard case .success(let hidden) = result else {
-                        wish.done(.failure(result.failure!))
-                        return answered(nil, of: id)
-                    }
-                    wish.hidden = hidden
-                    answered(wish, of: id)
-                }
+                isGood = true
+                settle()
+            }
+            DeliveryAudience(shard: shard).hidden(of: wish.user, in: id) {
+                hidden = $0
+                settle()
             }
         }
     }
