@@ -94,13 +94,14 @@ extension TalkList.Entry {
         for member in record.members {
             let isHidden = member.user != own.user && (own.hidesReceipts || member.hidesReceipts)
             members[member.user.string] = TalkList.Marks(
-                read: isHidden ? nil : member.user == own.user ? member.read : member.shown, delivered: member.delivered
-            )
+                read: isHidden ? nil : member.user == own.user ? member.read : member.shown,
+                delivered: record.delivered(member, for: own.user, isBlind: own.hidesReceipts))
         }
         (first, last) = (record.first, record.last)
         message = record.message.map { TalkList.Message(id: $0.id, version: $0.version) }
         let seen = max(own.read, own.own)
-        unread = max(0, last - seen)
+        // (What counting would say is compared by itself: `compareUnread`.)
+        unread = record.unread(by: own)
         urgent = Int64(record.priority.count { $0 > seen })
         name = record.name.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
         owner = record.isDirect ? nil : record.owner?.string
