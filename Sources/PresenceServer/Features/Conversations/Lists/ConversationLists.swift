@@ -107,8 +107,7 @@ final class ConversationLists {
                 tell(member.user, id, version, nil, crowd)
                 continue
             }
-            let frame =
-                record.isPartial ? nil : Self.frame(record.json(for: member.user, at: event.at), at: event.at)
+            let frame = Self.frame(record.json(for: member.user, at: event.at), at: event.at)
             tell(member.user, id, version, frame)
         }
         for user in record.left where users[user] != nil {
@@ -192,12 +191,16 @@ final class ConversationLists {
             .sorted { $0.value.version < $1.value.version }
         (subscriber.pending, subscriber.bytes) = (waiting, waiting.values.reduce(0) { $0 + $1.size })
         if !waiting.isEmpty, let due = subscriber.pace.wait() { shard.deadlines.set(paced, .id(user), at: due) }
-        let unread = pending.filter { $0.value.frame == nil && $0.value.crowd == nil }.map(\.key)
+        let unread = pending.filter { $0.value.frame == nil && $0.value.crowd?.record.isPartial ?? true }.map(\.key)
         if !unread.isEmpty { readAgain(unread, for: [subscriber]) }
         var frames: [UInt8] = []
         for entry in pending.map(\.value) {
             if let frame = entry.frame { frames += frame }
             guard let crowd = entry.crowd else { continue }
+            guard !crowd.record.isPartial else {
+                subscriber.pace.told(crowd, CrowdPace.unread, at: now)
+                continue
+            }
             let frame = Self.frame(crowd.record.json(for: user, at: crowd.at), at: crowd.at)
             subscriber.pace.told(crowd, frame.count, at: now)
             frames += frame

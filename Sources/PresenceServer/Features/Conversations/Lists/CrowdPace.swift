@@ -11,28 +11,22 @@ struct CrowdPace {
         let record: ConversationRecord
         let at: Timestamp
 
-        /// `nil` for few members and a short message, and for one that has to be read anyway.
+        /// `nil` for few members and a short message.
         init?(_ record: ConversationRecord, at: Timestamp) {
-            let isLong = Self.bytes(of: record) > CrowdPace.short
-            guard record.members.count > CrowdPace.few || isLong, !record.isPartial else { return nil }
+            guard record.members.count > CrowdPace.few || record.isPartial else { return nil }
             (self.record, self.at) = (record, at)
         }
 
         /// About what its frame takes.
-        var size: Int { record.members.count * 64 + Self.bytes(of: record) }
+        var size: Int { record.members.count * 64 }
 
         /// Bytes a ms.
         fileprivate var rate: Int { record.members.count > CrowdPace.few ? 16 : 64 }
-
-        private static func bytes(of record: ConversationRecord) -> Int {
-            guard let message = record.message else { return 0 }
-            return message.edits.reduce(message.text.count + message.attachments.count) { $0 + $1.text.count }
-        }
     }
 
     static let few = 100
-    /// Bytes.
-    static let short = 4_096
+    /// Bytes, about what is told of one that has to be read first, because its newest message is too long for an event (4 KiB).
+    static let unread = 32_768
 
     private var due: Milliseconds = 0
     private var isWaiting = false
