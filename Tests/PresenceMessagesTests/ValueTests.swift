@@ -91,6 +91,8 @@ struct ValueTests {
             let here = MessageAttachment(type: .file, url: "http://\(host)/a", sizeBytes: 1)
             try MessageRule.check(text: "", attachments: [here])
         }
+        let longest = "https://example.org/" + String(repeating: "a", count: 2_028)
+        try MessageRule.check(text: "", attachments: [MessageAttachment(type: .file, url: longest, sizeBytes: 1)])
         let refused: [(String, [MessageAttachment], String)] = [
             ("", [], "text"), (String(repeating: "x", count: 5_001), [], "text"),
             (String(repeating: "👨‍👩‍👧", count: 1_200), [], "text"), ("a\u{85}", [], "text"),
@@ -98,6 +100,11 @@ struct ValueTests {
             ("", [MessageAttachment(type: .file, url: "http://example.org/a", sizeBytes: 1)], "attachments"),
             ("", [MessageAttachment(type: .file, url: "http://127.example.org/a", sizeBytes: 1)], "attachments"),
             ("", [MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: -1)], "attachments"),
+            ("", [MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: .max)], "attachments"),
+            ("", [MessageAttachment(id: "", type: .file, url: "https://example.org/a", sizeBytes: 1)], "attachments"),
+            ("", [MessageAttachment(type: .file, url: "https://example.org/é", sizeBytes: 1)], "attachments"),
+            ("", [MessageAttachment(type: .file, url: "https://ana@example.org/a", sizeBytes: 1)], "attachments"),
+            ("", [MessageAttachment(type: .file, url: longest + "a", sizeBytes: 1)], "attachments"),
         ]
         for (text, attachments, field) in refused {
             let error = #expect(throws: PresenceError.self) {

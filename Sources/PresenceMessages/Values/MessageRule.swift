@@ -34,9 +34,16 @@ public enum MessageRule {
         for attachment in attachments {
             let urls = [attachment.url, attachment.thumbnailURL].compactMap(\.self)
             guard urls.allSatisfy(isSafe) else {
-                throw invalid("attachments", "must have absolute https URLs (http for loopback hosts only)")
+                throw invalid(
+                    "attachments", "must have absolute https URLs of at most 2,048 bytes (http for loopback hosts only)"
+                )
             }
-            guard attachment.sizeBytes >= 0 else { throw invalid("attachments", "cannot have a negative size") }
+            guard (0...largestNumber).contains(attachment.sizeBytes) else {
+                throw invalid("attachments", "must have sizes from 0 to \(largestNumber) bytes")
+            }
+            guard PresenceID.isValid(attachment.id) else {
+                throw invalid("attachments", "must have ids, of 1 to 128 printable ASCII characters")
+            }
         }
         if let reason = priorityReason, reason.count > maximumReasonCharacters || !isClean(reason, lines: false) {
             throw invalid(
@@ -51,9 +58,15 @@ public enum MessageRule {
         guard duration <= maximumMuting else { throw invalid("muteFor", "must be at most 366 days") }
     }
 
-    /// https, or http at this machine: a server that an app is developed with is there.
+    /// The largest number in the server's JSON.
+    private static let largestNumber: Int64 = 9_007_199_254_740_991
+
+    /// https, or http at this machine: a server that an app is developed with is there. The server takes no user information, and
+    /// characters outside ASCII only percent-encoded.
     private static func isSafe(_ address: String) -> Bool {
-        guard let url = URL(string: address), let host = url.host?.lowercased(), !host.isEmpty else { return false }
+        guard address.utf8.count <= 2_048, address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            let url = URL(string: address), url.user == nil, let host = url.host?.lowercased(), !host.isEmpty
+        else { return false }
         switch url.scheme?.lowercased() {
         case "https": return true
         case "http":
