@@ -3,8 +3,11 @@
 import json
 import random
 
+import pytest
+
 from support.library import follow, stored, tab, talking, watch
 from support.line import Line
+from support.talks import say, talk
 from test_28_browser_socket import SOCKET
 
 HALVES = ("\\ud83d", "\\ude00")
@@ -89,3 +92,30 @@ async def test_what_is_no_id_and_no_token_is_named(chromium, server):
                     "new presence.PresenceClient({ token: {} })"):
             assert await page.value(f"{code}(() => {act})") == "validation_failed", act
         assert await page.value("await client.get('bob').catch((error) => error.code)") == "validation_failed"
+
+
+LONGEST = ("x" * 5_000, "\n" * 5_000, '"' * 5_000, "é" * 5_000, "\U0001f600" * 5_000, "e\u0301\u0302\u0303" * 2_900)
+
+
+@pytest.mark.parametrize("text", LONGEST, ids=[str(number) for number in range(len(LONGEST))])
+async def test_the_longest_messages_come_with_all_their_addresses_and_edits(chromium, server, room, text):
+    url = "https://example.org/" + "a" * 2_028
+    attachments = [{"id": str(n), "kind": "image", "url": url, "thumbnailURL": url, "sizeBytes": 2**53 - 1} for n in range(10)]
+    async with Line(server) as line, chromium:
+        bob = await room.come("bob")
+        id = (await talk(bob, await room.come("ana", "phone")))["id"]
+        page = await talking(chromium, line, room)
+        await watch(page, id)
+        options = {"attachments": attachments, "priority": {"reason": "r" * 200}}
+        await page.run(f"await messages.send({id!r}, {json.dumps(text)}, {json.dumps(options)})")
+        await say(bob, id, text, "other", more=options)
+        for n in range(6):
+            changed = await bob.did("editMessage", conversation=id, message="other", text=f"{n}{text[1:]}")
+            assert changed["type"] == "messageUpdated", changed
+        await page.until(f"seen.page.value.messages.some(({{ text }}) => text === {json.dumps('5' + text[1:])})")
+        await page.until("seen.page.value.messages.length === 2 && seen.page.value.messages.every(({ status }) => status !== 'sending')")
+        shown = await page.value("seen.page.value.messages")
+        assert all(each["attachments"] == attachments for each in shown)
+        found = await stored(room, id)
+        assert sorted(each["text"] for each in found) == sorted([text, f"5{text[1:]}"])
+        assert all(each["attachments"] == attachments for each in found)
