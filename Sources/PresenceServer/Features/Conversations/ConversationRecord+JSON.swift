@@ -46,8 +46,8 @@ extension ConversationRecord {
             } else if !isBlind, !member.hidesReceipts {
                 JSONWriter.member("read", member.shown, to: &json)
             }
-            let delivered = viewer.map { delivered(member, for: $0, isBlind: isBlind) } ?? member.delivered
-            JSONWriter.member("delivered", delivered, to: &json)
+            let shown = viewer.map { delivered(member, for: $0, isBlind: isBlind) } ?? member.delivered
+            JSONWriter.member("delivered", shown, to: &json)
             JSONWriter.raw("}", to: &json)
         }
         JSONWriter.raw(members.isEmpty ? "[]" : "]", to: &json)

@@ -5,6 +5,8 @@ import Redis
 /// Who may not know what comes to a user's devices: that says when they are there, so it is for those who may see their presence.
 struct DeliveryAudience {
     unowned let shard: ShardLogic
+    /// A mark that is hidden from more is hidden from all: each name is in the record, which each change tells whole.
+    private static let mostNamed = 20
 
     /// Nobody, all, or the others who are named, as `mark.lua` has it.
     enum Hidden {
@@ -57,6 +59,7 @@ struct DeliveryAudience {
                             let hidden = zip(others, pairs).filter { _, answer in
                                 answer.0.int != 0 || isForContacts && answer.1.int != 1
                             }
+                            if hidden.count > Self.mostNamed { return .fromAll }
                             return hidden.isEmpty ? .fromNobody : .from(hidden.map(\.0))
                         })
                 }
