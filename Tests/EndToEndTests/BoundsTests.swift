@@ -18,7 +18,9 @@ import Testing
     ]
 
     @Test(arguments: longestTexts.indices)
-    func `the longest messages, with the longest addresses and many edits, reach who follows`(index: Int) async throws {
+    func `the longest messages, with the longest addresses and many edits, reach their followers`(index: Int)
+        async throws
+    {
         let text = Self.longestTexts[index]
         let (client, other) = (server.client("long-ana-\(index)"), server.client("long-bob-\(index)"))
         let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
@@ -48,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: longestTexts.indices)
-    func `what is edited at once after its sending reaches who followed before, and who follows later`(
+    func `a long message that is edited at once reaches its earlier and later followers`(
         index: Int
     ) async throws {
         let text = Self.longestTexts[index]
@@ -71,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `the deepest data and metadata reach who looks`() async throws {
+    @Test func `the deepest data and metadata reach their readers`() async throws {
         func nested(_ depth: Int) -> String {
             String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
         }
