@@ -198,7 +198,8 @@ const lead = (name, { signal, act, lost }) => {
   };
   channel.onmessage = ({ data: isBeat }) => {
     if (isBeat) missed = 0;
-    else if (isLeading) channel.postMessage(true);
+    // By a timer: a page that the browser has frozen hears messages, and runs no timers.
+    else setTimeout(() => isLeading && channel.postMessage(true));
   };
   const timer = setInterval(() => {
     if (isLeading) missed = 0;
