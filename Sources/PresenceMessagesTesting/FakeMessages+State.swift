@@ -144,11 +144,12 @@ extension FakeMessages {
         return talk.conversation.members[index] != member
     }
 
-    /// Unread is the last message less the larger of the own mark and the own newest message.
+    /// Unread are the messages after the own mark and the own newest message that are not deleted.
     private func count(_ talk: inout Talk) {
         let own = talk.log.last { $0.senderId == user }?.sequence ?? 0
-        let read = talk.conversation.member(user)?.read ?? 0
-        talk.conversation.unreadCount = Int(talk.conversation.lastSequence - max(read, own))
+        let seen = max(talk.conversation.member(user)?.read ?? 0, own)
+        let deleted = talk.log.count { $0.isDeleted && $0.sequence! > seen }
+        talk.conversation.unreadCount = max(0, Int(talk.conversation.lastSequence - seen) - deleted)
     }
 
     /// Changes a message in place.
@@ -163,6 +164,7 @@ extension FakeMessages {
         state.version += 1
         talk.log[index].version = state.version
         if index == talk.log.count - 1 { talk.conversation.lastMessage = talk.log[index] }
+        count(&talk)
         state.talks[conversation] = talk
         return talk.log[index]
     }

@@ -46,6 +46,16 @@ import Testing
         #expect(await code { try await fake.delete(other) } == .notFound)
     }
 
+    @Test func `a deleted message is not unread`() async throws {
+        let group = ChatConversation(id: "g2", kind: .group, participants: ["ana", "bob"], owner: "ana")
+        let fake = FakeMessages(user: "ana", conversations: [group])
+        let first = fake.receive("one", from: "bob", in: "g2")
+        fake.receive("two", from: "bob", in: "g2")
+        #expect(fake["g2"]?.unreadCount == 2)
+        #expect(try await fake.delete(first).isDeleted)
+        #expect(fake["g2"]?.unreadCount == 1)
+    }
+
     @Test func `a message whose sending failed is not changed, with or without a connection`() async throws {
         fake.refuseNextMessage()
         let message = Message(conversationId: "c1", senderId: "ana", text: "one")

@@ -146,7 +146,7 @@ extension MessageServer {
             "members": talk.members.map {
                 ["user": $0, "read": talk.reads[$0] ?? 0, "delivered": talk.delivered[$0] ?? 0] as Object
             }, "createdAt": 1_763_712_000_000, "first": 1, "last": talk.log.count,
-            "unread": talk.log.count - max(talk.reads[user] ?? 0, ownNewest),
+            "unread": talk.log.dropFirst(max(talk.reads[user] ?? 0, ownNewest)).count { $0["deletedAt"] == nil },
         ]
         if let last = talk.log.last { object["lastMessage"] = last }
         return object.merging(talk.settings[user] ?? [:]) { $1 }

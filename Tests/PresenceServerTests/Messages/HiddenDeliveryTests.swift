@@ -13,10 +13,10 @@ import Testing
     private let people: [String: SimulatedClient]
     private let id: ConversationID
 
-    init() throws {
+    init(strangers: Int = 0) throws {
         let world = try World(shards: 2)
         let names = ["ana", "bob", "eve"]
-        id = try world.groups(1, of: names)[0]
+        id = try world.groups(1, of: names + (0..<strangers).map { "member-\($0)" })[0]
         people = try Dictionary(
             uniqueKeysWithValues: names.enumerated().map { place, name in
                 (name, try SimulatedClient(name, in: world).connect(to: world.shards[place % 2]))
@@ -102,6 +102,16 @@ import Testing
         try ask("ana", #""type":"addContacts","users":["eve"]"#)
         try mark(#""delivered":2"#)
         #expect(delivered(to: "eve") == 2 && delivered(to: "bob") == 2)
+    }
+
+    @Test(arguments: [(19, 1), (20, 0)])
+    func `where more than 20 may not see a user, nobody sees what comes to them`(strangers: Int, shown: Int) throws {
+        let group = try HiddenDeliveryTests(strangers: strangers)
+        try group.ask("ana", #""type":"addContacts","users":["bob"]"#)
+        try group.ask("ana", #""type":"setVisibility","visibility":{"presence":"contacts"}"#)
+        try group.say("m1")
+        try group.expectNews(["ana": 1, "bob": shown, "eve": 0]) { try group.mark(#""delivered":1"#) }
+        #expect(group.delivered(to: "bob") == Int64(shown))
     }
 
     @Test func `what a member does for themselves is told to nobody else`() throws {

@@ -181,7 +181,7 @@ final class PushHistory: DrawnHistory {
         let newest = past.newest(talk)
         let seq = delivered ? newest : read ?? newest
         past.add(PushPast.Mark(at: world.redisNow, seq: seq, sent: newest), isRead: !delivered, of: user, in: talk)
-        run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)"])
+        run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)", "n"])
     }
 
     /// - Parameter settings: What is muted and archived; `nil`: nothing any more.

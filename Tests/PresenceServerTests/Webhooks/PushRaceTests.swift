@@ -22,7 +22,7 @@ import Testing
     private func read(_ talk: PushTalk, _ keys: PartitionKeys, upTo seq: Int) {
         talk.run(
             .mark, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
-            [talk.id.string, "bob", "\(seq)", "\(seq)"])
+            [talk.id.string, "bob", "\(seq)", "\(seq)", "n"])
     }
 
     /// A message that is stored and noted at once.
@@ -88,7 +88,7 @@ import Testing
         var end: Milliseconds?
         // While they are counted, each answer is late.
         talk.world.redis.refuse = { script, words in
-            guard script == nil, words.count == 4, words[2] == "last" else { return nil }
+            guard script == nil, words.count == 5, words[2] == "last" else { return nil }
             if end == nil {
                 end = talk.world.now + DuePushes.lease + 1_000
                 if isMuted {

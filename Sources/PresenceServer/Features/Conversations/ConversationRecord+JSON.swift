@@ -46,7 +46,7 @@ extension ConversationRecord {
             } else if !isBlind, !member.hidesReceipts {
                 JSONWriter.member("read", member.shown, to: &json)
             }
-            let shown = viewer.map { delivered(member, for: $0, isBlind: isBlind) } ?? member.delivered
+            let shown = viewer.map { delivered(member, for: $0) } ?? member.delivered
             JSONWriter.member("delivered", shown, to: &json)
             JSONWriter.raw("}", to: &json)
         }

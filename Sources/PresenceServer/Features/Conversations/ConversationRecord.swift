@@ -136,12 +136,11 @@ struct ConversationRecord {
         return max(0, last - seen - gone)
     }
 
-    /// Up to which message all has come to a member's devices, as far as a viewer may know.
-    ///
-    /// - Parameter isBlind: Whether the viewer sees nothing of what others have read.
-    func delivered(_ member: Member, for viewer: UserID, isBlind: Bool) -> Int64 {
+    /// Up to which message all has come to a member's devices, as far as a viewer may know. What the member has shown to have read
+    /// has come; that holds on where one of both hides later what they read.
+    func delivered(_ member: Member, for viewer: UserID) -> Int64 {
         guard member.user != viewer, let shown = hidden[member.user]?.shown(to: viewer) else { return member.delivered }
-        return min(member.delivered, max(shown, isBlind || member.hidesReceipts ? 0 : member.shown))
+        return min(member.delivered, max(shown, member.shown))
     }
 
     /// Whether a change is told to this member.

@@ -40,7 +40,7 @@ extension TalkHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        if clockSteps, draw(0...5) == 0 {
+        if clockSteps, draw(0...1) == 0 {
             noteStepBack()
             world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
         }

@@ -22,7 +22,7 @@ import Testing
             #expect(sum["answers of \(script.name) lost"] > 0)
         }
         #expect(sum["returns"] > 20 && sum["blocks"] > 20 && sum["successions"] > 10 && sum["deletions"] > 50)
-        #expect(sum["steps back"] > 20)
+        #expect(sum["steps back"] > 5)
         #expect(sum["closed accounts"] > 20 && sum["pushes"] > 20)
     }
 

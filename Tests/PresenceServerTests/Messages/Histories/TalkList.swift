@@ -95,7 +95,7 @@ extension TalkList.Entry {
             let isHidden = member.user != own.user && (own.hidesReceipts || member.hidesReceipts)
             members[member.user.string] = TalkList.Marks(
                 read: isHidden ? nil : member.user == own.user ? member.read : member.shown,
-                delivered: record.delivered(member, for: own.user, isBlind: own.hidesReceipts))
+                delivered: record.delivered(member, for: own.user))
         }
         (first, last) = (record.first, record.last)
         message = record.message.map { TalkList.Message(id: $0.id, version: $0.version) }
