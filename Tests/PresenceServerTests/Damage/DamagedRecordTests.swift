@@ -40,7 +40,7 @@ import Testing
         try reconnect(shard, in: world)
         #expect(ana.closeCode == .tooSlow && bob.isConnected)
         try ana.connect(to: shard)
-        #expect(try subscribe(ana, to: "conversationList", 91, in: world).contains("unavailable"))
+        #expect(try subscribe(ana, to: "conversationList", 91, in: world).contains("internal"))
         _ = try world.redis.command(["DEL", inbox]).get()
         #expect(try subscribe(ana, to: "conversationList", 92, in: world).contains("subscribed"))
     }

@@ -53,7 +53,7 @@ import Testing
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         cy.sendText(#"{"type":"subscribe","id":80,"conversationList":true}"#)
         try world.run(until: "cy has the list") { cy.texts.contains { $0.contains("\"id\":80") } }
-        let text = String(repeating: "x", count: 16_000)
+        let text = String(repeating: "x", count: 5_000)
         ana.sendText(
             #"{"type":"send","id":90,"conversation":"\#(id)","message":{"id":"long","text":"\#(text)"}}"#)
         try world.run(for: 1_000)

@@ -101,7 +101,7 @@ import Testing
         ScriptMistake(
             name: "what was edited is not told to who was away",
             old: "if number <= after and number >= first and not seen[number] then", new: "if false then",
-            faults: ["where the store has version", "urgent ones of"]),
+            faults: ["where the store has version", "urgent ones of", "unread of"]),
         ScriptMistake(
             name: "a message goes before its time", old: "sentAt(raw) > limit", new: "sentAt(raw) > limit + 20000",
             faults: ["went after"]),
