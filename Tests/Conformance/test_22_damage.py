@@ -283,7 +283,7 @@ async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_st
     # Who read what is damaged comes back, and is refused until it is mended.
     await ana.closed(4005)
     ana = await room.come("ana")
-    await ana.refused("unavailable", "subscribe", conversationList=True)
+    await ana.refused("internal", "subscribe", conversationList=True)
     await ana.refused("unavailable", "subscribe", notifications=True)
     # The others go on.
     await ana.status("busy")
