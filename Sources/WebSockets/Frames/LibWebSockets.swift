@@ -105,9 +105,10 @@ public enum LibWebSockets {
     private static func emit(_ line: UnsafePointer<CChar>?) {
         // 4.1.6 reports each connection that is adopted with bytes as an error (`adopt_socket_readbuf`).
         guard let line, strstr(line, "adopt_socket_readbuf: calling service") == nil else { return }
-        let text = String(cString: line)
-        guard let handler = log.withLock({ $0 }) else { return }
-        handler(text.last?.isNewline == true ? String(text.dropLast()) : text)
+        // A dump begins with an empty line.
+        let text = String(cString: line).filter { !$0.isNewline }
+        guard text.contains(where: { $0 != " " }), let handler = log.withLock({ $0 }) else { return }
+        handler(text)
     }
 }
 
