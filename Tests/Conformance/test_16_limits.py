@@ -210,7 +210,8 @@ async def test_what_is_kept_for_the_background_counts_and_gives_way(start):
         await say(ana, id, "x" * 4_000)
         held.append(await room.api.metric("outbox_bytes"))
     # 4 KB for each of eight and each of 30 groups would be 960,000.
-    assert before < 50_000 < max(held) <= 400_000
+    # (A number may be read before the event that is too much has made others give way.)
+    assert before < 50_000 < max(held) <= 400_000 + 8 * 6_000
     assert await room.api.metric("closes_total", code="4005") == 0
     await goes_on(*pair)
     for each in people:

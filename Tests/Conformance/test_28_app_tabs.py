@@ -167,6 +167,8 @@ async def test_a_message_changes_no_row_but_its_own(chromium, accounts):
         page = await enter(chromium, line, people[0])
         await page.run(f"location.hash = '/talk/{id}'")
         await page.until(f"{BUBBLES}.length === 20 && {STATUS}?.match(/Sent|Delivered/)")
+        # Bob's rows have his name once it is known.
+        await page.until("document.querySelectorAll('.bubble > .said')[1]?.textContent === 'Bob: '")
         await page.run("""
             globalThis.changed = new Set();
             const seen = new MutationObserver((all) => all.forEach(({ target }) => {
