@@ -40,7 +40,8 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
         let wrong = scripts.filter { $0.source.contains(old) }.map { script in
             (script, RedisScript(name: script.name, source: script.source.replacing(old, with: new)))
         }
-        return Dictionary(uniqueKeysWithValues: wrong)
+        // A list may name a script twice, in the place of one that has gone.
+        return Dictionary(wrong) { first, _ in first }
     }
 
     func isFound(in fault: String) -> Bool { faults.isEmpty || faults.contains { fault.contains($0) } }
