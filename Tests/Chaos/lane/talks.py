@@ -50,7 +50,7 @@ class Talk:
         newest = {message["from"]: message["seq"] for message in log}
         if (entry["last"], entry.get("lastMessage")) != (len(log), log[-1] if log else None):
             self.ledger.breach(f"{where}: {entry['last']}, {entry.get('lastMessage')}, and stored is {log[-1:]}")
-        if entry["unread"] != (unread := unread_by(entry, newest, user)):
+        if entry["unread"] != (unread := unread_by(entry, newest, log, user)):
             self.ledger.breach(f"{where}: {entry['unread']} are unread, counted are {unread}")
         if sorted(member["user"] for member in entry["members"]) != sorted(self.members):
             self.ledger.breach(f"{where}: {entry['members']}, and its members are {self.members}")

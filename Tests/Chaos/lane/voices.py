@@ -164,15 +164,16 @@ class Voice:
         wrong = []
         if (held["last"], held.get("lastMessage")) != (log.last, newest or None):
             wrong.append(f"{user} lists {held.get('lastMessage')} in conversation {talk.number}, and holds {newest}")
-        if held["unread"] != (unread := unread_by(held, log.newest, user)):
+        if held["unread"] != (unread := unread_by(held, log.newest, log.messages.values(), user)):
             wrong.append(f"{user} lists {held['unread']} unread in conversation {talk.number}, and holds {unread}")
         return wrong, (held["members"], [log.messages[seq] for seq in sorted(log.messages)])
 
 
-def unread_by(conversation, newest, user):
-    """How many messages are unread, by the rule of the protocol's page."""
+def unread_by(conversation, newest, messages, user):
+    """How many messages are unread, by the rule of the protocol's page: deleted ones do not count."""
     read = next(member["read"] for member in conversation["members"] if member["user"] == user)
-    return conversation["last"] - max(read, newest.get(user, 0))
+    seen = max(read, newest.get(user, 0))
+    return conversation["last"] - seen - sum("deletedAt" in message and message["seq"] > seen for message in messages)
 
 
 class CrowdVoice:
