@@ -14,12 +14,12 @@ let whole: [SwiftSetting] =
 /// at a path. The next compiler may warn of more.
 let isOurBuild = isForTests || Context.environment["WARNINGS_AS_ERRORS"] == "1"
 
-/// What every Swift target of ours is compiled with.
+/// The settings of every Swift target of ours.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6)] + (isOurBuild ? [.treatAllWarnings(as: .error)] : []) + whole
 let ours: [SwiftSetting] = strict + optimised
 
-/// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
-/// histories is in the simulator, which is optimised. The client library and small programs are not optimised either: tests
+/// Tests are not optimised: that doubles their compile time and speeds up little. The thousands of histories are played by the
+/// simulator, which is optimised. The client library and small programs are not optimised either: tests
 /// ask little of them.
 let tests = strict
 

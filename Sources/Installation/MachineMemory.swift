@@ -14,7 +14,7 @@ enum MachineMemory {
         text.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
     }
 
-    /// What a group and those that it is in may have. In a container the mounted tree begins with its own group.
+    /// The memory limits of a group and of those around it. In a container the mounted tree begins with its own group.
     static func limits(of group: String, in root: String) -> [Int] {
         var path = group == "/" ? "" : group
         var limits: [Int] = []

@@ -22,7 +22,7 @@ extension RedisServerProcess {
     /// writes its log anew, for connections, and for presenced.
     static var mostMemory: Int { MachineMemory.bytes / 5 * 3 }
 
-    /// What Redis itself is told: of `everysec` nothing, since that is done from outside (``syncLog(until:)``).
+    /// The setting for Redis itself. `everysec` becomes `no`, because the server syncs the log from outside (``syncLog(until:)``).
     private static func own(_ appendfsync: AppendFsync) -> String {
         switch appendfsync {
         case .always: "always"
@@ -30,7 +30,7 @@ extension RedisServerProcess {
         }
     }
 
-    /// What any Redis needs that a presence server uses.
+    /// The settings that a presence server needs of any Redis.
     static let sharedSettings: [(name: String, value: [String])] = [
         // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
         ("appendonly", ["yes"]),

@@ -1,7 +1,6 @@
 import PresenceKit
 
-/// What the libraries on a client have in common: whose they are, which connection they are on, and what an earlier process
-/// left.
+/// The common part of the libraries on a client: their user, their connection, and the data that an earlier process left.
 protocol ClientLibrary: Actor {
     nonisolated var client: PresenceClient { get }
     /// Tells when to try again what the server found too fast.
@@ -9,7 +8,7 @@ protocol ClientLibrary: Actor {
 
     /// Whether what an earlier process left was read.
     var isRestored: Bool { get set }
-    /// Who waits for it.
+    /// Callers that wait for it.
     var restorations: [CheckedContinuation<Void, Never>] { get set }
 
     /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.

@@ -50,7 +50,7 @@ extension Doctor {
         return held.settled
     }
 
-    /// What an inbox says, of conversations that its user is in.
+    /// Compares an inbox with the conversations that its user is in.
     func lookAtInbox(_ key: String, of user: UserID, _ look: inout Look) throws(RedisFailure) {
         let words = try store[key].ask("HGETALL", key).array?.compactMap(\.string) ?? []
         let ids = stride(from: 0, to: words.count - 1, by: 2).compactMap { place in
@@ -103,7 +103,7 @@ private struct HeldConversation {
     private(set) var isReadable = true
     /// There are as many messages as its numbers say.
     private(set) var hasAllMessages = true
-    /// What messages are found by, and what tells of their changes, fits.
+    /// Whether the prints and the changes fit the messages.
     private(set) var hasIndex = true
     /// The members whose inboxes have heard.
     private(set) var settled: [UserID] = []
@@ -129,7 +129,7 @@ private struct HeldConversation {
             if fields["j:" + user.string] == nil { settled.append(user) }
         }
         if let message = fields["message"], message.bytes.flatMap({ StoredMessage($0) }) == nil { isReadable = false }
-        // What has ended has numbers alone.
+        // A conversation that has ended keeps its numbers only.
         let (first, last) = (fields["first"]?.int ?? 1, fields["last"]?.int ?? 0)
         let (count, changes) = (max(0, last - first + 1), fields["changes"]?.int ?? 0)
         hasAllMessages = values[1].int == count

@@ -6,7 +6,7 @@ import PresenceProtocol
 /// One with 300 members comes every 1.1 s then at most, one with 1,000 every 4 s: what is told of it to all of its members stays
 /// below 16 KB a second for each, however much they write and mark. Messages come at once all the same, to those who watch them.
 struct CrowdPace {
-    /// A conversation whose record is kept until its turn, which all that wait for it share.
+    /// A conversation whose record is kept until its turn and shared by all connections that wait for it.
     struct Crowd {
         let record: ConversationRecord
         let at: Timestamp
