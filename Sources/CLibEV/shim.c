@@ -13,7 +13,7 @@ void clibev_set_current(struct ev_loop *loop) { current = loop; }
 void clibev_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 #if __has_feature(thread_sanitizer)
-// ThreadSanitizer does not know pthread_clockjoin_np, and takes the thread for one that goes on.
+// ThreadSanitizer does not know pthread_clockjoin_np, and assumes that the thread still runs.
 bool clibev_join_thread(pthread_t thread, int64_t until) {
     struct timespec now, pause = {.tv_nsec = 1000000};
     while (pthread_tryjoin_np(thread, NULL) != 0) {
@@ -32,7 +32,7 @@ bool clibev_join_thread(pthread_t thread, int64_t until) {
 
 void clibev_reserve_memory(void)
 {
-    // Shorter than what glibc asks the kernel for by itself. What is freed at the end of the heap is given back, but stays
+    // Below the size for which glibc calls mmap. Memory freed at the heap's end is returned, but its pages stay
     // writable.
     enum { pieces = 600, size = 100 << 10 };
     void **first = NULL, **last = NULL;
@@ -47,7 +47,8 @@ void clibev_reserve_memory(void)
             first = piece;
         last = piece;
     }
-    // From the first on: only with the last one does the heap end in what is free, so it is given back once and not 600 times.
+    // Frees the first piece first: only the last one joins them to the heap's free end, so glibc trims the heap once,
+    // not 600 times.
     while (first) {
         void **next = *first;
         free(first);

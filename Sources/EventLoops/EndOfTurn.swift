@@ -8,7 +8,7 @@ public final class EndOfTurnHook {
         self.hook = hook
     }
 
-    /// The hook is not called again. May be called from inside the hook itself, and twice.
+    /// Stops further calls of the hook. May be called from inside the hook itself, and twice.
     public func cancel() {
         hook = nil
     }
@@ -22,7 +22,7 @@ struct EndOfTurnHooks {
         hooks.append(hook)
     }
 
-    /// The hooks to call now; those cancelled since are dropped.
+    /// The hooks to call now. Drops the cancelled ones.
     mutating func current() -> [EndOfTurnHook] {
         if hooks.contains(where: { $0.hook == nil }) {
             hooks.removeAll { $0.hook == nil }

@@ -4,17 +4,18 @@ import Synchronization
 
 /// One thread that runs one libev loop on epoll; an actor can take it as its executor.
 ///
-/// A turn of the loop: it wakes up and reads the clock (`now`); calls whatever is due (sockets, timers, posted work);
-/// and, at the end, the hooks registered with `atEndOfTurn`, before it sleeps again. Everything but `start`, `stop`,
-/// `join`, `execute`, `isCurrent` and being an executor belongs to the loop's own thread; before `start`, to the
-/// creator.
+/// A turn of the loop: it wakes up and reads the clock (`now`), calls whatever is due (sockets, timers, posted work)
+/// and, before it sleeps again, the hooks registered with `atEndOfTurn`. `start`, `stop`, `join`, `execute`,
+/// `isCurrent` and the executor may be used from any thread. Everything else belongs to the loop's own thread or,
+/// before `start`, to the creator.
 ///
-/// An actor keeps its loop alive by holding it. Work posted after the thread has ended runs on a thread made for it: a
-/// task that is on its way back to the actor then (out of a continuation, say) would else never go on.
-// @unchecked: `mailbox`, `thread` and `afterwards` lock themselves; everything else that can change is confined to the
-// loop's thread (before `start` and after `join`, to the one thread that holds the loop, or `afterwards`).
+/// An actor keeps its loop alive by a strong reference. Work posted after the thread has ended runs on a thread made
+/// for it. Otherwise a task that returns to the actor at that point (from a continuation, for example) would never
+/// resume.
+// @unchecked: `mailbox`, `thread` and `afterwards` lock themselves. Other mutable state is confined to the loop's
+// thread (before `start` and after `join`, to the one thread that has the loop, or `afterwards`).
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
-    /// The name given to the thread too; the system shows its first 15 bytes.
+    /// Also the thread's name, of which the system shows the first 15 bytes.
     public let name: String
 
     /// The libev loop, for libraries that bring their own watchers. Owned by this object; only its thread may use it.
@@ -22,11 +23,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// The time of this turn: milliseconds of `CLOCK_MONOTONIC`, read once when the loop woke up.
     ///
-    /// After the whole process stood still (SIGSTOP, a stalled machine) it jumps by as much: compare it with its value
-    /// of an earlier turn to notice.
+    /// After a suspension of the whole process (SIGSTOP, a stalled machine) it jumps by the pause. Compare it with its
+    /// value of an earlier turn to detect that.
     public var now: Int64 { turnBegan / 1000 }
 
-    /// The time of this moment in microseconds of the same clock, for measuring latencies.
+    /// The current time in microseconds of the same clock, for measuring latencies.
     public var preciseNow: Int64 { MonotonicClock.microseconds }
 
     /// Grows with each turn.
@@ -43,8 +44,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var batch: [Mailbox.Work] = []
     private var hooks = EndOfTurnHooks()
 
-    /// A turn ends with posted work and hooks in alternation until nothing is left, but at most so often: then sockets
-    /// and timers have their turn again.
+    /// The most passes over posted work and hooks at the end of one turn. After them sockets and timers get their turn,
+    /// even if work is left.
     private static let passesAtEndOfTurn = 8
 
     /// Owned; initialised and started in `init`, so that their addresses are fixed; freed in `deinit`.
@@ -56,10 +57,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         var sleep = ev_prepare()
     }
 
-    /// The running thread until somebody joined it.
+    /// The running thread, until it is joined.
     private let thread = Locked<QuietThread?>(nil)
     private let hasStarted = Atomic(false)
-    /// Held by the thread that runs late work.
+    /// Locked by the thread that runs late work.
     private let afterwards = Locked(())
 
     /// - Throws: `EventLoopError` when the kernel gives no epoll descriptor.
@@ -76,7 +77,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     deinit {
-        // The thread holds the loop while it runs, so it has ended or never began.
+        // The running thread has a reference to the loop, so it has ended or never began.
         thread.withLock { thread in
             thread?.detach()
         }
@@ -91,17 +92,17 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     public func start() {
         precondition(!hasStarted.exchange(true, ordering: .sequentiallyConsistent), "loop \(name) was started already")
         thread.withLock { thread in
-            // It holds the loop for as long as it runs.
+            // The thread has a reference to the loop while it runs.
             thread = QuietThread(name: name) { [self] in run() }
         }
     }
 
-    /// Ends the loop after everything that was posted before. Returns at once; `join()` waits.
+    /// Ends the loop after everything that was posted before. Returns immediately; `join()` waits.
     public func stop() {
         execute { [self] in ev_break(raw, Int32(EVBREAK_ALL)) }
     }
 
-    /// Blocks until the thread has ended; at once if it never began.
+    /// Blocks until the thread has ended; returns immediately if it never began.
     public func join() {
         precondition(!isCurrent, "loop \(name) cannot wait for itself")
         // A second caller waits for the lock, and by then the thread has ended.
@@ -115,7 +116,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Whether the caller runs on this loop's thread.
     public var isCurrent: Bool { clibev_current() == raw }
 
-    /// Runs `work` on the loop, after everything posted before it. Never at once, even on the loop's own thread.
+    /// Runs `work` on the loop, after everything posted before it. Never runs it immediately, even on the loop's own
+    /// thread.
     public func execute(_ work: @escaping @Sendable () -> Void) {
         post(.closure(work))
     }
@@ -145,13 +147,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         return token
     }
 
-    /// Before much is allocated here, and kept: see `clibev_reserve_memory`.
+    /// Makes the thread's later allocations cheaper: see `clibev_reserve_memory`. Call it before many lasting
+    /// allocations.
     public func reserveMemory() {
         assertOnLoop()
         clibev_reserve_memory()
     }
 
-    /// What `LoopLag` says since the last call; starts counting anew.
+    /// Returns the `LoopLag` since the last call, and starts a new count.
     public func takeLag() -> LoopLag {
         assertOnLoop()
         defer { lag = LoopLag() }
@@ -167,7 +170,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     // MARK: - The turn
 
     private func startWatchers() {
-        // The watchers point back unretained: they are called on the thread only, which holds the loop meanwhile.
+        // The watchers' pointers to the loop are unretained: they are called on the thread only, which has a reference
+        // to it.
         let me = Unmanaged.passUnretained(self).toOpaque()
         clibev_check_init_first(&watchers.pointee.wakeUp, { _, watcher, _ in EventLoop.of(watcher!).wakeUp() }, me)
         clibev_async_init(&watchers.pointee.doorbell, { _, watcher, _ in EventLoop.of(watcher!).runPosted() }, me)
@@ -226,7 +230,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             for hook in hooks.current() { hook.hook?() }
             passes += 1
         } while passes < Self.passesAtEndOfTurn && !mailbox.isEmpty
-        // Posts from this thread did not ring: the loop must not sleep over what is left.
+        // Posts from this thread did not ring the bell: the loop must not sleep while work is left.
         if !mailbox.isEmpty { ring() }
 
         let took = turnTook

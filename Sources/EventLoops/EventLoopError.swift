@@ -1,4 +1,4 @@
-/// Why a loop could not be made.
+/// The reason why a loop could not be made.
 public enum EventLoopError: Error, CustomStringConvertible {
     /// libev has no epoll here, or the process has no file descriptor left.
     case noLoop(name: String)

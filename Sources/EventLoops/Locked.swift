@@ -2,9 +2,9 @@ import Synchronization
 
 /// A `Mutex` whose order ThreadSanitizer sees.
 ///
-/// When threads contend, `Mutex` is handed over by the kernel (a futex), of which ThreadSanitizer knows nothing, so it
-/// reports races where there are none. A release at the end and an acquire at the beginning of each critical section
-/// say the same in its terms; on x86 and arm64 they cost a plain store and load.
+/// When threads contend, the kernel hands a `Mutex` over (a futex). ThreadSanitizer does not see that, and reports
+/// races where there are none. A release at the end and an acquire at the beginning of each critical section express
+/// the same order in its terms. On x86 and arm64 they cost a plain store and load.
 package struct Locked<Value>: ~Copyable {
     private let mutex: Mutex<Value>
     private let order = Atomic(false)

@@ -1,4 +1,4 @@
-/// How far a loop fell behind, since it was last asked: for a metric.
+/// The lag of a loop since the last query, for a metric.
 public struct LoopLag: Sendable, Equatable {
     /// How many times the loop woke up.
     public var turns = 0
@@ -6,6 +6,6 @@ public struct LoopLag: Sendable, Equatable {
     public var longestTurn: Int64 = 0
     /// The time of all turns together, in microseconds: the loop's busy time.
     public var busy: Int64 = 0
-    /// By how much the latest of the timers fired late, in milliseconds.
+    /// The longest delay of a timer, in milliseconds.
     public var latestTimer: Int64 = 0
 }

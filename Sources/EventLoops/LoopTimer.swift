@@ -7,7 +7,7 @@ import CLibEV
 public final class LoopTimer {
     private let core: Core
 
-    /// - Parameter fire: called on the loop; the timer is no longer set then, and may be set anew in it.
+    /// - Parameter fire: called on the loop. At that point the timer is no longer set; `fire` may set it again.
     public init(_ loop: EventLoop, _ fire: @escaping () -> Void) {
         core = Core(loop, fire)
     }
@@ -21,24 +21,24 @@ public final class LoopTimer {
         }
     }
 
-    /// Whether it is going to fire.
+    /// Whether the timer will fire.
     public var isSet: Bool { core.isSet }
 
-    /// When it is going to fire, in monotonic milliseconds; nil if it is not set.
+    /// The time at which the timer will fire, in monotonic milliseconds; nil if it is not set.
     public var due: Int64? { core.isSet ? core.due : nil }
 
-    /// Fires `milliseconds` after the beginning of this turn; replaces what was set before.
+    /// Fires `milliseconds` after the beginning of this turn. Replaces an earlier setting.
     public func set(after milliseconds: Int64) {
         core.set(at: core.loop.now + milliseconds)
     }
 
-    /// Fires when the loop's `now` reaches `time`, in monotonic milliseconds (in the next turn if it has passed);
-    /// replaces what was set before.
+    /// Fires when the loop's `now` reaches `time`, in monotonic milliseconds (in the next turn if it has passed).
+    /// Replaces an earlier setting.
     public func set(at time: Int64) {
         core.set(at: time)
     }
 
-    /// Does not fire any more, unless set again.
+    /// Prevents the timer from firing until it is set again.
     public func cancel() {
         core.cancel()
     }
@@ -48,8 +48,8 @@ public final class LoopTimer {
         let loop: EventLoop
         private let fire: () -> Void
         private(set) var due: Int64 = 0
-        /// Owned, freed in `deinit`. While it is started it holds a reference to this object (`retained`), so that it
-        /// can neither be freed under libev nor call into nothing.
+        /// Owned, freed in `deinit`. While the watcher is started it has a reference to this object (`retained`), so
+        /// libev neither uses a freed watcher nor calls a released object.
         private let watcher: UnsafeMutablePointer<ev_timer>
         private var retained: Unmanaged<Core>?
 
@@ -58,7 +58,7 @@ public final class LoopTimer {
             self.fire = fire
             watcher = .allocate(capacity: 1)
             watcher.initialize(to: ev_timer())
-            // Unretained here: libev calls it only while started, when `retained` holds it.
+            // Unretained here: libev calls it only while started, when `retained` keeps it alive.
             let me = Unmanaged.passUnretained(self).toOpaque()
             clibev_timer_init(
                 watcher,
@@ -96,7 +96,7 @@ public final class LoopTimer {
         }
 
         private func expired() {
-            // libev read the clock a moment before us, and its time of a loop that has not started yet is old.
+            // libev read the clock a moment earlier, and before the loop starts its time is outdated.
             guard loop.now >= due else { return arm() }
             loop.lag.latestTimer = max(loop.lag.latestTimer, loop.now - due)
             withExtendedLifetime(self) {

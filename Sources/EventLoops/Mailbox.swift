@@ -1,14 +1,14 @@
-/// What other threads (and the loop itself) want done on the loop, in the order in which it was posted.
+/// Work that other threads (and the loop itself) post to the loop, in the order of posting.
 ///
-/// The doorbell (an `ev_async_send`, which may be a system call) is to be rung once a burst: by the post that finds it
-/// silent. Posts from the loop's own thread need none, since the loop looks into its mailbox before it sleeps.
+/// The doorbell (an `ev_async_send`, which may be a system call) rings once per burst: the first post rings it. Posts
+/// from the loop's own thread do not ring, since the loop checks its mailbox before it sleeps.
 struct Mailbox: ~Copyable {
     enum Work {
         case job(UnownedJob)
         case closure(@Sendable () -> Void)
     }
 
-    /// What the poster has to do for the work to be done.
+    /// The poster's duty: how the work gets run.
     enum Duty {
         case none
         case ring
@@ -24,7 +24,7 @@ struct Mailbox: ~Copyable {
 
     private let state = Locked(State())
 
-    /// Adds `work`; says what has to be done for it.
+    /// Adds `work`. Returns the poster's duty.
     func post(_ work: Work, fromLoop: Bool) -> Duty {
         state.withLock { state in
             state.work.append(work)
@@ -34,17 +34,17 @@ struct Mailbox: ~Copyable {
         }
     }
 
-    /// Tells that the loop's thread takes no more, unless there is something left to take; says whether it was so.
+    /// Closes the mailbox if it is empty. Returns whether it is closed: the loop's thread then takes no more work.
     func close() -> Bool {
         state.withLock { state in
             state.isClosed = state.work.isEmpty
-            // A bell that nobody hears any more counts as not rung.
+            // The bell of a closed loop counts as not rung, so the next post gets a duty.
             state.hasRung = false
             return state.isClosed
         }
     }
 
-    /// Exchanges everything posted for the empty `batch`, whose storage is reused for what comes next.
+    /// Swaps the posted work with the empty `batch`, whose storage is reused for later posts.
     func take(into batch: inout [Work]) {
         state.withLock { state in
             swap(&state.work, &batch)

@@ -1,7 +1,7 @@
-/// Counts of values up to each bound, as Prometheus wants them.
+/// Counts of values by range, for a Prometheus histogram.
 public struct MetricHistogram: Sendable {
     public let bounds: [Int64]
-    /// Of each bound those that are above the one before; at last those above all.
+    /// The count of each range between two bounds; the last one counts the values above all bounds.
     public private(set) var counts: [Int]
     public private(set) var sum: Int64 = 0
 

@@ -1,16 +1,16 @@
 import CLibEV
 import Glibc
 
-/// A thread of our own for a function that may block. All signals are blocked in it (but those that faults raise), so that
-/// they go to the threads that want them.
+/// A thread for a function that may block. All signals are blocked in it (except those that faults raise), so they are
+/// delivered to the threads that handle them.
 ///
-/// It holds what `body` captures while it runs. Either `join` or `detach` is called, once; after a `join` that gave up, one of
-/// them again.
+/// The thread retains the captures of `body` while it runs. Call either `join` or `detach`, once; after a `join` that
+/// timed out, call one of them again.
 package struct QuietThread: Sendable {
     // pthread_t is a plain number, which any thread may use.
     private let thread: pthread_t
 
-    /// - Parameter name: The system shows its first 15 bytes; `nil`: that of the thread that starts it.
+    /// - Parameter name: The system shows its first 15 bytes; `nil` inherits the name of the starting thread.
     package init(name: String?, _ body: @escaping @Sendable () -> Void) {
         var blocked = sigset_t()
         var before = sigset_t()
@@ -28,27 +28,27 @@ package struct QuietThread: Sendable {
         thread = created
     }
 
-    /// Blocks until it has ended.
+    /// Blocks until the thread has ended.
     package func join() { pthread_join(thread, nil) }
 
-    /// Blocks until it has ended, or the time is over; whether it has ended.
+    /// Blocks until the thread has ended or the time is over. Returns whether it has ended.
     ///
     /// - Parameter end: On the monotonic clock, in µs.
     package func join(until end: Int64) -> Bool { clibev_join_thread(thread, max(0, end) * 1_000) }
 
     package func detach() { pthread_detach(thread) }
 
-    /// Lets the calling thread stand back where others want to run: 5 steps of `nice` below what it had. It gets a quarter of a
-    /// core then that somebody else keeps busy; with 10 steps a tenth, which on a busy machine is too little to answer anybody.
+    /// Lowers the calling thread's priority by 5 steps of `nice`. Beside a busy thread it then gets a quarter of a
+    /// core. With 10 steps it would get a tenth, too little on a busy machine to answer any request.
     package static func lowerPriority() {
-        // On Linux this is of the calling thread alone (setpriority(2), "C library/kernel differences").
+        // On Linux this affects the calling thread alone (setpriority(2), "C library/kernel differences").
         let process = __priority_which_t(PRIO_PROCESS.rawValue)
         let present = getpriority(process, 0)
         _ = setpriority(process, 0, min(19, present + 5))
     }
 }
 
-/// What a thread is given.
+/// The arguments of the new thread.
 private final class Start: Sendable {
     let name: String?
     let body: @Sendable () -> Void

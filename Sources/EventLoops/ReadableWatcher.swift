@@ -9,21 +9,21 @@ public final class ReadableWatcher {
     /// Owned; stopped before it is freed in `deinit`.
     private let watcher: UnsafeMutablePointer<ev_io>
 
-    /// Begins to watch at once.
+    /// Starts watching immediately.
     ///
-    /// - Parameter isFirst: in each turn it is called before others that watch the same descriptor.
+    /// - Parameter isFirst: call this watcher before others of the same descriptor in each turn.
     public init(_ loop: EventLoop, descriptor: Int32, isFirst: Bool = false, _ readable: @escaping () -> Void) {
         self.loop = loop
         self.readable = readable
         watcher = .allocate(capacity: 1)
         watcher.initialize(to: ev_io())
-        // Unretained: the watcher is stopped before this object goes.
+        // Unretained: the watcher is stopped before this object is released.
         let me = Unmanaged.passUnretained(self).toOpaque()
         let initialize = isFirst ? clibev_io_init_first : clibev_io_init
         initialize(
             watcher,
             { _, watcher, _ in
-                // Retained for the call, in which the function may drop the watcher.
+                // Retained during the call, because the function may release the watcher.
                 let me = Unmanaged<ReadableWatcher>.fromOpaque(watcher!.pointee.data).takeUnretainedValue()
                 withExtendedLifetime(me) { me.readable() }
             },
@@ -42,7 +42,7 @@ public final class ReadableWatcher {
         ev_io_start(loop.raw, watcher)
     }
 
-    /// Stops watching; what waits in the descriptor stays there.
+    /// Stops watching. Unread bytes stay in the descriptor.
     public func cancel() {
         loop.assertOnLoop()
         ev_io_stop(loop.raw, watcher)

@@ -9,18 +9,18 @@ public final class WritableWatcher {
     /// Owned; stopped before it is freed in `deinit`.
     private let watcher: UnsafeMutablePointer<ev_io>
 
-    /// Waits for nothing before `wait()`.
+    /// Does not watch before `wait()`.
     public init(_ loop: EventLoop, descriptor: Int32, _ writable: @escaping () -> Void) {
         self.loop = loop
         self.writable = writable
         watcher = .allocate(capacity: 1)
         watcher.initialize(to: ev_io())
-        // Unretained: the watcher is stopped before this object goes.
+        // Unretained: the watcher is stopped before this object is released.
         let me = Unmanaged.passUnretained(self).toOpaque()
         clibev_io_init(
             watcher,
             { _, watcher, _ in
-                // Retained for the call, in which the function may drop the watcher.
+                // Retained during the call, because the function may release the watcher.
                 let me = Unmanaged<WritableWatcher>.fromOpaque(watcher!.pointee.data).takeUnretainedValue()
                 withExtendedLifetime(me) {
                     me.cancel()
@@ -35,7 +35,7 @@ public final class WritableWatcher {
         watcher.deallocate()
     }
 
-    /// The next time that the descriptor can be written to, the function is called.
+    /// Calls the function once, as soon as the descriptor can be written to.
     public func wait() {
         loop.assertOnLoop()
         ev_io_start(loop.raw, watcher)

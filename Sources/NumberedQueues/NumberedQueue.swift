@@ -1,10 +1,10 @@
 import DequeModule
 
-/// What waits, in its order, each with a number by which it can be taken out.
+/// A queue in which each element has a number, by which it can be removed.
 ///
-/// Numbers ascend, so one is found by halving, and a place that is taken out stays empty until it comes to the front or half
-/// of the places are empty. So each operation costs little however many wait, and there are never more empty places than
-/// full ones (beside a few).
+/// Numbers ascend, so a binary search finds one. A removed element leaves an empty place until it reaches the front or
+/// half of the places are empty. So each operation is cheap at any length, and there are never more empty places than
+/// full ones (plus a few).
 package struct NumberedQueue<Element> {
     private struct Place {
         let number: UInt64
@@ -13,16 +13,16 @@ package struct NumberedQueue<Element> {
 
     private var places = Deque<Place>()
     private var lastNumber: UInt64 = 0
-    /// Those that wait.
+    /// The number of waiting elements.
     package private(set) var count = 0
-    /// Places looked at or moved so far, for tests of what it costs.
+    /// Places visited or moved so far, for tests of the cost.
     package private(set) var steps = 0
 
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Returns its number, which no other of this queue ever has.
+    /// Returns the element's number, which this queue never uses again.
     package mutating func append(_ make: (UInt64) -> Element) -> UInt64 {
         lastNumber += 1
         places.append(Place(number: lastNumber, element: make(lastNumber)))
@@ -40,7 +40,7 @@ package struct NumberedQueue<Element> {
         return nil
     }
 
-    /// `nil` if it does not wait any more.
+    /// `nil` if the element no longer waits.
     package mutating func remove(_ number: UInt64) -> Element? {
         var (low, high) = (0, places.count)
         while low < high {
@@ -55,7 +55,7 @@ package struct NumberedQueue<Element> {
         return element
     }
 
-    /// Takes out those that are so, in their order.
+    /// Removes and returns the matching elements, in order.
     package mutating func removeAll(where isWanted: (Element) -> Bool = { _ in true }) -> [Element] {
         var removed: [Element] = []
         for index in places.indices {
@@ -72,7 +72,7 @@ package struct NumberedQueue<Element> {
         for place in places { if let element = place.element { body(element) } }
     }
 
-    /// A walk over all places follows on at least half as many removals.
+    /// Each walk over all places follows at least half as many removals.
     private mutating func tidy() {
         guard places.count > 2 * count + 16 else { return }
         steps += places.count

@@ -1,22 +1,22 @@
 import EventLoops
 
-/// Something that was handed to a pool and can be called off.
+/// Work that was submitted to a pool and can be cancelled.
 public protocol CancellableWork: AnyObject {
-    /// If it has not begun, it is not run; otherwise its result is dropped. Its asker hears nothing of it any more.
+    /// Prevents the work if it has not begun; otherwise drops its result. The submitter gets no result.
     ///
     /// - Returns: Whether it had not begun.
     @discardableResult func cancel() -> Bool
 }
 
-/// A job of a pool, in the hands of who asked for it.
-// @unchecked: `then` is touched on the loop's thread only (after that has ended, on the one that does its late work); the
-// rest does not change once the job is handed to its asker.
+/// A submitted job, as its submitter sees it.
+// @unchecked: `then` is used on the loop's thread only (after that has ended, on the thread that does its late work).
+// The rest does not change once the submitter has the job.
 public final class Job<Value: Sendable>: CancellableWork, @unchecked Sendable {
     private let queue: WorkQueue
     private let loop: EventLoop
-    /// What it captures is the loop's: released there too, by `cancel` or after its call.
+    /// Its captures belong to the loop, and are released on it, by `cancel` or after the call.
     private var then: ((Result<Value, WorkRefusal>) -> Void)?
-    /// Set before anything but its asker has the job's number.
+    /// Set before any other thread can see the job's number.
     var number: UInt64 = 0
 
     init(queue: WorkQueue, loop: EventLoop, then: @escaping (Result<Value, WorkRefusal>) -> Void) {
@@ -25,14 +25,14 @@ public final class Job<Value: Sendable>: CancellableWork, @unchecked Sendable {
         self.then = then
     }
 
-    /// On its loop.
+    /// Call it on the job's loop.
     @discardableResult public func cancel() -> Bool {
         guard then != nil else { return false }
         then = nil
         return queue.cancel(number)
     }
 
-    /// From any thread.
+    /// Call it from any thread.
     func deliver(_ result: Result<Value, WorkRefusal>) {
         loop.execute { [self] in
             let then = then

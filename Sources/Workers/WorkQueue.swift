@@ -2,13 +2,13 @@ import EventLoops
 import Glibc
 import NumberedQueues
 
-/// The jobs of a pool, between those who ask for them and its threads.
-// @unchecked: `state` locks itself, and the semaphore may be used by any thread; nothing else changes.
+/// The jobs of a pool, between the submitters and the threads.
+// @unchecked: `state` locks itself, any thread may use the semaphore, and nothing else changes.
 final class WorkQueue: @unchecked Sendable {
     struct Work {
-        /// Runs it. What it returns hands the result over.
+        /// Runs the job. The returned function delivers the result.
         let run: @Sendable () -> @Sendable () -> Void
-        /// Tells that nobody will hear of its result.
+        /// Reports that the job will deliver no result.
         let drop: @Sendable () -> Void
     }
 
@@ -27,10 +27,10 @@ final class WorkQueue: @unchecked Sendable {
     private struct State {
         var waiting = NumberedQueue<Entry>()
         var running: [UInt64: Running] = [:]
-        /// Places that are kept for jobs still to come.
+        /// Places reserved for jobs that are still to come.
         var kept = 0
         var isClosed = false
-        /// Of the latest jobs, in µs; `nil` before the first is done.
+        /// Mean time of the latest jobs, in µs; `nil` before the first is done.
         var meanTime: Double?
         var done = 0
         var refused = 0
@@ -49,8 +49,8 @@ final class WorkQueue: @unchecked Sendable {
     /// In seconds.
     private let longestWait: Double
     private let state = Locked(State())
-    /// Rung once for each job, and for each thread when the queue is closed. (Of a cancelled job the ring stays: some
-    /// thread looks once for nothing.) Owned; freed in `deinit`.
+    /// Rung once for each job, and for each thread when the queue is closed. (The ring of a cancelled job stays: some
+    /// thread then finds no job.) Owned; freed in `deinit`.
     private let bell: UnsafeMutablePointer<sem_t>
 
     init(threads: Int, bound: Int, longestWait: Double = .infinity) {
@@ -66,11 +66,11 @@ final class WorkQueue: @unchecked Sendable {
         bell.deallocate()
     }
 
-    // MARK: Those who ask
+    // MARK: Submitters
 
-    /// The job's number.
+    /// Returns the job's number.
     ///
-    /// - Parameter isKept: Whether a place was kept for it, which it takes.
+    /// - Parameter isKept: Whether a place was reserved for the job, which it now uses.
     func add(_ work: Work, isKept: Bool = false) throws(WorkRefusal) -> UInt64 {
         let now = MonotonicClock.microseconds
         let result: Result<UInt64, WorkRefusal> = state.withLock { state in
@@ -87,7 +87,7 @@ final class WorkQueue: @unchecked Sendable {
         return number
     }
 
-    /// Keeps a place for a job that is still to come.
+    /// Reserves a place for a job that is still to come.
     func keepPlace() throws(WorkRefusal) {
         let now = MonotonicClock.microseconds
         let refusal: WorkRefusal? = state.withLock { state in
@@ -100,10 +100,10 @@ final class WorkQueue: @unchecked Sendable {
 
     func freePlace() { state.withLock { $0.kept -= 1 } }
 
-    /// Why there is no place for one more; `nil` if there is.
+    /// The reason why there is no place for one more; `nil` if there is one.
     private func judge(_ state: inout State, _ now: Int64) -> WorkRefusal? {
         guard !state.isClosed else { return .stopped }
-        // Threads that are free take a job each, though they may not have come round to it.
+        // Each free thread takes a job, though it may not have woken up yet.
         let queued = state.waiting.count + state.running.count + state.kept
         guard queued < threads || queued < bound + threads && expectedWait(state, now) <= longestWait else {
             state.refused += 1
@@ -112,16 +112,16 @@ final class WorkQueue: @unchecked Sendable {
         return nil
     }
 
-    /// In seconds. A job that runs for longer than jobs do counts as what to expect.
+    /// In seconds. The expected time of a job that runs for longer than the mean is the time it has run so far.
     private func expectedWait(_ state: State, _ now: Int64) -> Double {
         let oldest = state.running.values.map { Double(now - $0.beganAt) }.max() ?? 0
         let time = max(state.meanTime ?? 0, oldest)
         return time * Double(state.waiting.count + state.kept + 1) / Double(threads) / 1_000_000
     }
 
-    /// Whether it waited.
+    /// Returns whether the job was waiting.
     @discardableResult func cancel(_ number: UInt64) -> Bool {
-        // What the job holds is released after the lock.
+        // Releases what the job retains after the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
                 state.running[number]?.isCancelled = true
@@ -135,7 +135,7 @@ final class WorkQueue: @unchecked Sendable {
         return entry != nil
     }
 
-    /// Nothing is added any more. Returns what is dropped.
+    /// Closes the queue to new jobs. Returns the dropped jobs.
     func close(dropping: Bool) -> [Work] {
         let dropped: [Work] = state.withLock { state in
             state.isClosed = true
@@ -145,7 +145,7 @@ final class WorkQueue: @unchecked Sendable {
         return dropped
     }
 
-    /// Nothing more is run, and what runs runs for nobody. Returns all of it that was not cancelled.
+    /// Drops all jobs, and the results of running ones. Returns all of them that were not cancelled.
     func abandon() -> [Work] {
         state.withLock { state in
             var abandoned = state.waiting.removeAll().map(\.work)
@@ -157,21 +157,21 @@ final class WorkQueue: @unchecked Sendable {
         }
     }
 
-    /// What finding jobs has cost so far.
+    /// The cost of finding jobs so far.
     var steps: Int { state.withLock { $0.waiting.steps } }
 
     // MARK: The threads
 
-    /// What each thread does until the queue is closed and empty.
+    /// The loop of each thread, until the queue is closed and empty.
     func work() {
         while let entry = next() {
             let handOver = entry.work.run()
-            // Counted first: who has heard of it finds it in the numbers.
+            // Counts the job before delivering it, so that its submitter finds it in the metrics.
             if finished(entry.number) { handOver() }
         }
     }
 
-    /// Blocks until there is a job; `nil` when there will be none any more.
+    /// Blocks until there is a job; `nil` when the queue is closed and empty.
     private func next() -> Entry? {
         while true {
             while sem_wait(bell) != 0 {}
@@ -187,10 +187,10 @@ final class WorkQueue: @unchecked Sendable {
         }
     }
 
-    /// Whether somebody waits for its result.
+    /// Returns whether the result is still wanted.
     private func finished(_ number: UInt64) -> Bool {
         let now = MonotonicClock.microseconds
-        // What the job holds is released after the lock.
+        // Releases what the job retains after the lock.
         var released: Work?
         defer { _ = released }
         return state.withLock { state in

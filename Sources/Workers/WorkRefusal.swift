@@ -1,9 +1,9 @@
-/// Why a job was not run.
+/// The reason why a job was not run.
 public enum WorkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
-    /// As many jobs wait as may, or the next one would wait for too long.
+    /// The queue is full, or the job would wait for too long.
     ///
-    /// - Parameter retryAfter: When there may be room, in seconds: how long those that wait will take, as far as that can be
-    ///   told from the jobs before them; from 0.1 to 60.
+    /// - Parameter retryAfter: When there may be room, in seconds: the expected time of the waiting jobs, estimated
+    ///   from the jobs before them; from 0.1 to 60.
     case overloaded(retryAfter: Double)
     /// The pool has been stopped.
     case stopped

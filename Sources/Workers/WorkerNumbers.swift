@@ -1,15 +1,15 @@
 public import EventLoops
 
-/// What a pool has done, for metrics.
+/// Counts of a pool, for metrics.
 public struct WorkerNumbers: Sendable {
     public let name: String
     public let threads: Int
-    /// Jobs that wait, and places that are kept for jobs still to come.
+    /// Waiting jobs and reserved places.
     public let queued: Int
     public let running: Int
-    /// Jobs that ran to their end for somebody.
+    /// Jobs that ran to their end and were not cancelled.
     public let done: Int
-    /// Jobs that were not taken because too many waited.
+    /// Jobs that were rejected because too many waited.
     public let refused: Int
     /// Jobs that were cancelled, while they waited or ran.
     public let cancelled: Int

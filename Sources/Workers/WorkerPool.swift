@@ -1,27 +1,28 @@
 public import EventLoops
 
-/// A few threads that run jobs which would hold up a loop: hashes, signatures, pictures. What a job returns is handed over
-/// on the loop that asked for it.
+/// A few threads for jobs that would block a loop: hashes, signatures, pictures. A job's result is delivered on the
+/// loop that submitted it.
 ///
 /// It guarantees that
-/// - jobs begin in the order in which they came, at most `queue` wait, and none that would wait for longer than `longestWait`
-///   as far as the jobs before it tell: one more is refused at once, with the time after which there may be room;
-/// - the asker hears of each job once, on its loop: its result, or that it was dropped when the pool was stopped; of a
-///   cancelled job it hears nothing;
+/// - jobs begin in the order of submission and at most `queue` wait; a job that would exceed this, or would wait for
+///   longer than `longestWait` as estimated from earlier jobs, is rejected at once, with the time after which there may
+///   be room;
+/// - each submitter gets one result on its loop: the job's, or that the pool was stopped before it; a cancelled job
+///   delivers no result;
 /// - a job that is cancelled while it waits is never run.
 ///
-/// Slow jobs do not hold up quick ones if they have a pool of their own. A round trip costs 2 to 4 µs of CPU (measured).
+/// Slow jobs do not delay quick ones if they have a pool of their own. A round trip costs 2 to 4 µs of CPU (measured).
 public final class WorkerPool: Sendable {
-    /// In metrics and, cut to 15 bytes, as the name of its threads.
+    /// The name in metrics and, cut to 15 bytes, of the threads.
     public let name: String
     private let queue: WorkQueue
     private let threads: Locked<[QuietThread]>
 
     /// - Parameters:
     ///   - threads: How many jobs run at a time; at least one.
-    ///   - queue: How many jobs wait at most, beside those that run.
-    ///   - longestWait: In seconds. The caller has a time limit of its own; a result that comes later would be thrown away.
-    ///   - hasLowPriority: Whether its threads stand back where others want to run (`nice` + 5).
+    ///   - queue: How many jobs wait at most, in addition to those that run.
+    ///   - longestWait: In seconds. The caller has a time limit of its own and would discard a later result.
+    ///   - hasLowPriority: Whether its threads run at a lower priority (`nice` + 5).
     public init(
         name: String, threads: Int, queue bound: Int, longestWait: Double = .infinity, hasLowPriority: Bool = false
     ) {
@@ -39,15 +40,15 @@ public final class WorkerPool: Sendable {
     }
 
     deinit {
-        // Threads hold the queue, not the pool: without it nobody could stop them.
+        // Threads retain the queue, not the pool: otherwise the pool would never be released, and never stop.
         stop(.drop)
     }
 
-    /// Runs `work` on one of the threads, and then hands its result to `then` on `loop`, never within this call.
+    /// Runs `work` on one of the threads, and then passes its result to `then` on `loop`, never within this call.
     ///
-    /// Called on `loop`, which `then` never leaves. `work` must not wait for the loop.
+    /// Call it on `loop`; `then` never leaves that thread. `work` must not wait for the loop.
     ///
-    /// - Parameter inKeptPlace: Whether a place was kept for it (``keepPlace()``), which it takes.
+    /// - Parameter inKeptPlace: Whether a place was reserved for the job (``keepPlace()``), which it now uses.
     /// - Throws: ``WorkRefusal`` if too many jobs wait, or the pool was stopped.
     public func submit<Value: Sendable>(
         on loop: EventLoop, inKeptPlace: Bool = false, _ work: @escaping @Sendable () -> Value,
@@ -64,48 +65,49 @@ public final class WorkerPool: Sendable {
         return job
     }
 
-    /// Keeps a place for a job that is still to come. It counts among those that wait until the job is there, or it is freed.
+    /// Reserves a place for a job that is still to come. The place counts as a waiting job until the job uses it or it
+    /// is freed.
     ///
     /// - Throws: ``WorkRefusal`` as for a job.
     public func keepPlace() throws(WorkRefusal) { try queue.keepPlace() }
 
-    /// Frees a place that was kept, and for which no job came.
+    /// Frees a reserved place that no job used.
     public func freePlace() { queue.freePlace() }
 
-    /// What becomes of the jobs that wait when the pool stops.
+    /// The fate of waiting jobs when the pool stops.
     public enum Rest: Sendable {
-        /// They are run.
+        /// The pool runs them.
         case drain
-        /// They are not run, and their askers hear ``WorkRefusal/stopped``.
+        /// The pool drops them; their submitters get ``WorkRefusal/stopped``.
         case drop
     }
 
-    /// Takes no more jobs, and blocks until those that run (and, to drain it, those that wait) are done. May be called again.
-    /// Not on a thread of the pool.
+    /// Stops accepting jobs, and blocks until the running ones (with `drain`, also the waiting ones) are done. May be
+    /// called again. Must not be called on a thread of the pool.
     public func stop(_ rest: Rest) {
         close(rest)
         _ = join(until: .max)
     }
 
-    /// The same, but blocks for so long at most. A job that takes longer goes on for nobody: its asker hears
-    /// ``WorkRefusal/stopped``, and its thread ends with it.
+    /// The same, but blocks for at most `grace`. A job that takes longer is abandoned: its submitter gets
+    /// ``WorkRefusal/stopped``, and its thread ends with the job.
     ///
     /// - Parameter grace: In seconds.
-    /// - Returns: Whether all have ended.
+    /// - Returns: Whether all threads have ended.
     @discardableResult
     public func stop(_ rest: Rest, within grace: Double) -> Bool {
         close(rest)
         return join(until: MonotonicClock.microseconds + Int64(grace * 1_000_000))
     }
 
-    /// The first half of stopping: takes no more jobs, and does not block.
+    /// The first half of stopping: rejects new jobs, and does not block.
     package func close(_ rest: Rest) {
         for work in queue.close(dropping: rest == .drop) { work.drop() }
     }
 
-    /// The other half.
+    /// The second half: waits for the threads.
     ///
-    /// - Parameter end: On the monotonic clock, in µs; `.max` for as long as it takes.
+    /// - Parameter end: On the monotonic clock, in µs; `.max` waits for as long as it takes.
     package func join(until end: Int64) -> Bool {
         threads.withLock { threads in
             defer { threads = [] }
@@ -121,6 +123,6 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// What it has done, and what it does.
+    /// The pool's counts, past and present.
     public var numbers: WorkerNumbers { queue.numbers(of: name) }
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// ev_init and its like are macros, which Swift does not import. Each also stores `data`, whose owner and
-// lifetime are the caller's business.
+// ev_init and its like are macros, which Swift does not import. Each also stores `data`. The caller owns `data` and
+// controls its lifetime.
 
 static inline void clibev_timer_init(
     ev_timer *watcher, void (*callback)(struct ev_loop *, ev_timer *, int), void *data)
@@ -45,8 +45,8 @@ static inline void clibev_io_init(
     watcher->data = data;
 }
 
-/// As `clibev_io_init`, for a descriptor that has been watched since it was opened: libev asks epoll only for what changes.
-/// (With `clibev_io_init` it tells epoll once more, since the number might be another file's by now.)
+/// Like `clibev_io_init`, for a descriptor that has been watched since it was opened: libev informs epoll only of
+/// changes. (With `clibev_io_init` it informs epoll once more, since the number might belong to another file.)
 static inline void clibev_io_init_watched(
     ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
 {
@@ -56,7 +56,7 @@ static inline void clibev_io_init_watched(
     watcher->data = data;
 }
 
-/// As `clibev_io_init`, but called before all others that watch the same descriptor.
+/// Like `clibev_io_init`, but called before all others that watch the same descriptor.
 static inline void clibev_io_init_first(
     ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
 {
@@ -71,17 +71,19 @@ static inline void clibev_timer_set(ev_timer *watcher, double after, double repe
     ev_timer_set(watcher, after, repeat);
 }
 
-/// The loop that the calling thread runs, or NULL. Defined out of line, so that Swift's optimizer must ask again
-/// after every `await`: it may keep a `pthread_self()` (declared const) across one, on another thread.
+/// The loop that the calling thread runs, or NULL. Defined out of line, so that Swift's optimizer must call it again
+/// after every `await`. It may reuse the result of `pthread_self()` (declared const) after an `await`, on another
+/// thread.
 struct ev_loop *clibev_current(void);
 void clibev_set_current(struct ev_loop *loop);
 
-/// Lets the calling thread's allocations grow by 60 MB without a system call each. glibc lets the heap of a thread other than the
-/// first one grow by a page at a time, with a call of mprotect for each. None of the memory is used up by this.
+/// Lets the calling thread's allocations grow by 60 MB without a system call each. Except in the first thread, glibc
+/// grows the heap by a page at a time, with a call of mprotect for each. The function itself uses up no memory.
 void clibev_reserve_memory(void);
 
 /// Names the calling thread, in at most 15 bytes (pthread_setname_np is not imported).
 void clibev_name_thread(const char *name);
 
-/// Waits for a thread's end until CLOCK_MONOTONIC shows so many nanoseconds; whether it has ended, and is joined.
+/// Waits for a thread's end until CLOCK_MONOTONIC reaches `until`, in ns. Returns whether it has ended; it is then
+/// joined.
 bool clibev_join_thread(pthread_t thread, int64_t until);
