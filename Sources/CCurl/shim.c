@@ -2,7 +2,7 @@
 #include "ccurl.h"
 #include <sys/socket.h>
 
-// In parentheses: not the macros, which check constant options only.
+// In parentheses to avoid the macros, which check constant options only.
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return (curl_easy_setopt)(easy, option, value); }
 
 CURLcode ccurl_set_size(CURL *easy, CURLoption option, curl_off_t value) {

@@ -1,10 +1,10 @@
 import CCurl
 
-/// Sets libcurl's options for a transfer, and notes whether it took all of them.
+/// Sets libcurl's options for a transfer, and records whether it accepted all of them.
 struct CurlOptions {
     private let easy: UnsafeMutableRawPointer
     private(set) var isTaken = true
-    /// Of libcurl, which does not copy them; the transfer's.
+    /// Lists that libcurl does not copy. The transfer owns them.
     private(set) var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     init(_ easy: UnsafeMutableRawPointer) { self.easy = easy }
@@ -31,12 +31,12 @@ struct CurlOptions {
     /// - Parameter left: ms that the transfer may take.
     mutating func set(_ order: TransferOrder, left: Int64, userAgent: String?) {
         set(CURLOPT_URL, order.url)
-        // Signals are the process' business; the resolver's threads then tell of their end otherwise.
+        // Signals belong to the process. Without them libcurl's resolver threads report their end in another way.
         set(CURLOPT_NOSIGNAL, 1)
-        // A transfer that ends does not wait for a resolver's thread that hangs.
+        // A transfer that ends does not wait for a hanging resolver thread.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_FOLLOWLOCATION, 0)
-        // Not from the environment either.
+        // No proxy, not even from the environment.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         set(CURLOPT_TIMEOUT_MS, Int(left))
@@ -59,9 +59,9 @@ struct CurlOptions {
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         if let userAgent { set(CURLOPT_USERAGENT, userAgent) }
         set(CURLOPT_HTTP_VERSION, Int(request.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        // Rather share a connection than open another.
+        // Shares an existing connection rather than opening another.
         if request.offersHTTP2 { set(CURLOPT_PIPEWAIT, 1) }
-        // "Expect: 100-continue" would cost a second where nobody answers it.
+        // "Expect: 100-continue" would cost a second with a server that does not answer it.
         set(
             CURLOPT_HTTPHEADER,
             request.headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" } + ["Expect:"])

@@ -1,9 +1,9 @@
-/// What a mail server said when it refused. Its sentence may be logged: it is cut, and has no address of the envelope and no other
+/// A mail server's rejection. Its text may be logged: it is truncated, and without the envelope's addresses and other
 /// words with an @.
 public struct MailRefusal: Sendable, Hashable, CustomStringConvertible {
     public let code: Int
     public let sentence: String
-    /// The sender was taken before: it is about this mail's recipients or text.
+    /// The server had accepted the sender, so the rejection is about this mail's recipients or text.
     public let isOfMail: Bool
 
     public init(code: Int, sentence: String = "", isOfMail: Bool) {
@@ -14,7 +14,7 @@ public struct MailRefusal: Sendable, Hashable, CustomStringConvertible {
 
     static let longest = 200
 
-    /// - Parameter lines: The answer as it came, a code before each line.
+    /// - Parameter lines: The raw reply, a code before each line.
     init(code: Int, lines: [String], of mail: OutgoingMail, isOfMail: Bool) {
         let locals = Set(mail.recipients.map { $0.prefix { $0 != "@" }.lowercased() })
         let text = lines.map { $0.dropFirst(4) }.joined(separator: " ")

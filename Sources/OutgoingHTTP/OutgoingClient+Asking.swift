@@ -1,8 +1,8 @@
 public import EventLoops
 
-/// The ways to ask: from a loop, whose code does not wait, and from a task.
+/// The ways to send: from a loop, whose code does not wait, and from a task.
 extension OutgoingClient {
-    /// Sends a request; `then` hears what came of it on `loop`, on which this is called, and never within the call.
+    /// Sends a request. `then` gets the outcome on `loop`, on which this is called, and never within the call.
     ///
     /// - Throws: `overloaded`, `invalid` or `stopped`.
     public func send(
@@ -12,7 +12,7 @@ extension OutgoingClient {
         try add(try .init(request), on: loop, then)
     }
 
-    /// The same for a mail. That it was answered means that the server took it.
+    /// The same for a mail. A response means that the server accepted it.
     public func send(
         _ mail: OutgoingMail, on loop: EventLoop,
         then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
@@ -30,14 +30,14 @@ extension OutgoingClient {
         return task
     }
 
-    /// Sends a request and waits for the answer.
+    /// Sends a request and waits for the response.
     ///
-    /// - Throws: any ``OutgoingFailure``; `cancelled` when the task is.
+    /// - Throws: any ``OutgoingFailure``; `cancelled` if the task is cancelled.
     public func send(_ request: OutgoingRequest) async throws(OutgoingFailure) -> OutgoingResponse {
         try await wait(for: try .init(request))
     }
 
-    /// Hands a mail over and waits until the server has taken it.
+    /// Sends a mail and waits until the server has accepted it.
     public func send(_ mail: OutgoingMail) async throws(OutgoingFailure) -> OutgoingResponse {
         try await wait(for: try .init(mail))
     }
@@ -63,15 +63,15 @@ extension OutgoingClient {
     }
 }
 
-/// A transfer in the hands of who asked for it on a loop.
-// @unchecked: `then` is touched on the loop's thread only (after that has ended, on the one that does its late work); the
-// rest does not change once the task is handed to its asker.
+/// A transfer that was started on a loop, as its sender sees it.
+// @unchecked: `then` is used on the loop's thread only (after that has ended, on the thread that does its late work).
+// The rest does not change once the sender has the task.
 public final class OutgoingTask: @unchecked Sendable {
     private let queue: TransferQueue
     private let loop: EventLoop
-    /// What it captures is the loop's: released there too, by `cancel` or after its call.
+    /// Its captures belong to the loop, and are released on it, by `cancel` or after the call.
     private var then: ((Result<OutgoingResponse, OutgoingFailure>) -> Void)?
-    /// Set before anything but its asker has the task's number.
+    /// Set before any other thread can see the task's number.
     fileprivate(set) var number: UInt64 = 0
 
     init(
@@ -82,14 +82,15 @@ public final class OutgoingTask: @unchecked Sendable {
         self.then = then
     }
 
-    /// On its loop. If the request waits, it is not sent; otherwise it is broken off, and how far it came is not known.
+    /// Call it on the task's loop. A waiting request is not sent; a running one is aborted, possibly after the server
+    /// processed it.
     public func cancel() {
         guard then != nil else { return }
         then = nil
         queue.cancel(number)
     }
 
-    /// From any thread.
+    /// Call it from any thread.
     fileprivate func deliver(_ result: Result<OutgoingResponse, OutgoingFailure>) {
         loop.execute { [self] in
             let then = then
@@ -99,7 +100,7 @@ public final class OutgoingTask: @unchecked Sendable {
     }
 }
 
-/// A task that waits for a transfer: it is resumed once.
+/// A Swift task that waits for a transfer. It is resumed once.
 private final class Waiter: Sendable {
     typealias Outcome = Result<OutgoingResponse, OutgoingFailure>
     let continuation = Locked<CheckedContinuation<Outcome, Never>?>(nil)
@@ -113,7 +114,7 @@ private final class Waiter: Sendable {
         continuation?.resume(returning: result)
     }
 
-    /// Whether its task was cancelled before it had this number.
+    /// Stores the number. Returns whether the task was cancelled before that.
     func began(_ number: UInt64) -> Bool {
         let isCancelled = state.withLock { state in
             state.number = number
@@ -123,7 +124,7 @@ private final class Waiter: Sendable {
         return isCancelled
     }
 
-    /// The number of what has to be cancelled, if it has one.
+    /// The number of the transfer to cancel, if it has one.
     func cancel() -> UInt64? {
         let number = state.withLock { state in
             state.isCancelled = true

@@ -1,9 +1,9 @@
 import Dispatch
 import EventLoops
 
-/// A third way to ask: on a thread that is made for waiting.
+/// A third way to send: on a thread that may block.
 extension OutgoingClient {
-    /// Sends a request and blocks until the answer is there. For threads of a pool: never on a loop or in a task.
+    /// Sends a request and blocks until the response is there. For threads of a pool: never on a loop or in a task.
     ///
     /// - Throws: any ``OutgoingFailure`` but `cancelled`.
     public func sendAndBlock(_ request: OutgoingRequest) throws(OutgoingFailure) -> OutgoingResponse {

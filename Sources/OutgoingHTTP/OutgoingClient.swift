@@ -1,19 +1,20 @@
 import CCurl
 import EventLoops
 
-/// Calls to other servers, and mails to theirs: libcurl, a thread for each of the two, a bounded number at a time.
+/// Sends HTTP requests and mails to other servers, with libcurl: one thread for requests, one for mails, and a limit on
+/// each.
 ///
 /// It guarantees that
-/// - at most `mostRunning` calls run and `mostQueued` wait, and as many mails; one more is refused at once, with the time after
-///   which there may be room;
-/// - each asker hears once: an answer, or a failure, within the request's time limit; of a cancelled one, nothing;
+/// - at most `mostRunning` requests run and `mostQueued` wait, and as many mails; one more is rejected at once, with
+///   the time after which there may be room;
+/// - each sender gets one response or failure within the request's time limit; a cancelled request delivers nothing;
 /// - TLS is verified, redirects are not followed, the environment's proxies are not used;
-/// - nothing of a request or an answer is logged, or is in a failure.
+/// - neither logs nor failures contain any part of a request or response.
 ///
-/// Connections are kept and used again, those of HTTP/2 by many calls at a time; there are never more than may run.
+/// Connections are reused, those of HTTP/2 by many requests at a time. There are never more than `mostRunning`.
 ///
-/// libcurl waits for some answers of mail servers within its own calls. So a slow mail server holds up mails, for at most a
-/// second beyond their time limit, and never calls.
+/// Within its own calls, libcurl waits for some replies of mail servers. So a slow mail server delays mails, for at
+/// most a second beyond their time limit, and never requests.
 public final class OutgoingClient: Sendable {
     private let calls: TransferLane
     private let mails: TransferLane
@@ -25,7 +26,7 @@ public final class OutgoingClient: Sendable {
         name: String = "outgoing", mostRunning: Int = 64, mostQueued: Int = 1_000, userAgent: String? = nil
     ) {
         precondition(mostRunning > 0 && mostQueued >= 0)
-        // Once for the process; libcurl counts the calls itself, and this one is safe from several threads since 7.84.
+        // Once for the process. libcurl counts the calls itself, and since 7.84 this one is safe from several threads.
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         calls = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: userAgent)
         mails = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: nil)
@@ -33,7 +34,7 @@ public final class OutgoingClient: Sendable {
 
     deinit { stop() }
 
-    /// Where an order waits and runs.
+    /// The queue in which an order waits and runs.
     func queue(for order: TransferOrder) -> TransferQueue {
         switch order.kind {
         case .call: calls.queue
@@ -41,8 +42,8 @@ public final class OutgoingClient: Sendable {
         }
     }
 
-    /// Takes no more requests, lets those that are there go on for so long, breaks off the rest, whose askers hear
-    /// ``OutgoingFailure/stopped``, and blocks until all that is done: a second longer at most. May be called again.
+    /// Rejects new requests, lets the others continue for `grace` seconds, then aborts the rest, whose senders get
+    /// ``OutgoingFailure/stopped``. Blocks until all that is done: at most a second longer. May be called again.
     ///
     /// - Parameter grace: in seconds.
     public func stop(within grace: Double = 0) {
@@ -50,7 +51,7 @@ public final class OutgoingClient: Sendable {
         for lane in [calls, mails] { lane.join() }
     }
 
-    /// What it has done, and what it does: calls and mails together.
+    /// The client's counts, past and present: requests and mails together.
     public var numbers: OutgoingNumbers {
         var sum = calls.queue.numbers
         sum.add(mails.queue.numbers)
@@ -58,7 +59,7 @@ public final class OutgoingClient: Sendable {
     }
 }
 
-/// A queue and the thread that it is for.
+/// A queue and its thread.
 private final class TransferLane: Sendable {
     let queue: TransferQueue
     private let thread: Locked<QuietThread?>
@@ -69,7 +70,7 @@ private final class TransferLane: Sendable {
         thread = Locked(QuietThread(name: name) { TransferThread(queue, userAgent: userAgent).run() })
     }
 
-    /// Once it has been told to stop.
+    /// Waits for the thread, after it was asked to stop.
     func join() {
         thread.withLock { thread in
             thread?.join()

@@ -1,33 +1,33 @@
-/// Why there is no answer. It holds nothing of the request, so it may be logged.
+/// The reason why there is no response. It contains nothing of the request, so it may be logged.
 public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// As many wait as may; `retryAfter`: when there may be room, in seconds, from 0.1 to 60. Nothing was sent.
+    /// The queue is full; `retryAfter`: when there may be room, in seconds, from 0.1 to 60. Nothing was sent.
     case overloaded(retryAfter: Double)
     /// The client was stopped.
     case stopped
-    /// Its task was cancelled.
+    /// The sender's task was cancelled.
     case cancelled
-    /// The request cannot be one: nothing was sent.
+    /// The request is invalid: nothing was sent.
     case invalid(String)
     /// The server's name has no address.
     case unresolved
-    /// The address is one that this request may not go to. Nothing was sent.
+    /// The request may not connect to this address. Nothing was sent.
     case forbidden
-    /// Nobody answers at the address. Nothing was sent.
+    /// No server accepts connections at the address. Nothing was sent.
     case unreachable
-    /// There is no TLS with the server, or its certificate is not to be trusted. Nothing was sent.
+    /// The server has no TLS, or its certificate is not trusted. Nothing was sent.
     case untrusted
-    /// The time is over.
+    /// The time limit has passed.
     case timeout
-    /// The answer is larger than it may be.
+    /// The response is larger than allowed.
     case tooLarge
-    /// The server ended the connection early, or what it said makes no sense.
+    /// The server ended the connection early, or its response is invalid.
     case broken
-    /// A mail server refused the mail, or its sender.
+    /// A mail server rejected the mail, or its sender.
     case rejected(MailRefusal)
     /// libcurl's own code for anything else.
     case other(UInt32)
 
-    /// For metrics: a word.
+    /// The value of a metric's label: one word.
     public var reason: String {
         switch self {
         case .overloaded: "overloaded"
@@ -53,13 +53,13 @@ public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible 
         case .cancelled: "the request was cancelled"
         case .invalid(let what): "the request cannot be sent: \(what)"
         case .unresolved: "the server's name has no address"
-        case .forbidden: "the server's address is not one that this may be sent to"
+        case .forbidden: "requests to the server's address are not allowed"
         case .unreachable: "no connection to the server"
         case .untrusted: "no TLS with the server, or its certificate is not trusted or for another name"
         case .timeout: "the server did not answer in time"
         case .tooLarge: "the server's answer is too large"
-        case .broken: "the server's answer broke off, or makes no sense"
-        case .rejected(let refusal): "the server refused it: \(refusal)"
+        case .broken: "the server's answer broke off or is invalid"
+        case .rejected(let refusal): "the server rejected it: \(refusal)"
         case .other(let code): "libcurl failed with \(code)"
         }
     }

@@ -1,11 +1,12 @@
-/// A mail to be handed to a server, over a connection of its own, which is ended without a QUIT once the mail was taken.
+/// A mail for a server, sent over a connection of its own. The connection is closed without a QUIT once the server
+/// accepted the mail.
 public struct OutgoingMail: Sendable {
     /// `smtp://HOST:PORT` or `smtps://HOST:PORT`.
     public var url: String
-    /// What `smtp` must become before anything else is said; `smtps` is TLS from the start.
+    /// Whether `smtp` must switch to TLS first; `smtps` is TLS from the start.
     public var startTLS = StartTLS.required
     public var credentials: Credentials?
-    /// By which name the client greets.
+    /// The client's name in its greeting (EHLO).
     public var clientName = "localhost"
     /// The envelope: addresses without angle brackets.
     public var sender: String
@@ -28,13 +29,13 @@ public struct OutgoingMail: Sendable {
     }
 
     public enum StartTLS: Sendable {
-        /// A server that does not offer it gets nothing.
+        /// A server that does not offer STARTTLS gets nothing.
         case required
-        /// Everything goes in plain text: for a server on this machine, and for tests.
+        /// The whole session is plain text: for a server on this machine, and for tests.
         case never
     }
 
-    /// A user and a password. They are nowhere but on the connection.
+    /// A user and a password. Only the connection contains them.
     public struct Credentials: Sendable {
         public var user: String
         public var password: String

@@ -1,17 +1,17 @@
 public import EventLoops
 
-/// What a client has done, for metrics.
+/// Counts of a client, for metrics.
 public struct OutgoingNumbers: Sendable {
     public var queued = 0
     public var running = 0
-    /// Transfers that were answered, whatever the status.
+    /// Transfers that got a response, of any status.
     public var answered = 0
-    /// Requests that were not taken because too many waited.
+    /// Requests that were rejected because too many waited.
     public var refused = 0
     public var cancelled = 0
     /// Transfers without an answer, by ``OutgoingFailure/reason``.
     public var failed: [String: Int] = [:]
-    /// From being asked for to their end, of those answered and failed, in ms.
+    /// Time from the request to the end, for answered and failed transfers, in ms.
     public var durations = MetricHistogram(bounds: [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000, 60_000])
 
     mutating func add(_ other: OutgoingNumbers) {

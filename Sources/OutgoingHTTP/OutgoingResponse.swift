@@ -1,12 +1,12 @@
-/// What another server answered.
+/// The response of another server.
 public struct OutgoingResponse: Sendable {
-    /// HTTP's, redirects included, which are not followed; the last one of SMTP (250).
+    /// The status of HTTP (redirects are not followed), or the last code of SMTP (250).
     public let status: Int
-    /// In their order, the names in small letters. None of SMTP.
+    /// In their order, with names in lower case. Empty for SMTP.
     public let headers: [(name: String, value: String)]
     public let body: [UInt8]
     public let isHTTP2: Bool
 
-    /// The first of this name, in small letters.
+    /// The first header of this name, in lower case.
     public subscript(header: String) -> String? { headers.first { $0.name == header }?.value }
 }

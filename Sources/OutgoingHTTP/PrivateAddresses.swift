@@ -1,9 +1,9 @@
 import Glibc
 
-/// Addresses that only mean something on this machine or in its network, and such as are no one's: the IANA's registries of
-/// special-purpose addresses. What is reached through them is not meant for strangers.
+/// Addresses that belong to this machine or its network, or to no host at all: the IANA's registries of special-purpose
+/// addresses. Services at these addresses are not meant for strangers.
 enum PrivateAddresses {
-    /// Whether the address is one of them. An address of another family than IPv4 and IPv6 is.
+    /// Whether the address is private. True for families other than IPv4 and IPv6.
     static func contain(_ address: UnsafePointer<sockaddr>, length: Int) -> Bool {
         let raw = UnsafeRawPointer(address)
         switch Int32(address.pointee.sa_family) {
@@ -16,7 +16,7 @@ enum PrivateAddresses {
         }
     }
 
-    /// The same of an address as text; what is none is one of them.
+    /// The same for an address as text. True for text that is not an address.
     static func contain(_ text: String) -> Bool {
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 { return containV4(UInt32(bigEndian: v4.s_addr)) }
@@ -35,14 +35,16 @@ enum PrivateAddresses {
         v4.contains { address >> (32 - $0.1) == $0.0 >> (32 - $0.1) }
     }
 
-    /// - Parameter bytes: 16 of them.
+    /// - Parameter bytes: 16 bytes.
     private static func containV6(_ bytes: [UInt8]) -> Bool {
         func v4(at place: Int) -> Bool { containV4(bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }) }
-        // Mapped IPv4 addresses (::ffff:0:0/96), those of translation (64:ff9b::/96) and of 6to4 (2002::/16) lead to that.
+        // Mapped IPv4 addresses (::ffff:0:0/96), those of translation (64:ff9b::/96) and of 6to4 (2002::/16) lead to
+        // the IPv4 address.
         if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) { return v4(at: 12) }
         if bytes.starts(with: [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]) { return v4(at: 12) }
         if bytes.starts(with: [0x20, 0x02]) { return v4(at: 2) }
-        // Global unicast is 2000::/3; of it 2001::/23 is for protocols, 2001:db8::/32 and 3fff::/20 for documents.
+        // Global unicast is 2000::/3. In it, 2001::/23 is for protocols, and 2001:db8::/32 and 3fff::/20 are for
+        // documents.
         guard bytes[0] >> 5 == 1 else { return true }
         if bytes.starts(with: [0x20, 0x01]), bytes[2] < 2 { return true }
         if bytes.starts(with: [0x20, 0x01, 0x0D, 0xB8]) { return true }

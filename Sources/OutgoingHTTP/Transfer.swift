@@ -2,40 +2,41 @@ import CCurl
 import EventLoops
 import Glibc
 
-/// One transfer of libcurl, with what libcurl calls back for and what came of it.
+/// One transfer of libcurl, with libcurl's callbacks and the outcome.
 ///
-/// Confined to the client's thread, which holds it until libcurl has forgotten it: so the pointers to it that libcurl has,
-/// unretained, are good for as long as it calls back.
+/// Confined to the client's thread, which keeps it until libcurl has released it. So libcurl's unretained pointers to
+/// it are valid as long as libcurl calls back.
 final class Transfer {
     let entry: TransferQueue.Entry
-    /// Owned; given back by `free`.
+    /// Owned; freed by `free`.
     let easy: UnsafeMutableRawPointer
-    /// Lists that libcurl does not copy. Owned; given back by `free`.
+    /// Lists that libcurl does not copy. Owned; freed by `free`.
     var lists: [UnsafeMutablePointer<curl_slist>] = []
-    /// What is sent; libcurl copies a call's body, and takes a mail's from here.
+    /// Bytes of a mail sent so far: libcurl reads them from here. (It copies the body of a call.)
     private var sent = 0
     private var headers: [(String, String)] = []
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isTooLarge = false
     private var isForbidden = false
-    /// Why it was broken off from within libcurl.
+    /// The reason why a callback aborted the transfer.
     private var brokenOff: OutgoingFailure?
-    /// Of a mail: copies of its sockets, which lead to the same connections whatever libcurl does with its own. Owned; closed
-    /// by `free`.
+    /// For a mail: copies of its sockets, which lead to the same connections even if libcurl closes its own. Owned;
+    /// closed by `free`.
     private var sockets: [Int32] = []
-    /// Of a mail: answers that have come whole, and the lines of the last one.
+    /// For a mail: the number of complete replies, and the lines of the last one.
     private var replies = 0
     private var reply: [String] = []
     private var isReplyWhole = true
-    /// How often the server has agreed (250) since its greeting, or since TLS was begun: to the client's name, then to the sender.
+    /// The number of 250 replies since the server's greeting, or since TLS began: first for the client's name, then for
+    /// the sender.
     private var agreed = 0
     private let queue: TransferQueue
 
-    /// A server's headers have room for this, those of "100 Continue" included.
+    /// Room for a server's headers, those of "100 Continue" included.
     private static let mostHeaderBytes = 65_536
 
-    /// `nil` if libcurl does not take an option.
+    /// `nil` if libcurl rejects an option.
     init?(_ entry: TransferQueue.Entry, of queue: TransferQueue, userAgent: String?, now: Int64) {
         guard let easy = curl_easy_init() else { return nil }
         self.entry = entry
@@ -74,13 +75,13 @@ final class Transfer {
         Unmanaged<Transfer>.fromOpaque(data!).takeUnretainedValue()
     }
 
-    /// Ends the connection of a mail past libcurl, which would say QUIT on it, at once or one day, and wait up to two minutes
-    /// for the answer, and all mails with it. On a connection that has ended QUIT fails at once.
+    /// Ends a mail's connection without libcurl. libcurl would send QUIT, now or later, and wait up to two minutes for
+    /// the reply, which would block all mails. On an ended connection QUIT fails immediately.
     func hangUp() {
         for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
-    /// Once, when libcurl's multi handle has it no more.
+    /// Called once, after libcurl's multi handle has released the transfer.
     func free() {
         curl_easy_cleanup(easy)
         for list in lists { curl_slist_free_all(list) }
@@ -89,9 +90,9 @@ final class Transfer {
         sockets = []
     }
 
-    // MARK: What libcurl asks
+    // MARK: Callbacks of libcurl
 
-    /// Fewer bytes than came end the transfer.
+    /// Returning fewer bytes than arrived ends the transfer.
     private func take(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard count > 0, let bytes else { return count }
         guard body.count + count <= entry.order.limits.responseBytes else {
@@ -115,7 +116,7 @@ final class Transfer {
         }
         let line = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
         if line.hasPrefix("HTTP/") {
-            // Another answer: what came before was "100 Continue".
+            // A new response: the headers so far were those of "100 Continue".
             headers = []
         } else if let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) {
             let value = line[line.index(after: colon)...].drop(while: Self.isBlank)
@@ -125,8 +126,8 @@ final class Transfer {
         return count
     }
 
-    /// A line of a mail server. A refusal ends the mail, and libcurl says QUIT within the same call: there is nobody to say it
-    /// to any more. But a server that refuses EHLO, the second answer, may take HELO.
+    /// Handles a line of a mail server. A rejection ends the mail. libcurl would send QUIT within the same call, so the
+    /// connection is ended first. But a server that rejects EHLO, the second reply, may accept HELO.
     private func takeReply(_ line: UnsafeRawBufferPointer) {
         if isReplyWhole { reply = [] }
         reply.append(String(decoding: line, as: UTF8.self))
@@ -141,7 +142,7 @@ final class Transfer {
         if line[0] == UInt8(ascii: "4") || line[0] == UInt8(ascii: "5"), replies != 2 { hangUp() }
     }
 
-    /// libcurl asks each second while it waits for a mail server's answer: 0 to go on.
+    /// libcurl calls this each second while it waits for a mail server's reply; 0 means continue.
     private func goesOn() -> Int32 {
         if brokenOff == nil { brokenOff = queue.reasonToEnd(entry, now: MonotonicClock.microseconds) }
         guard brokenOff != nil else { return 0 }
@@ -177,7 +178,7 @@ final class Transfer {
         let socket = ccurl_socket(address)
         if socket >= 0, case .mail = entry.order.kind {
             let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-            // Without it the connection could not be ended.
+            // Without the copy the connection could not be ended.
             guard copy >= 0 else {
                 close(socket)
                 return -1
@@ -187,7 +188,7 @@ final class Transfer {
         return socket
     }
 
-    /// The connection is there. It may be one that an earlier transfer has opened, which might go anywhere.
+    /// The connection is established. It may be one that an earlier transfer, with other destinations, has opened.
     private func begin(_ address: UnsafeMutablePointer<CChar>?) -> Int32 {
         guard entry.order.destinations == .publicOnly else { return CURL_PREREQFUNC_OK }
         guard let address, !PrivateAddresses.contain(String(cString: address)) else {
@@ -216,20 +217,20 @@ final class Transfer {
         case CURLE_COULDNT_RESOLVE_HOST: return .unresolved
         case CURLE_OPERATION_TIMEDOUT: return .timeout
         case CURLE_FILESIZE_EXCEEDED: return .tooLarge
-        case CURLE_URL_MALFORMAT: return .invalid("the URL is none")
+        case CURLE_URL_MALFORMAT: return .invalid("the URL is malformed")
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
             return .untrusted
         default: break
         }
-        // A call has no credentials of this kind but in its URL.
+        // For a call, only a URL can cause this error.
         if case .call = entry.order.kind, code == CURLE_LOGIN_DENIED { return .invalid("the URL names a user") }
         if case .mail(let mail) = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED {
             return .rejected(MailRefusal(code: status, lines: reply, of: mail, isOfMail: agreed > 1))
         }
         switch code {
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_WEIRD_SERVER_REPLY,
-            // The scheme was checked: this is an answer that is not HTTP.
+            // The scheme was checked before: this is a response that is not HTTP.
             CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
             return .broken
         default: return .other(code.rawValue)

@@ -1,10 +1,10 @@
-/// How long a transfer may take, and how much may come of it.
+/// The limits of a transfer: its time, and the size of its response.
 public struct TransferLimits: Sendable, Equatable {
-    /// Seconds for all of it, from the moment it is asked for: waiting in the queue, finding the address, the answer.
+    /// Seconds for the whole transfer, from the request on: waiting in the queue, resolving the name, the response.
     public var total = 15.0
-    /// Seconds of these for finding the address and connecting, TLS included.
+    /// Seconds for resolving the name and connecting, TLS included; part of the total.
     public var connecting = 5.0
-    /// Bytes of an answer's body.
+    /// Bytes of a response's body.
     public var responseBytes = 1_048_576
 
     public init() {}

@@ -1,4 +1,4 @@
-/// What is asked of the thread: a call or a mail that was found to be one.
+/// A validated call or mail, for the thread.
 struct TransferOrder: Sendable {
     enum Kind: Sendable {
         case call(OutgoingRequest)
@@ -14,10 +14,10 @@ struct TransferOrder: Sendable {
     init(_ request: OutgoingRequest) throws(OutgoingFailure) {
         try Self.check(request.url, ["http://", "https://"])
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(Self.isToken) else {
-            throw .invalid("the method is none")
+            throw .invalid("the method is invalid")
         }
         for (name, value) in request.headers {
-            guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else { throw .invalid("a header's name is none") }
+            guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else { throw .invalid("the name of a header is invalid") }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw .invalid("the header \(name) has a control character")
             }
@@ -32,14 +32,14 @@ struct TransferOrder: Sendable {
         for address in [mail.sender] + mail.recipients {
             guard !address.isEmpty, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x3E })
             else {
-                throw .invalid("an address of the envelope is none")
+                throw .invalid("an address of the envelope is invalid")
             }
         }
         guard !mail.clientName.isEmpty, mail.clientName.utf8.allSatisfy({ Self.isToken($0) || $0 == 0x3A }) else {
-            throw .invalid("the client's name is none")
+            throw .invalid("the client's name is invalid")
         }
-        // Servers differ in what a lone CR or LF is to them: to one the text ends here, and what follows are commands.
-        guard Self.hasWholeLines(mail.message) else { throw .invalid("the mail has a CR or LF that ends no line") }
+        // Servers differ on a lone CR or LF: for some of them the text ends here, and commands follow.
+        guard Self.hasWholeLines(mail.message) else { throw .invalid("the mail has a lone CR or LF") }
         self.init(.mail(mail), mail.url + "/" + mail.clientName, mail.limits, mail.tls, mail.destinations)
         try check()
     }
@@ -69,7 +69,7 @@ struct TransferOrder: Sendable {
         }
     }
 
-    /// Whether each CR is followed by an LF, and no LF comes without (RFC 5321, 2.3.8).
+    /// Whether each CR is followed by an LF, and each LF follows a CR (RFC 5321, 2.3.8).
     private static func hasWholeLines(_ text: [UInt8]) -> Bool {
         var isAfterCR = false
         for byte in text {

@@ -2,9 +2,9 @@ import CCurl
 import EventLoops
 import NumberedQueues
 
-/// What is asked for, between the askers and the thread.
-// @unchecked: `state` locks itself; `multi` is libcurl's, of which other threads than the client's use only
-// `curl_multi_wakeup`, which any thread may (and which the lock keeps from coming after its end).
+/// The requests and mails between the senders and the thread.
+// @unchecked: `state` locks itself. `multi` belongs to libcurl; other threads than the client's call only
+// `curl_multi_wakeup`, which any thread may call. The lock prevents a call after its end.
 final class TransferQueue: @unchecked Sendable {
     struct Entry {
         let number: UInt64
@@ -15,37 +15,37 @@ final class TransferQueue: @unchecked Sendable {
         var end: Int64 { askedAt + Int64(order.limits.total * 1_000_000) }
     }
 
-    /// What the thread is to do.
+    /// The thread's tasks.
     struct Orders {
         var starts: [Entry] = []
-        /// Those whose time was over before they began.
+        /// Entries whose time limit passed before they began.
         var expired: [Entry] = []
         var cancels: [UInt64] = []
-        /// Nothing more comes, and from this time on what there is is broken off.
+        /// Nothing more will come, and at this time the remaining transfers are aborted.
         var stopAt: Int64?
-        /// Nothing waits.
+        /// The queue is empty.
         var isEmpty = true
-        /// When the next of those that wait is out of time.
+        /// When the next waiting entry expires.
         var nextEnd: Int64?
     }
 
     private struct State {
         var waiting = NumberedQueue<Entry>()
-        /// Those that the thread has, and when they were asked for.
+        /// The transfers of the thread, with the times at which they were requested.
         var running: [UInt64: Int64] = [:]
         var cancels: [UInt64] = []
         var stopAt: Int64?
-        /// Of the latest transfers, in ms; `nil` before the first is over.
+        /// Mean time of the latest transfers, in ms; `nil` before the first is over.
         var meanTime: Double?
         var numbers = OutgoingNumbers()
-        /// The thread has ended, and `multi` with it.
+        /// The thread has ended, and freed `multi`.
         var isClosed = false
     }
 
     let mostRunning: Int
     private let mostQueued: Int
     private let state = Locked(State())
-    /// Made here, the thread's from then on, which gives it back.
+    /// Created here; then owned by the thread, which frees it.
     let multi: UnsafeMutableRawPointer
 
     init(mostRunning: Int, mostQueued: Int) {
@@ -55,7 +55,7 @@ final class TransferQueue: @unchecked Sendable {
         self.multi = multi
     }
 
-    // MARK: Askers
+    // MARK: Senders
 
     func add(
         _ order: TransferOrder, deliver: @escaping @Sendable (Result<OutgoingResponse, OutgoingFailure>) -> Void
@@ -77,7 +77,7 @@ final class TransferQueue: @unchecked Sendable {
     }
 
     func cancel(_ number: UInt64) {
-        // What it holds is released after the lock.
+        // Releases what the entry retains after the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
                 state.cancels.append(number)
@@ -130,7 +130,7 @@ final class TransferQueue: @unchecked Sendable {
         }
     }
 
-    /// Why a transfer that is under way is not to go on; `nil`: it is.
+    /// The reason to end a running transfer; `nil` if it may continue.
     func reasonToEnd(_ entry: Entry, now: Int64) -> OutgoingFailure? {
         state.withLock { state in
             if state.cancels.contains(entry.number) { return .cancelled }
@@ -139,7 +139,7 @@ final class TransferQueue: @unchecked Sendable {
         }
     }
 
-    /// - Parameter failure: `nil` for an answer. `cancelled` counts apart.
+    /// - Parameter failure: `nil` for a response. `cancelled` counts apart.
     func ended(_ number: UInt64, _ failure: OutgoingFailure?) {
         let now = MonotonicClock.microseconds
         state.withLock { state in
@@ -156,7 +156,7 @@ final class TransferQueue: @unchecked Sendable {
         }
     }
 
-    /// Those that wait, when the thread ends.
+    /// Returns the waiting entries when the thread ends.
     func drop() -> [Entry] {
         state.withLock { state in
             let waiting = state.waiting.removeAll()
@@ -165,6 +165,6 @@ final class TransferQueue: @unchecked Sendable {
         }
     }
 
-    /// The thread has ended: nobody is woken any more.
+    /// The thread has ended: it is no longer woken.
     func closed() { state.withLock { $0.isClosed = true } }
 }

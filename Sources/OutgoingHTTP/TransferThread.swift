@@ -1,15 +1,15 @@
 import CCurl
 import EventLoops
 
-/// The client's thread: hands orders to libcurl, and what became of them to the askers.
+/// The client's thread: passes orders to libcurl, and outcomes to the senders.
 ///
-/// Confined to that thread: made, run and released on it.
+/// Confined to that thread, which creates, runs and releases it.
 final class TransferThread {
     private let queue: TransferQueue
     private let multi: UnsafeMutableRawPointer
     private let userAgent: String?
     private var transfers: [UInt64: Transfer] = [:]
-    /// By their handles, as libcurl names them.
+    /// By the handles that libcurl uses.
     private var byHandle: [UnsafeMutableRawPointer: UInt64] = [:]
 
     /// The longest that it sleeps, in ms. libcurl wakes it up for its own deadlines.
@@ -19,7 +19,7 @@ final class TransferThread {
         self.queue = queue
         self.userAgent = userAgent
         multi = queue.multi
-        // Those that are kept count too: the oldest of them makes room.
+        // Idle connections count too: libcurl closes the oldest of them for a new one.
         ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, queue.mostRunning)
     }
 
@@ -30,7 +30,7 @@ final class TransferThread {
             for number in orders.cancels { end(number, .failure(.cancelled)) }
             for entry in orders.expired { deliver(entry, .failure(.timeout)) }
             for entry in orders.starts { start(entry, now) }
-            // What ended has made room, for which others may wait.
+            // Ended transfers have made room, which other entries may use.
             guard orders.cancels.isEmpty, orders.expired.isEmpty else { continue }
             if let stopAt = orders.stopAt, stopAt <= now || orders.isEmpty && transfers.isEmpty { break }
             var running: Int32 = 0
@@ -48,7 +48,7 @@ final class TransferThread {
 
     private func start(_ entry: TransferQueue.Entry, _ now: Int64) {
         guard let transfer = Transfer(entry, of: queue, userAgent: userAgent, now: now) else {
-            return deliver(entry, .failure(.invalid("libcurl does not take it")))
+            return deliver(entry, .failure(.invalid("libcurl rejects it")))
         }
         transfers[entry.number] = transfer
         byHandle[transfer.easy] = entry.number
@@ -57,7 +57,7 @@ final class TransferThread {
         }
     }
 
-    /// Ends what is over; whether anything was, so that there may be room for more.
+    /// Handles finished transfers. Returns whether there were any, so that there may be room for more.
     private func finish() -> Bool {
         var code = CURLE_OK
         var isAny = false
@@ -70,7 +70,7 @@ final class TransferThread {
     }
 
     private func end(_ number: UInt64, _ result: Result<OutgoingResponse, OutgoingFailure>) {
-        // It may have ended before its cancellation came.
+        // The transfer may have ended before its cancellation arrived.
         guard let transfer = transfers.removeValue(forKey: number) else { return }
         byHandle[transfer.easy] = nil
         transfer.hangUp()
@@ -82,9 +82,9 @@ final class TransferThread {
     private func deliver(_ entry: TransferQueue.Entry, _ result: Result<OutgoingResponse, OutgoingFailure>) {
         var failure: OutgoingFailure?
         if case .failure(let reason) = result { failure = reason }
-        // Counted first: who has heard of it finds it in the numbers.
+        // Counts the transfer before delivering it, so that its sender finds it in the metrics.
         queue.ended(entry.number, failure)
-        // Who cancelled hears nothing.
+        // A cancelled request delivers nothing.
         if failure != .cancelled { entry.deliver(result) }
     }
 }
