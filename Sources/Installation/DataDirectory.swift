@@ -1,19 +1,19 @@
 import Foundation
 
-/// The directory that holds an installation's secret and, if it has a Redis of its own, that one's data.
+/// The directory of an installation: its secret and, if it has a Redis of its own, the data of that Redis.
 ///
 ///     secret       signs the installation's own tokens; mode 0600
-///     lock         locked while a server with a Redis of its own runs here; holds that server's process id
+/// lock         locked while a server with a Redis of its own runs here; contains that server's process id
 ///     redis.log, redis.pid, redis.sock, appendonlydir/    of that Redis
 ///
-/// With a configured Redis several servers may share it: they use nothing but the secret.
+/// With a configured Redis several servers may share the directory: they use only the secret.
 public struct DataDirectory: Sendable, Equatable {
     /// The absolute path, without symbolic links.
     public let path: String
 
     /// Opens the directory, and creates it with mode 0700 if there is none.
     ///
-    /// - Throws: ``StartFailure`` if it cannot be created or is something else.
+    /// - Throws: ``StartFailure`` if it cannot be created or is not a directory.
     public init(_ path: String) throws(StartFailure) {
         do {
             try FileManager.default.createDirectory(
@@ -28,15 +28,16 @@ public struct DataDirectory: Sendable, Equatable {
         self.path = String(cString: resolved)
     }
 
-    /// Where data is kept if nothing is said: `/var/lib/presence` for root, else `presence` in the user's own data
-    /// directory (`XDG_DATA_HOME`, by default `~/.local/share`).
+    /// The default data directory: `/var/lib/presence` for root, else `presence` in the user's own data directory
+    /// (`XDG_DATA_HOME`, by default `~/.local/share`).
     public static func standardPath(environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
         if geteuid() == 0 { return "/var/lib/presence" }
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/presence" }
         return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
     }
 
-    /// Whether other users of this machine can get to what is in it, or put something there. Not if a folder above keeps them out.
+    /// Whether other users of this machine can read the directory's files or add some. False if a parent folder keeps
+    /// them out.
     public var isExposed: Bool {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & (S_IXOTH | S_IWOTH) != 0 else { return false }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The right of one server to run a Redis of its own in a data directory, held until this value goes.
+/// The right of one server to run a Redis of its own in a data directory, until this value is released.
 ///
-/// The kernel holds it (`flock`), so it goes with the process, however that ends.
+/// The kernel keeps the lock (`flock`), so it ends with the process, however that ends.
 package final class DirectoryLock: Sendable {
     /// Open from `init` to `deinit`, owned by this object alone. Not inherited by children.
     private let descriptor: Int32
@@ -23,20 +23,20 @@ package final class DirectoryLock: Sendable {
                     + ": choose another one, or let both use one Redis with --redis")
         }
         let holder = Array("\(getpid())\n".utf8)
-        // Only for the message above: that it is written is not relied upon.
+        // Only for the message above: the lock does not depend on this text.
         _ = ftruncate(descriptor, 0)
         _ = pwrite(descriptor, holder, holder.count, 0)
         self.descriptor = descriptor
     }
 
     deinit {
-        // By name: a child that is being started right now may still share the open file for a moment.
+        // Explicit, because a child that is just being started may share the open file for a moment.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
-    /// The process that holds the lock of a directory; `nil` if none does. Asked of the kernel's list: to try the lock
-    /// would turn away a server that starts in this moment.
+    /// The process that has the lock of a directory; `nil` if there is none. It is read from the kernel's list, because
+    /// trying to lock would turn away a server that starts at this moment.
     package static func holder(of directory: DataDirectory) -> String? {
         let descriptor = open(directory.file("lock"), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -1,14 +1,14 @@
 import Glibc
 
-/// How much is free on the file system of a folder, and how much of that is kept for what must go on when users' files have filled
-/// the rest: the log of the server's own Redis above all, whose failure stops every change.
+/// The free space on a folder's file system, and the part of it that is reserved. When users' files have filled the
+/// rest, the reserve is above all for the log of the server's own Redis, whose failure would stop every change.
 public struct DiskRoom: Sendable, Equatable {
     /// In bytes, for users other than root.
     public let free: Int
-    /// In bytes: 5 % of the file system, from 1 GiB to 16 GiB; of a small one a quarter, so that it can be used at all.
+    /// In bytes: 5 % of the file system, from 1 GiB to 16 GiB; a quarter of a small one, so that it can be used at all.
     public let reserve: Int
 
-    /// - Parameter path: A folder or a file. `nil` if it cannot be looked at. Blocks if the file system does.
+    /// - Parameter path: A folder or a file. `nil` if its file system cannot be read. Blocks if the file system does.
     public init?(of path: String) {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return nil }
@@ -22,9 +22,10 @@ public struct DiskRoom: Sendable, Equatable {
         reserve = min(max(gigabyte, size / 20), 16 * gigabyte, size / 4)
     }
 
-    /// Whether so many bytes more of users' files leave the reserve whole.
+    /// Whether users' files may take `bytes` more without touching the reserve.
     public func hasRoom(for bytes: Int) -> Bool { free - bytes >= reserve }
 
-    /// Whether a mail may be written into the outbox: what is sent without any token leaves Redis half of the reserve.
+    /// Whether a mail may be written into the outbox. Unauthenticated requests write mails, so they leave half of the
+    /// reserve to Redis.
     public var hasRoomForMails: Bool { free >= reserve / 2 }
 }

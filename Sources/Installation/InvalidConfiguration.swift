@@ -1,8 +1,8 @@
 /// A value that the server cannot run with.
 public struct InvalidConfiguration: Error, Equatable, CustomStringConvertible {
-    /// The path of the offending value, as in the configuration file.
+    /// The path of the invalid value, as in the configuration file.
     public let key: String
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the valid values.
     public let reason: String
 
     public init(key: String, reason: String) {

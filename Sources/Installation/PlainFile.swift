@@ -2,15 +2,15 @@ import Foundation
 
 /// Files that are read while others wait: a certificate, a key, a set of keys.
 public enum PlainFile {
-    /// No key or certificate is larger; a database named by mistake is an error.
+    /// No key or certificate is larger. The limit catches a database named by mistake.
     package static let longest = 4 * 1_024 * 1_024
 
-    /// What a file holds.
+    /// Returns the content of a file.
     ///
-    /// - Throws: why it cannot be read, in words. Anything but a regular file is refused unread: a pipe or a terminal
-    ///   might block for ever.
+    /// - Throws: a sentence on why it cannot be read. Anything but a regular file is rejected unread: a pipe or a
+    ///   terminal might block forever.
     package static func read(_ path: String) throws(StartFailure) -> Data {
-        // Without O_NONBLOCK the opening itself would wait for somebody to write into a pipe.
+        // Without O_NONBLOCK, opening a pipe would wait for a writer.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw StartFailure("\(path) cannot be read: \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
@@ -37,8 +37,8 @@ public enum PlainFile {
         return stat(path, &status) == 0 && status.st_mode & (S_IROTH | S_IWOTH) != 0
     }
 
-    /// Runs what may be held up by a disk or a network on a thread of its own kind, so that only its caller waits: the
-    /// threads of Swift's tasks are as few as the cores, and one that hangs would be missing for everything else.
+    /// Runs work that a disk or a network may block on a thread of its own, so that only its caller waits. Swift has
+    /// only as many task threads as cores, and other tasks would miss one that hangs.
     public static func apart<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global(qos: .utility).async { continuation.resume(returning: work()) }

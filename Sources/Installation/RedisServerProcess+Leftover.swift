@@ -1,20 +1,21 @@
 import Foundation
 
 extension RedisServerProcess {
-    /// How long a Redis may take to write out what it has before it is killed.
+    /// The time that Redis gets to write out its data before it is killed.
     static let patience: Duration = .seconds(10)
 
-    /// Ends every `redis-server` that still works in the data directory: what a server left behind that was killed.
+    /// Ends every `redis-server` that still runs in the data directory, left over by a server that was killed.
     ///
-    /// It is not taken over: a new one is a child that can be waited for, with today's settings. Nothing is lost, since
-    /// the old one gets the time to write its log out. Only called with the directory locked, so no other server's.
+    /// The leftover is not reused: a new one is a child that can be waited for, with the current settings. Nothing is
+    /// lost, since the old one gets time to write out its log. Called with the directory locked, so it belongs to no
+    /// other server.
     ///
     /// - Throws: ``StartFailure`` if one cannot be ended.
     func endLeftovers() throws(StartFailure) {
         for process in Self.leftovers(in: directory) {
             logger.notice("ending a Redis left over by a server that was killed", metadata: ["pid": "\(process)"])
             for (signal, patience) in [(SIGTERM, Self.patience), (SIGKILL, .seconds(5))] {
-                // Looked at again right before: the number may be somebody else's by now.
+                // Checked again right before the kill, because the number may belong to another process by now.
                 guard Self.isLeftover(process, in: directory) else { break }
                 kill(process, signal)
                 let deadline = ContinuousClock.now + patience
@@ -32,7 +33,7 @@ extension RedisServerProcess {
     }
 
     /// Whether the process is a `redis-server` whose working directory is the data directory: Redis changes to its
-    /// `dir` before it does anything there. A stranger cannot be taken for one, whatever its number.
+    /// `dir` before it does anything there. No other process matches, whatever its number.
     private static func isLeftover(_ process: pid_t, in directory: DataDirectory) -> Bool {
         guard process != getpid(), link("/proc/\(process)/cwd") == directory.path,
             let status = FileManager.default.contents(atPath: "/proc/\(process)/stat").map({
@@ -40,7 +41,7 @@ extension RedisServerProcess {
             }),
             let name = status.split(separator: "(", maxSplits: 1).last, name.hasPrefix("redis-server)")
         else { return false }
-        // A zombie has ended; only its parent has not looked yet.
+        // A zombie has ended; its parent has not reaped it yet.
         return !name.hasPrefix("redis-server) Z")
     }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What Redis wrote into its log, for telling why it did not start.
+/// The end of Redis' log, for the error message when it did not start.
 extension RedisServerProcess {
     var logSize: UInt64 {
         let attributes = try? FileManager.default.attributesOfItem(atPath: directory.file("redis.log"))

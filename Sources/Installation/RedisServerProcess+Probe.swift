@@ -1,15 +1,15 @@
 import Foundation
 
 extension RedisServerProcess {
-    /// What a Redis says when it is asked whether it is there.
+    /// The answer of a Redis to a probe.
     package enum Answer: Equatable {
         case ready
-        /// It is there and still reads its log.
+        /// It runs and still reads its log.
         case loading
         case silent
     }
 
-    /// Asks on a connection of its own, for at most a second. Blocking: for the supervising thread only.
+    /// Probes on a connection of its own, for at most a second. Blocks: for the supervising thread only.
     package static func probe(socket path: String) -> Answer {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return .silent }
@@ -32,7 +32,7 @@ extension RedisServerProcess {
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8)
         guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
-        // The address is this function's own, and the kernel copies it in the call.
+        // The address belongs to this function, and the kernel copies it in the call.
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

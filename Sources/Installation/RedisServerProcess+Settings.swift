@@ -1,10 +1,10 @@
 extension RedisServerProcess {
-    /// How the server's own Redis is set up; config/redis.conf is for one that is run by hand.
+    /// The settings of the server's own Redis; config/redis.conf is for one that is started by hand.
     static func settings(
         directory: DataDirectory, socket: String, appendfsync: AppendFsync
     ) -> [(name: String, value: [String])] {
         [
-            // Reached through a socket that only this user can open, and by nothing else.
+            // Redis listens only on a socket that only this user can open.
             ("port", ["0"]),
             ("unixsocket", [socket]),
             ("unixsocketperm", ["700"]),
@@ -17,9 +17,9 @@ extension RedisServerProcess {
         ] + sharedSettings
     }
 
-    /// In bytes: three fifths of what the machine or the container has. Beyond it Redis refuses changes, which ends once something
-    /// is removed; without it, the kernel kills Redis or another process. The rest is for the copy of what changes while Redis
-    /// writes its log anew, for connections, and for presenced.
+    /// In bytes: three fifths of the memory of the machine or container. Beyond it Redis rejects changes until some
+    /// data is removed; without a limit, the kernel would kill Redis or another process. The rest is for the changes
+    /// during a rewrite of Redis' log, for connections, and for presenced.
     static var mostMemory: Int { MachineMemory.bytes / 5 * 3 }
 
     /// The setting for Redis itself. `everysec` becomes `no`, because the server syncs the log from outside (``syncLog(until:)``).
@@ -32,18 +32,19 @@ extension RedisServerProcess {
 
     /// The settings that a presence server needs of any Redis.
     static let sharedSettings: [(name: String, value: [String])] = [
-        // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
+        // Every change is written to the log before it is answered. Snapshots would add only cost.
         ("appendonly", ["yes"]),
         ("save", [""]),
-        // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
+        // A full Redis rejects new writes with an error. Any other policy would silently evict users.
         ("maxmemory-policy", ["noeviction"]),
-        // A user is one small hash: as a list of up to so many fields, none longer than so many bytes, it takes half of what a
-        // table takes.
+        // A user is one small hash. Up to this many fields, none longer than this many bytes, it is stored as a list,
+        // which takes half the memory of a table.
         ("hash-max-listpack-entries", ["128"]),
         ("hash-max-listpack-value", ["512"]),
-        // Nobody reads Redis' own percentiles of each command (LATENCY HISTOGRAM); presenced measures the answers of scripts.
+        // Redis' own percentiles of each command (LATENCY HISTOGRAM) are not read: presenced measures the replies of
+        // scripts.
         ("latency-tracking", ["no"]),
-        // A shard that is behind with its events is cut off at this much, and reads everything anew.
+        // Redis disconnects a shard whose unread events exceed this; the shard then resynchronises.
         ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
     ]
 }

@@ -2,10 +2,10 @@ import Foundation
 import Redis
 
 extension RedisServerProcess {
-    /// Where the socket is: in the data directory; or, if its path there were too long for the kernel or held what a
-    /// Redis address cannot, in a directory of its own in `/tmp`, always the same one for one data directory.
+    /// The socket's path: in the data directory. If that path is too long for the kernel or has characters that a Redis
+    /// address cannot contain, a directory in `/tmp`, always the same one for a data directory.
     ///
-    /// - Throws: ``StartFailure`` if that directory belongs to somebody else.
+    /// - Throws: ``StartFailure`` if that directory belongs to another user.
     package static func socketPath(in directory: DataDirectory) throws(StartFailure) -> String {
         let usual = directory.file("redis.sock")
         let isPlain = usual.utf8.allSatisfy { (0x21...0x7E).contains($0) } && !usual.contains { "?@%#".contains($0) }
@@ -15,7 +15,7 @@ extension RedisServerProcess {
         guard mkdir(short, 0o700) == 0 || errno == EEXIST else {
             throw StartFailure("\(short) cannot be created: \(String(cString: strerror(errno)))")
         }
-        // Anyone may write to /tmp: what is there already must be a directory that only we can enter.
+        // Every user can write to /tmp: an existing entry must be a directory that only we can enter.
         var status = stat()
         guard lstat(short, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(),
             status.st_mode & 0o077 == 0
@@ -26,7 +26,7 @@ extension RedisServerProcess {
         return short + "/redis.sock"
     }
 
-    /// FNV-1a: the same in every process, unlike Swift's own.
+    /// FNV-1a: the same in every process, unlike Swift's own hash.
     private static func hash(_ text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }

@@ -1,8 +1,8 @@
 import Foundation
 
 extension RedisServerProcess {
-    /// The program itself. Debian puts it where PATH finds it; a service's PATH may be short. The server's own package has
-    /// it in a folder of its own, so that no other Redis runs for it.
+    /// The path of redis-server. Debian installs it in a folder of PATH, but a service's PATH may be short. The
+    /// server's own package has it in a folder of its own, so that no second Redis runs as a system service.
     ///
     /// - Throws: ``StartFailure`` naming the package.
     static func findRedisServer() throws(StartFailure) -> String {
@@ -21,16 +21,16 @@ extension RedisServerProcess {
         return directories.lazy.map { $0 + "/" + program }.first { access($0, X_OK) == 0 }
     }
 
-    /// Starts the child: in a process group of its own, so that a Ctrl-C in our terminal does not reach it before
-    /// us; with no open file of ours; and, through `setpriv` of util-linux, with the order to the kernel to end it
-    /// (SIGTERM) when the calling thread goes, which is when we do, however we die. No shell is involved.
+    /// Starts the child in a process group of its own, so that a Ctrl-C in our terminal does not reach it before us,
+    /// and without our open files. Through `setpriv` of util-linux the kernel sends it SIGTERM when the calling thread
+    /// ends, which is when this process ends for any reason. No shell is involved.
     ///
     /// - Returns: The child's process id, which is Redis' own.
     func spawn() throws(StartFailure) -> pid_t {
         let program = try Self.findRedisServer()
-        // Said here by its name: starting the program fails for the lack of it as if the program were not there.
+        // Checked here, because without the directory the start fails as if the program were missing.
         guard access(directory.path, F_OK) == 0 else {
-            throw StartFailure("the data directory \(directory.path) is gone: Redis cannot be started without it")
+            throw StartFailure("the data directory \(directory.path) does not exist: Redis cannot be started without it")
         }
         let settings = Self.settings(directory: directory, socket: socket, appendfsync: appendfsync)
         var arguments = [program] + settings.flatMap { ["--" + $0.name] + $0.value }
@@ -51,7 +51,7 @@ extension RedisServerProcess {
         posix_spawn_file_actions_init(&files)
         defer { posix_spawn_file_actions_destroy(&files) }
         posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0)
-        // What Redis says before it has opened its log: a setting that it does not take, for one.
+        // Output of Redis from before it opens its log, for example about an invalid setting.
         posix_spawn_file_actions_addopen(&files, 1, directory.file("redis.log"), O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_adddup2(&files, 1, 2)
         for descriptor in Self.inheritableDescriptors() { posix_spawn_file_actions_addclose(&files, descriptor) }
@@ -60,8 +60,8 @@ extension RedisServerProcess {
         let argv = arguments.map { strdup($0) } + [nil]
         let environment = [strdup("PATH=/usr/bin:/bin"), strdup("LC_ALL=C"), nil]
         defer { for string in argv + environment { free(string) } }
-        // Of the whole process, and for good: what a server with data of its own writes is for its user alone. Redis' log has what
-        // accounts are taken over with.
+        // For the whole process, and permanently: the files of a server with data of its own are for its user alone.
+        // Redis' log contains values that would let a reader take over accounts.
         umask(0o077)
         var child: pid_t = 0
         let failure = posix_spawn(&child, arguments[0], &files, &attributes, argv, environment)
@@ -71,8 +71,9 @@ extension RedisServerProcess {
         return child
     }
 
-    /// Our open files beyond the standard three that a child would inherit: those of libraries that do not mark theirs.
-    /// One that is opened by another thread right now may be missed; it costs the child a file, and no one anything else.
+    /// Our open files beyond the standard three that a child would inherit: those of libraries that do not set
+    /// O_CLOEXEC. A file that another thread opens at this moment may be missed; it then stays open in the child,
+    /// without other harm.
     private static func inheritableDescriptors() -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return names.compactMap { Int32($0) }.filter { descriptor in

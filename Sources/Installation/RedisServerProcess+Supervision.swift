@@ -1,12 +1,12 @@
 import Foundation
 
-/// The thread that starts the child, waits for it and starts the next: everything here runs on it.
+/// The thread that starts the child, waits for it and restarts it: all code here runs on it.
 extension RedisServerProcess {
-    /// Pauses before the restarts that follow each other closely, in ms.
+    /// Pauses before successive restarts, in ms.
     private static let pauses = [100, 200, 500, 1_000, 2_000, 5_000]
-    /// A child that lived so long starts the pauses anew.
+    /// After a child has run for this long, the pauses begin anew.
     private static let steady: Duration = .seconds(10)
-    /// The longest that a child may neither answer nor say that it reads its log.
+    /// The longest time for which a child may neither answer nor report that it reads its log.
     private static let startPatience: Duration = .seconds(30)
 
     func run(_ started: (Result<Void, any Error>) -> Void) {
@@ -28,7 +28,7 @@ extension RedisServerProcess {
         }
         if socket != directory.file("redis.sock") { rmdir((socket as NSString).deletingLastPathComponent) }
         syncEnd.signal()
-        // Only now may another server have the directory.
+        // Only now may another server use the directory.
         withExtendedLifetime(lock) {}
         lock = nil
         let waiters = state.withLock { state in
@@ -39,7 +39,7 @@ extension RedisServerProcess {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits for the end of the child, which runs when this is called, and starts the next, until `stop()`.
+    /// Waits for the end of the running child, and starts the next one, until `stop()`.
     private func superviseUntilStopped() {
         var failures = 0
         while true {
@@ -66,7 +66,7 @@ extension RedisServerProcess {
 
     private var isStopping: Bool { state.withLock { $0.isStopping } }
 
-    /// Starts a child and waits until it answers. If it does not, it is gone when this throws.
+    /// Starts a child and waits until it answers. If it does not, it has been ended when this throws.
     private func launch() throws(StartFailure) {
         let logBegan = logSize
         let result = state.withLock { state -> Result<pid_t, StartFailure> in
@@ -97,18 +97,19 @@ extension RedisServerProcess {
         throw StartFailure("Redis did not start (\(reason))" + logTail(from: logBegan))
     }
 
-    /// Whether the child has ended. It is left to be reaped.
+    /// Whether the child has ended. Does not reap it.
     private func hasEnded(_ child: pid_t) -> Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT) != 0
             || information.si_signo == SIGCHLD
     }
 
-    /// Waits for the child's end and frees its number. Returns how it ended.
+    /// Waits for the child's end and reaps it. Returns how it ended.
     private func reap() -> String {
         guard let child = processID else { return "" }
         var information = siginfo_t()
-        // First only looked at: until it is reaped under the lock, `stop()` can signal nobody else.
+        // Waits without reaping. The child is reaped under the lock, so that `stop()` cannot signal another process of
+        // that number.
         while waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         var status: Int32 = 0
         state.withLock { state in

@@ -2,26 +2,26 @@ import EventLoops
 import Foundation
 public import Logging
 
-/// A `redis-server` of the server's own: a child that lives exactly as long as its server.
+/// A child process `redis-server` that runs exactly as long as its server.
 ///
 /// - One for a data directory: the directory is locked first.
-/// - It ends with us, however we end: asked to at ``stop()``; by the kernel's signal if we are killed; and if even that
-///   failed, at the next start in the same directory.
-/// - If it dies while we live, it is started again, at once and then ever more slowly (0.1 to 5 s).
-/// - It leaves no zombie, and reads nothing that belongs to a Redis of the system.
+/// - It ends with this process: by ``stop()``, by the kernel's signal if this process is killed, and if even that
+///   fails, at the next start in the same directory.
+/// - If it dies before, it is restarted, at first immediately and then with growing pauses (0.1 to 5 s).
+/// - It leaves no zombie, and reads no files of a system-wide Redis.
 ///
-/// One thread does it all (but for forcing the log to the disk), because the kernel ties the child's end to the thread that started it, and because waiting
-/// for a child blocks.
+/// One thread does all this (except for syncing the log), because the kernel ties the child's end to the thread that
+/// started it, and because waiting for a child blocks.
 public final class RedisServerProcess: Sendable {
-    /// What happens to the child after its first start.
+    /// Changes of the child's state after its first start.
     public enum Event: Sendable, Equatable {
-        /// It ended unasked; `reason` says how. Its connections break by themselves.
+        /// It ended unexpectedly; `reason` says how. Its connections break by themselves.
         case died(reason: String)
         /// It answers again.
         case restarted
     }
 
-    /// As Redis' own setting of that name, but that nothing which was answered is lost if Redis alone dies.
+    /// Like Redis' own setting, but no acknowledged command is lost if only Redis dies.
     public enum AppendFsync: String, Sendable, CaseIterable {
         case always
         case everySecond = "everysec"
@@ -39,7 +39,7 @@ public final class RedisServerProcess: Sendable {
     let doorbell = DispatchSemaphore(value: 0)
 
     struct State {
-        /// The child, from its start until it has been reaped: so long no other process has its number.
+        /// The child, from its start until it has been reaped: until then no other process has its number.
         var child: pid_t?
         var isStopping = false
         /// No thread runs.
@@ -48,10 +48,10 @@ public final class RedisServerProcess: Sendable {
     }
 
     /// - Parameters:
-    ///   - directory: Where it keeps its data.
-    ///   - appendfsync: When it forces its log to the disk.
+    ///   - directory: The directory of its data.
+    ///   - appendfsync: When its log is synced to the disk.
     ///   - onEvent: Called on the supervising thread.
-    /// - Throws: ``StartFailure`` if no place for its socket can be had.
+    /// - Throws: ``StartFailure`` if its socket has no usable path.
     public init(
         directory: DataDirectory, appendfsync: AppendFsync, logger: Logger,
         onEvent: @escaping @Sendable (Event) -> Void = { _ in }
@@ -63,16 +63,16 @@ public final class RedisServerProcess: Sendable {
         socket = try Self.socketPath(in: directory)
     }
 
-    /// How clients reach it: `unix://` and the path of its socket.
+    /// The address for clients: `unix://` and the path of its socket.
     public var url: String { "unix://\(socket)" }
 
     /// The child's process id while there is one.
     public var processID: Int32? { state.withLock { $0.child } }
 
-    /// Locks the directory, ends what an earlier server left behind, starts the child and waits until it answers, which
-    /// takes as long as it takes to read its log. Called once.
+    /// Locks the directory, ends the leftovers of an earlier server, starts the child and waits until it answers, which
+    /// takes as long as reading its log. Call it once.
     ///
-    /// - Throws: ``StartFailure`` with what Redis wrote last, if it was Redis.
+    /// - Throws: ``StartFailure`` with Redis' last output, if Redis failed.
     public func start() async throws {
         state.withLock { state in
             precondition(state.isFinished && !state.isStopping, "a RedisServerProcess is started once")
@@ -85,13 +85,13 @@ public final class RedisServerProcess: Sendable {
         }
     }
 
-    /// Ends the child, its log written out, and returns when it is gone: after 10 s it is killed.
+    /// Ends the child, with its log written out, and returns after it has ended. After 10 s it is killed.
     ///
-    /// For when nobody uses it any more. It may be called more than once, and after a start that failed.
+    /// Call it when no client uses Redis any more. May be called more than once, and after a failed start.
     public func stop() async {
         let child = state.withLock { state in
             state.isStopping = true
-            // Under the lock, so that the number is still the child's. SIGTERM is Redis' SHUTDOWN.
+            // Under the lock, so that the number still belongs to the child. SIGTERM is Redis' SHUTDOWN.
             if let child = state.child { kill(child, SIGTERM) }
             return state.child
         }

@@ -2,22 +2,23 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// The service manager that started the process and waits for what it tells: systemd with `Type=notify`, see sd_notify(3).
+/// The service manager that started the process and waits for its messages: systemd with `Type=notify`, see
+/// sd_notify(3).
 ///
-/// Each message is one datagram to the socket that the environment names. It is sent without waiting and is never answered:
-/// a manager that does not read costs the process nothing.
+/// Each message is one datagram to the socket that the environment names. It is sent without waiting and is never
+/// answered: a manager that does not read cannot block the process.
 package final class ServiceManager: Sendable {
     /// Open from `init` to `deinit`, owned by this object alone. Not inherited by children.
     private let descriptor: Int32
     private let address: sockaddr_un
     private let length: socklen_t
-    /// The manager kills a process that says nothing for this long, in ms; `nil` if it does not watch.
+    /// The manager kills a process that sends no message for this long, in ms; `nil` without a watchdog.
     package let watchdog: Int64?
     private let isReady = Atomic(false)
 
     /// - Parameter environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`, as the manager sets them.
-    /// - Returns: `nil` if nobody waits for messages.
-    /// - Throws: ``StartFailure`` if the variable names nothing that could be a socket.
+    /// - Returns: `nil` if no manager waits for messages.
+    /// - Throws: ``StartFailure`` if the variable is not a valid socket name.
     package init?(environment: [String: String] = ProcessInfo.processInfo.environment) throws(StartFailure) {
         guard let name = environment["NOTIFY_SOCKET"], !name.isEmpty else { return nil }
         var bytes = Array(name.utf8)
@@ -44,13 +45,13 @@ package final class ServiceManager: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The server serves.
+    /// The server accepts connections.
     package func ready(status: String) {
         isReady.store(true, ordering: .relaxed)
         tell("READY=1\nSTATUS=\(status)")
     }
 
-    /// Certificate and keys are read anew, until ``reloaded()``. Before the server is ready, it is not told.
+    /// Certificate and keys are being reloaded, until ``reloaded()``. Not sent before the server is ready.
     package func reloading() {
         guard isReady.load(ordering: .relaxed) else { return }
         var now = timespec()
@@ -59,7 +60,7 @@ package final class ServiceManager: Sendable {
         tell("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
     }
 
-    /// What ``reloading()`` began is done.
+    /// The reload has ended.
     package func reloaded() {
         if isReady.load(ordering: .relaxed) { tell("READY=1") }
     }
@@ -67,23 +68,23 @@ package final class ServiceManager: Sendable {
     /// The server is about to end.
     package func stopping() { tell("STOPPING=1\nSTATUS=stopping") }
 
-    /// The process is well.
+    /// The process works.
     package func alive() { tell("WATCHDOG=1") }
 
-    /// Says that the process is well, as long as it is: until the task is cancelled.
+    /// Sends ``alive()`` as long as the process works, until the task is cancelled.
     ///
-    /// - Parameter isWell: Returns when every part has answered; one that hangs keeps it from returning, and the manager
+    /// - Parameter isWell: Returns when every part has answered. If a part hangs, it does not return, and the manager
     ///   restarts the process.
     package func keepAlive(_ isWell: @Sendable () async -> Void) async {
         guard let watchdog else { return }
         repeat {
             await isWell()
             alive()
-            // As sd_watchdog_enabled(3) advises.
+            // The interval that sd_watchdog_enabled(3) advises.
         } while (try? await Task.sleep(for: .milliseconds(watchdog / 2))) != nil
     }
 
-    /// Whether it was sent is not looked at: there is nobody else to tell.
+    /// A failure is ignored: there is no other way to report it.
     private func tell(_ message: String) {
         var address = address
         let bytes = Array(message.utf8)

@@ -1,17 +1,17 @@
 import Dispatch
 import Foundation
 
-/// Signals to this process, for as long as this object is kept.
+/// Receives signals to this process, for as long as this object is kept.
 ///
-/// From the end of `init` on none of them is missed, and none does what it does by itself any more, also after this object is
-/// gone. Several objects may listen to one signal. Dispatch's own sources will not do: they are registered some time after
-/// `resume`, and a signal that comes before is lost (19 of 20 that a process sent itself at once).
+/// After `init` no signal is missed, and none has its default effect, even after this object is released. Several
+/// objects may listen to one signal. Dispatch's own sources do not suffice: they are registered some time after
+/// `resume`, and an earlier signal is lost (19 of 20 that a process sent to itself at once).
 package final class ProcessSignals: Sendable {
     private let listener: UInt64
 
     /// - Parameters:
     ///   - numbers: `SIGTERM` and others that can be handled.
-    ///   - handle: told of each as it comes, one after the other, on a queue of its own.
+    ///   - handle: called for each signal in its order, on a queue of its own.
     package init(_ numbers: some Sequence<Int32>, handle: @escaping @Sendable (Int32) -> Void) {
         listener = SignalPipe.shared.add(Set(numbers), handle)
     }
@@ -19,7 +19,7 @@ package final class ProcessSignals: Sendable {
     deinit { SignalPipe.shared.remove(listener) }
 }
 
-/// What handlers write and a queue reads: the number of each signal, as one byte.
+/// The pipe that handlers write to and a queue reads from: the number of each signal, as one byte.
 ///
 /// @unchecked: `listeners` is used under `lock`.
 private final class SignalPipe: @unchecked Sendable {
@@ -32,7 +32,7 @@ private final class SignalPipe: @unchecked Sendable {
 
     private init() {
         var ends: [Int32] = [-1, -1]
-        // It fails only without descriptors, and then nothing else could be started.
+        // pipe(2) fails only without free descriptors, and then nothing else could start either.
         precondition(pipe(&ends) == 0, "no pipe for signals")
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
@@ -67,11 +67,11 @@ private final class SignalPipe: @unchecked Sendable {
     }
 }
 
-// Unsafe: written once before a handler is there, then only read, by handlers, on whatever thread the kernel chose.
+// Unsafe: written once before a handler is installed, then only read, by handlers, on any thread.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
-/// Runs between any two instructions of any thread, and may only call what is safe there, as `write` is. A pipe that is full
-/// has thousands of requests already.
+/// May interrupt any thread between two instructions, so it calls only async-signal-safe functions such as `write`. A
+/// full pipe already has thousands of signals waiting.
 private func passOn(_ number: Int32) {
     let failure = errno
     var byte = UInt8(truncatingIfNeeded: number)
