@@ -61,7 +61,7 @@ static EVP_PKEY *checked(EVP_PKEY *key, enum csigning_scheme number)
     return NULL;
 }
 
-// Takes the key over. A private half of another public half would make signatures that fail everywhere.
+// Takes the key over. With a mismatched public half, all signatures would fail verification.
 static EVP_PKEY *tried(EVP_PKEY *key, enum csigning_scheme scheme)
 {
     static const unsigned char text[] = "both halves of one key";
@@ -100,7 +100,7 @@ static EVP_PKEY *private_key_of(const char *label, const unsigned char **der, lo
     return NULL;
 }
 
-// Reads the only key of a text. It refuses several keys, since one would be a guess, and encrypted ones.
+// Reads the only key of a text. It rejects encrypted keys, and several keys, since choosing one would be a guess.
 static EVP_PKEY *key_in(const char *pem, size_t size, bool is_private)
 {
     char *label, *header;

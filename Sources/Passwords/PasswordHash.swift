@@ -1,16 +1,16 @@
 import CSodium
 import Foundation
 
-/// A password as it is kept: argon2id by libsodium, with the parameters that it was made with.
+/// A stored password: argon2id by libsodium, with its parameters.
 ///
-///     version 1 │ memory in KiB, 4 bytes, the lowest first │ passes │ salt, 16 │ hash, 32
+/// version 1 │ memory in KiB, 4 bytes, little-endian │ passes │ salt, 16 │ hash, 32
 ///
 /// 54 bytes: a field of more than 64 would turn an account's small hash in Redis into a table of twice its size.
 public struct PasswordHash: Sendable, Equatable {
     public let bytes: [UInt8]
 
-    /// What a hash costs: 19 MiB, two passes, one lane, OWASP's first choice. 21 ms of CPU on the machine that the server was
-    /// made on, in which 4,865 pages of memory are touched twice.
+    /// The cost of a hash: 19 MiB, two passes, one lane, OWASP's first choice. It takes 21 ms of CPU on the development
+    /// machine, and touches 4,865 pages of memory twice.
     public struct Parameters: Sendable, Equatable {
         public var memory: UInt32 = 19_456
         public var passes: UInt8 = 2
@@ -21,8 +21,8 @@ public struct PasswordHash: Sendable, Equatable {
             self.passes = passes
         }
 
-        /// What is made and verified unless something else is said. Only tests with drawn histories, which make thousands, say
-        /// something else.
+        /// The default for hashing and verifying. Only tests with drawn histories, which hash thousands of passwords,
+        /// change it.
         @TaskLocal package static var standard = Parameters()
     }
 
@@ -31,19 +31,19 @@ public struct PasswordHash: Sendable, Equatable {
     private static let hashCount = 32
     private static let headCount = 6
 
-    /// Bytes that were kept; `nil` if they are no hash.
+    /// A stored hash; `nil` if the bytes are not one.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.headCount + Self.saltCount + Self.hashCount, bytes[0] == Self.version else {
             return nil
         }
         self.bytes = bytes
-        // What libsodium takes, and no more than a machine has.
+        // The range of libsodium, up to a machine's memory.
         guard (8...1_048_576).contains(parameters.memory), parameters.passes >= 1 else { return nil }
     }
 
-    /// Hashes a password. It takes long, and the memory of its parameters: not on a loop.
+    /// Hashes a password. It takes long, and as much memory as its parameters state: do not call it on a loop.
     ///
-    /// - Parameter parameters: `nil`: as all are.
+    /// - Parameter parameters: `nil`: the standard ones.
     public init(of password: String, _ parameters: Parameters? = nil) {
         let parameters = parameters ?? .standard
         let salt = Sodium.random(Self.saltCount)
@@ -55,13 +55,13 @@ public struct PasswordHash: Sendable, Equatable {
         bytes = [Self.version] + memory + [parameters.passes] + salt + hash
     }
 
-    /// Random bytes, which no password that anybody knows has as its hash: what is verified for somebody who does not exist, so
-    /// that it takes as long.
+    /// Random bytes instead of a hash, which no password matches. Verified for users who do not exist, so that it takes
+    /// as long.
     public static var ofNobody: PasswordHash {
         PasswordHash(.standard, Sodium.random(saltCount), hash: Sodium.random(hashCount))
     }
 
-    /// Whether the password is the one. It takes as long as hashing.
+    /// Whether the password matches. It takes as long as hashing.
     public func matches(_ password: String) -> Bool {
         Sodium.areEqual(Self.hash(password, salt, parameters), Array(bytes.suffix(Self.hashCount)))
     }
@@ -70,7 +70,7 @@ public struct PasswordHash: Sendable, Equatable {
         Parameters(memory: (1...4).reversed().reduce(0) { $0 << 8 | UInt32(bytes[$1]) }, passes: bytes[5])
     }
 
-    /// Whether it was made more cheaply than is done now.
+    /// Whether its parameters are weaker than the current ones.
     public func isWeaker(than wanted: Parameters? = nil) -> Bool {
         let wanted = wanted ?? .standard
         return parameters.memory < wanted.memory || parameters.passes < wanted.passes
@@ -78,7 +78,7 @@ public struct PasswordHash: Sendable, Equatable {
 
     private var salt: [UInt8] { Array(bytes[Self.headCount..<(Self.headCount + Self.saltCount)]) }
 
-    /// Keyboards write the same letters in different ways: NFKC makes them one.
+    /// Keyboards encode the same letters in different ways: NFKC unifies them.
     private static func hash(_ password: String, _ salt: [UInt8], _ parameters: Parameters) -> [UInt8] {
         Sodium.start()
         let text = Array(password.precomposedStringWithCompatibilityMapping.utf8)
@@ -89,10 +89,10 @@ public struct PasswordHash: Sendable, Equatable {
                 UInt64(text.count), salt, UInt64(parameters.passes), Int(parameters.memory) * 1_024,
                 crypto_pwhash_ALG_ARGON2ID13)
         }
-        // It fails only without memory. Nobody may be let in by that.
+        // Hashing fails only without memory. The random bytes match no password.
         return outcome == 0 ? hash : Sodium.random(hashCount)
     }
 
-    /// What an empty password points to. Owned by the program; any thread may read it.
+    /// The pointer of an empty password. Owned by the program; any thread may read it.
     nonisolated(unsafe) private static let empty: UnsafePointer<CChar> = UnsafePointer(strdup(""))
 }

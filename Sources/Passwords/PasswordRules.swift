@@ -1,17 +1,17 @@
 import CAssets
 import Foundation
 
-/// What a password must be (NIST SP 800-63B): long enough, and nothing that an attacker tries first. Any character is
-/// allowed, none is demanded.
+/// The rules for passwords (NIST SP 800-63B): long enough, and not one that attackers try first. Any character is
+/// allowed, none is required.
 public struct PasswordRules: Sendable {
     /// In characters.
     public let minimum: Int
-    /// Passwords that are none, beside those that the program knows: in lower case.
+    /// Forbidden passwords in addition to the built-in list, in lower case.
     public let blocked: Set<String>
 
-    /// More would cost time to normalise, and makes nothing safer.
+    /// More bytes would cost time to normalise without adding safety.
     public static let mostBytes = 1_024
-    /// A name shorter than this is in too many good passwords.
+    /// Many good passwords contain a shorter name by chance.
     private static let shortestName = 3
 
     public init(minimum: Int = 8, blocked: Set<String> = []) {
@@ -19,9 +19,9 @@ public struct PasswordRules: Sendable {
         self.blocked = blocked
     }
 
-    /// What is wrong with a password, to stand after its member's name in an error; `nil` if nothing is.
+    /// The rule that a password breaks, as text to follow its member's name in an error; `nil` if there is none.
     ///
-    /// - Parameter names: What others know of its owner: the part of the address before the @, the username.
+    /// - Parameter names: Public names of its owner: the part of the address before the @, the username.
     public func brokenRule(by password: String, names: [String]) -> String? {
         guard password.utf8.count <= Self.mostBytes else { return "must be at most \(Self.mostBytes) bytes long" }
         let text = password.precomposedStringWithCompatibilityMapping
@@ -36,7 +36,7 @@ public struct PasswordRules: Sendable {
         return nil
     }
 
-    /// What a list of passwords has, one a line.
+    /// The passwords in a list, one a line.
     public static func list(_ text: String) -> Set<String> {
         Set(
             text.split(whereSeparator: \.isNewline).map {
@@ -44,7 +44,7 @@ public struct PasswordRules: Sendable {
             }.filter { !$0.isEmpty })
     }
 
-    /// Those of the program: from the frequencies of leaked passwords.
+    /// The built-in list, by the frequencies in leaked passwords.
     private static let common: Set<String> = {
         let asset = asset_common_passwords()
         return list(String(decoding: UnsafeBufferPointer(start: asset.bytes, count: asset.count), as: UTF8.self))

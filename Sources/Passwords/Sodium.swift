@@ -1,12 +1,12 @@
 import CSodium
 
-/// The one way into libsodium, which has to be told once that it is used. All of it may be called on any thread.
+/// The only way into libsodium, which must be initialised once. All functions may be called on any thread.
 public enum Sodium {
     private static let isReady: Bool = sodium_init() >= 0
 
     static func start() { precondition(isReady, "libsodium cannot be used") }
 
-    /// Bytes that nobody can guess.
+    /// Random bytes for secrets.
     public static func random(_ count: Int) -> [UInt8] {
         start()
         var bytes = [UInt8](repeating: 0, count: count)
@@ -37,7 +37,7 @@ public enum Sodium {
         return digest
     }
 
-    /// Whether two are the same; how long that takes says nothing of where they differ.
+    /// Compares in constant time, so the duration does not reveal where the two differ.
     public static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         start()
         return a.count == b.count && sodium_memcmp(a, b, a.count) == 0

@@ -1,22 +1,22 @@
 public import PresenceProtocol
 
-/// Whose tokens are believed, beside those made with the data directory's own secret.
+/// The tokens that are accepted, in addition to those made with the data directory's own secret.
 public struct AuthenticationSettings: Sendable, Equatable {
     public var keys: [Key] = []
     /// A file with a JSON Web Key Set; each key needs a `kid`.
     public var jwksFile: String?
-    /// Between two looks for changed key files; 0: only when told to.
+    /// Time between two checks for changed key files; 0: checks only on request.
     public var keyCheck: Milliseconds = 5_000
     /// How far ahead a token's `nbf` and `iat` may lie, since clocks differ. `exp` has no such grace.
     public var leeway: Milliseconds = 5_000
-    /// What a token's `iss` must be, if anything.
+    /// The required `iss` of a token, if set.
     public var issuer: String?
-    /// What a token's `aud` must hold, if anything.
+    /// The required member of a token's `aud`, if set.
     public var audience: String?
 
     public init() {}
 
-    /// A public key in a PEM file, or a certificate, of which only the key counts.
+    /// A public key in a PEM file, or a certificate, of which only the key is used.
     public struct Key: Sendable, Equatable {
         /// The `kid` in the header of the tokens that it signs.
         public var kid: String

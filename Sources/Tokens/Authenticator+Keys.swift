@@ -6,9 +6,9 @@ extension Authenticator {
     /// Reads the keys that a configuration names.
     ///
     /// - Parameters:
-    ///   - configuration: The public keys, and what `iss` and `aud` must be.
+    ///   - configuration: The public keys, and the required `iss` and `aud`.
     ///   - secret: The data directory's secret, which verifies HS256 tokens without a `kid`; `nil`: there is none.
-    /// - Throws: ``InvalidConfiguration`` naming the file that is missing, unreadable or no such key.
+    /// - Throws: ``InvalidConfiguration`` naming the file that is missing, unreadable or not such a key.
     public init(configuration: AuthenticationSettings, secret: TokenSecret?) async throws {
         var keys: [String: Key] = [:]
         for key in configuration.keys {
@@ -20,7 +20,7 @@ extension Authenticator {
             (set, passedOver) = try await Self.keySet(file)
             for (kid, key) in set {
                 guard keys.updateValue(Key(key), forKey: kid) == nil else {
-                    throw InvalidConfiguration(key: "auth.jwksFile", reason: "the kid \(kid) is there twice")
+                    throw InvalidConfiguration(key: "auth.jwksFile", reason: "the kid \(kid) occurs twice")
                 }
             }
         }
@@ -30,12 +30,12 @@ extension Authenticator {
         self.passedOver = passedOver
     }
 
-    /// What applications may sign with, by the name of a setting or a key set.
+    /// The algorithm that a setting or a key set names, if applications may sign with it.
     private static func algorithm(_ name: String) -> SignatureAlgorithm? {
         SignatureAlgorithm(rawValue: name).flatMap { [.rs256, .es256, .eddsa].contains($0) ? $0 : nil }
     }
 
-    /// Reads a PEM file. A private key is refused: a server that only verifies should not have one.
+    /// Reads a PEM file. A private key is rejected: a server that only verifies should not have one.
     private static func publicKey(_ key: AuthenticationSettings.Key) async throws -> PublicKey {
         let pem = try await text(of: key.file, key: "auth.keys")
         guard let algorithm = Self.algorithm(key.alg) else { preconditionFailure("alg \(key.alg) passed validation") }
@@ -47,10 +47,10 @@ extension Authenticator {
         return publicKey
     }
 
-    /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over, and so is what is not understood (RFC 7517, 5). A
-    /// key that does not name its algorithm has that of its kind, and never that of the first token that comes.
+    /// Reads a JSON Web Key Set. Keys that are not for verifying are skipped, like unsupported ones (RFC 7517, 5). A
+    /// key without `alg` gets the algorithm of its kind, never that of the first token.
     ///
-    /// - Returns: A sentence, too, for each that was not understood.
+    /// - Returns: Also a sentence for each unsupported key.
     private static func keySet(
         _ file: String
     ) async throws -> (keys: [(kid: String, key: PublicKey)], passedOver: [String]) {
@@ -81,7 +81,7 @@ extension Authenticator {
             }
             guard let algorithm = entry.algorithm.flatMap(Self.algorithm) else {
                 let alg = entry.alg ?? "another algorithm"
-                reasons.append("key \(kid) is for \(alg), and not for RS256, ES256 or EdDSA")
+                reasons.append("key \(kid) is for \(alg), not for RS256, ES256 or EdDSA")
                 continue
             }
             guard let key = entry.key.flatMap({ PublicKey(algorithm, jwk: $0) }) else {
@@ -90,7 +90,7 @@ extension Authenticator {
             }
             keys.append((kid, key))
         }
-        // Nobody could come in.
+        // Without a key no client could connect.
         if keys.isEmpty, let reason = reasons.first { throw invalid("has no key that can be used: \(reason)") }
         return (keys, reasons.map { "\(file): \($0)" })
     }
@@ -103,18 +103,18 @@ extension Authenticator {
         case .failure(let failure): throw InvalidConfiguration(key: key, reason: failure.message)
         case .success(let data):
             guard let text = String(data: data, encoding: .utf8) else {
-                throw InvalidConfiguration(key: key, reason: "\(file) is no text")
+                throw InvalidConfiguration(key: key, reason: "\(file) is not text")
             }
             return text
         }
     }
 }
 
-/// A JSON Web Key Set whose keys may be of kinds that are not supported here.
+/// A JSON Web Key Set. Its keys may be of unsupported kinds.
 private struct KeySet: Decodable {
     let keys: [Readable]
 
-    /// One that is no key at all spoils no others.
+    /// One invalid key does not affect the others.
     struct Readable: Decodable {
         let value: Entry?
         init(from decoder: any Decoder) throws { value = try? Entry(from: decoder) }
@@ -128,13 +128,14 @@ private struct KeySet: Decodable {
         let use: String?
         let operations: [String]?
         let isPrivate: Bool
-        /// `nil` if the key is of a kind that is not supported.
+        /// `nil` if the key is of an unsupported kind.
         let key: JWK?
 
-        /// Whether its issuer meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
+        /// Whether its issuer meant it for this (RFC 7517, 4.2 and 4.3): a key without `use` and `key_ops` is for
+        /// anything.
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
-        /// As it says, or as its kind has it.
+        /// Its `alg`, or the algorithm of its kind.
         var algorithm: String? {
             switch (alg, type, curve) {
             case (let alg?, _, _): alg

@@ -1,45 +1,45 @@
 public import PresenceProtocol
 import Signing
 
-/// Decides whether a token is genuine, and whose it is.
+/// Decides whether a token is genuine, and to which user it belongs.
 ///
-/// A value that holds only keys: verification is synchronous, does no I/O, and takes the time as an argument. On a loop,
-/// `begin` leaves what takes long to another thread. It guarantees that
-/// - a key verifies nothing but tokens of its own algorithm: the header's `alg` must be exactly the key's, so neither
-///   `none` nor a public key taken for an HMAC secret gets anyone in;
+/// A value that contains only keys: verification is synchronous, does no I/O, and takes the time as an argument. On a
+/// loop, `begin` leaves slow signatures to another thread. It guarantees that
+/// - a key verifies only tokens of its own algorithm: the header's `alg` must be exactly the key's, so neither `none`
+///   nor a public key used as an HMAC secret is accepted;
 /// - a token with a `kid` is verified by that key or by none, a token without one by the data directory's secret
-///   (HS256) or by none: no key is ever tried, guessed or fetched because a token says so;
-/// - claims are read only after the signature held;
-/// - nothing that it returns holds anything of the token.
+///   (HS256) or by none: no token can make the server try, guess or fetch a key;
+/// - claims are read only after the signature has been verified;
+/// - no result contains any part of the token.
 ///
 /// Measured, in µs of CPU: HS256 2, RS256 with 2048 bits 18, ES256 46, EdDSA 64. All but one of them are the signature.
 public struct Authenticator: Sendable {
-    /// The longest token that is looked at, in bytes: what fits the headers of an upgrade request.
+    /// The longest token that is accepted, in bytes: it fits the headers of an upgrade request.
     public static let longestToken = 16_384
 
-    /// NumericDates after the year 9999 are slips of the unit, and would not fit every reckoning with them.
+    /// NumericDates after the year 9999 are mistakes of the unit, and could overflow later computations.
     private static let latestDate = 253_402_300_799.0
 
-    /// Keys by `kid`; under the empty one, which no token can name, the data directory's own secret.
+    /// Keys by `kid`. The data directory's own secret has the empty name, which no token can use.
     private let keys: [String: Key]
-    /// Why keys of the key set are not used, a sentence for each.
+    /// The reasons why keys of the key set are not used, a sentence for each.
     public internal(set) var passedOver: [String] = []
     private let issuer: String?
     private let audience: String?
-    /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may run a little before this one. `exp` has no such
-    /// grace: a connection ends at that very moment, and one that began after it would have to end at once.
+    /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may be slightly ahead. `exp` has no such grace:
+    /// a connection ends at that moment, and one that began after it would have to end at once.
     private let leeway: Milliseconds
 
     struct Key: Sendable {
         enum Kind: Sendable {
-            /// The secret of this installation, known to nobody else.
+            /// The secret of this installation, which is never shared.
             case own(HMACKey)
             /// The public key of an application, whose signatures take too long for a loop.
             case application(PublicKey)
         }
 
         let kind: Kind
-        /// What the header's `alg` must be.
+        /// The required `alg` of the header.
         let algorithm: String
 
         init(secret: HMACKey) {
@@ -62,7 +62,7 @@ public struct Authenticator: Sendable {
         }
     }
 
-    /// What signs tokens of the installation's own; `nil` without its secret.
+    /// Signs the installation's own tokens; `nil` without its secret.
     public var maker: TokenMaker? {
         guard case .own(let secret) = keys[""]?.kind else { return nil }
         return TokenMaker(key: secret)
@@ -94,15 +94,15 @@ public struct Authenticator: Sendable {
         }
     }
 
-    /// How far the verification of a token came.
+    /// The progress of a token's verification.
     public enum Verification: Sendable {
         case done(Result<Claims, AuthenticationFailure>)
-        /// The signature is one that takes long (RSA, elliptic curves): the function does the rest, on any thread.
+        /// The signature takes long (RSA, elliptic curves): the function does the rest, on any thread.
         case signature(@Sendable () -> Result<Claims, AuthenticationFailure>)
     }
 
-    /// Does of a token's verification what is quick: all of it if it is wrong in its form, names no key that is known here,
-    /// or has an HMAC for its signature.
+    /// Does the fast part of a verification. That is all of it if the token is malformed, names an unknown key, or is
+    /// signed by HMAC.
     public func begin(_ token: String, now: Timestamp) -> Verification {
         begin(Array(token.utf8)[...], now: now)
     }
@@ -126,7 +126,7 @@ public struct Authenticator: Sendable {
         }
     }
 
-    /// A token's parts, and the key that has to hold for it.
+    /// A token's parts, and the key for its signature.
     struct Unverified: Sendable {
         let key: Key
         let signed: ArraySlice<UInt8>
@@ -152,7 +152,7 @@ public struct Authenticator: Sendable {
 
     private typealias Parts = (header: ArraySlice<UInt8>, payload: ArraySlice<UInt8>, signature: ArraySlice<UInt8>)
 
-    /// What stands between a token's two dots, before and behind; `nil` if it has fewer or more.
+    /// The part between a token's two dots, before and behind; `nil` if it has fewer or more.
     private static func parts(of token: ArraySlice<UInt8>) -> Parts? {
         let dot = UInt8(ascii: ".")
         guard let first = token.firstIndex(of: dot), let second = token[(first + 1)...].firstIndex(of: dot),
@@ -162,13 +162,13 @@ public struct Authenticator: Sendable {
     }
 
     private func header(_ text: ArraySlice<UInt8>) throws(AuthenticationFailure) -> TokenHeader {
-        // Nearly all tokens of an installation's own have the same, which is read once.
+        // Nearly all tokens of an installation's own have the same header, which is parsed once.
         if text.elementsEqual(Self.usualHeader.text) { return Self.usualHeader.meaning }
         guard let json = Base64URL.decode(text) else { throw .malformed }
         return try TokenHeader(json: json)
     }
 
-    /// As `TokenMaker` and most libraries write it: `{"alg":"HS256","typ":"JWT"}`.
+    /// The header of `TokenMaker` and most libraries: `{"alg":"HS256","typ":"JWT"}`.
     private static let usualHeader = (
         text: Array(TokenMaker.header.utf8),
         meaning: TokenHeader(algorithm: "HS256")
@@ -192,8 +192,8 @@ public struct Authenticator: Sendable {
             guard Timestamp(seconds * 1_000) <= now + leeway else { throw .notYetValid }
         }
 
-        // Only this installation knows its own secret, so its tokens need not name issuer and audience; they may not
-        // name others. Other keys may serve other applications too.
+        // Only this installation knows its own secret, so its tokens need not name issuer and audience; if they do, the
+        // names must match. Other keys may serve other applications too.
         if let issuer, token.issuer != nil || !key.isOwn {
             guard let named = token.issuer, named.utf8.elementsEqual(issuer.utf8) else { throw .badClaim(.issuer) }
         }
@@ -202,16 +202,16 @@ public struct Authenticator: Sendable {
                 throw .badClaim(.audience)
             }
         }
-        // Others' tokens may have a `grant` that means something else. One of ours that is none must not make a token
-        // that no end of a grant concerns.
+        // In tokens of other issuers `grant` may have another meaning. In our own an invalid one is rejected, because
+        // ending the grant could not revoke such a token.
         if key.isOwn, token.hasBadGrant { throw .badClaim(.grant) }
         return Claims(
             subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt,
             issuedAt: token.issuedAt.map(Self.milliseconds), grant: key.isOwn ? token.grant : nil)
     }
 
-    /// The ms in which a NumericDate lies. Never a later one: what was issued in the ms before a revocation must not pass
-    /// for issued after it. (A fraction of three digits is a Double that may be less than it by a millionth.)
+    /// The ms of a NumericDate, rounded down: a token that was issued in the ms before a revocation must not count as
+    /// issued after it. (A fraction of three digits is a Double that may be too small by a millionth.)
     private static func milliseconds(_ seconds: Double) -> Timestamp {
         Timestamp((seconds * 1_000 + 0.001).rounded(.down))
     }

@@ -1,18 +1,18 @@
 public import PresenceProtocol
 
-/// What a verified token says.
+/// The verified claims of a token.
 public struct Claims: Sendable, Equatable {
-    /// The user that the token is for (`sub`); of a backend's token, the backend's name.
+    /// The user of the token (`sub`); for a backend's token, the backend's name.
     public let subject: UserID
-    /// Whether the bearer speaks for the application (`role` is exactly `backend`) and not for one user.
+    /// Whether the bearer acts for the application (`role` is exactly `backend`) and not for one user.
     public let isBackend: Bool
-    /// When the token ends (`exp`).
+    /// When the token expires (`exp`).
     public let expiresAt: Timestamp
-    /// When it was issued (`iat`), by its issuer's clock; `nil` if it does not say.
+    /// When it was issued (`iat`), by its issuer's clock; `nil` without the claim.
     public let issuedAt: Timestamp?
 
-    /// The device's grant that it was made for (`grant`), of tokens that the server itself has issued: the token is worth
-    /// nothing once that has ended. `nil` for all others.
+    /// The grant of the device for which it was made (`grant`), in tokens that the server itself has issued: the token
+    /// becomes invalid when the grant ends. `nil` in all others.
     public let grant: Identifier?
 
     package init(
@@ -26,26 +26,26 @@ public struct Claims: Sendable, Equatable {
     }
 }
 
-/// Why a token was refused. It holds nothing of the token, so it may be logged and sent.
+/// The reason why a token was rejected. It contains nothing of the token, so it may be logged and sent.
 public enum AuthenticationFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Not three parts in base64url, or not JSON, or longer than ``Authenticator/longestToken``.
+    /// The token is not three parts in base64url, or not JSON, or longer than ``Authenticator/longestToken``.
     case malformed
     /// Signed by a key that this server does not know.
     case unknownKey
     /// The header names another algorithm than the key's.
     case wrongAlgorithm
-    /// The header demands an extension (`crit`), and none is understood.
+    /// The header requires an extension (`crit`), and none is supported.
     case unsupportedExtension
     case badSignature
     case expired
-    /// `nbf` or `iat` lie ahead.
+    /// `nbf` or `iat` lie in the future.
     case notYetValid
-    /// Issued before all tokens of its user were revoked.
+    /// The token was issued before all tokens of its user were revoked.
     case revoked
-    /// The claim is missing where it is required, or has a value that it cannot have.
+    /// The claim is missing although required, or has an invalid value.
     case badClaim(Claim)
 
-    /// The claims that are looked at.
+    /// The claims that are checked.
     public enum Claim: String, Sendable {
         case subject = "sub"
         case expiration = "exp"

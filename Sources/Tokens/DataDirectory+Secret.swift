@@ -2,15 +2,15 @@ import Foundation
 public import Installation
 
 extension DataDirectory {
-    /// The path of the file that holds the secret.
+    /// The path of the secret's file.
     public var secretFile: String { file("secret") }
 
     /// The installation's secret, made at the first call.
     ///
-    /// The first caller makes it: of several at once one wins, and all return the same. The file comes into being
-    /// whole and with mode 0600.
+    /// The first caller creates it. Of several concurrent callers one wins, and all return the same secret. The file
+    /// appears complete and with mode 0600.
     ///
-    /// - Throws: ``StartFailure`` if the file cannot be written or read, or holds too little to be a secret.
+    /// - Throws: ``StartFailure`` if the file cannot be written or read, or is too short.
     public func secret() throws(StartFailure) -> TokenSecret {
         if !hasSecret { try createSecret() }
         let data = try PlainFile.read(secretFile)
@@ -24,10 +24,10 @@ extension DataDirectory {
     /// Whether a secret has been made already.
     public var hasSecret: Bool { access(secretFile, F_OK) == 0 }
 
-    /// Whether other users of this machine can read the secret, and so make tokens for anybody, or can replace it.
+    /// Whether other users of this machine can read the secret, and so make tokens for any user, or can replace it.
     public var isSecretExposed: Bool { PlainFile.isExposed(secretFile) }
 
-    /// Writes a new secret beside its place and links it there, which fails if somebody was quicker.
+    /// Writes a new secret to a temporary file and links it into place, which fails if another process was first.
     private func createSecret() throws(StartFailure) {
         let draft = file("secret.\(getpid()).\(UInt32.random(in: .min ... .max))")
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

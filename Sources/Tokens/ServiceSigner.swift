@@ -3,9 +3,9 @@ public import Installation
 public import PresenceProtocol
 import Signing
 
-/// Signs claims with a private key that another service knows us by, such as that of an account at a push service.
+/// Signs claims with a private key that another service knows, such as that of an account at a push service.
 ///
-/// It is not printable by accident: a description does not show the key.
+/// Descriptions do not show the key, so it cannot be printed by accident.
 public struct ServiceSigner: Sendable, CustomStringConvertible, CustomReflectable {
     public enum Algorithm: String, Sendable {
         /// RSA of 2,048 bits or more, in PEM (PKCS #8, or PKCS #1).
@@ -17,7 +17,7 @@ public struct ServiceSigner: Sendable, CustomStringConvertible, CustomReflectabl
     private let key: PrivateKey
     public let algorithm: Algorithm
 
-    /// - Throws: that it is no such key, in words without anything of it.
+    /// - Throws: ``StartFailure`` if the text is not such a key; its sentence contains nothing of the text.
     public init(_ algorithm: Algorithm, pem: String) throws(StartFailure) {
         self.algorithm = algorithm
         guard let key = PrivateKey(algorithm == .rs256 ? .rs256 : .es256, pem: pem) else {
@@ -28,10 +28,10 @@ public struct ServiceSigner: Sendable, CustomStringConvertible, CustomReflectabl
 
     /// A token (RFC 7519) with these claims.
     ///
-    /// It takes up to 0.3 ms, on the executor of tasks and not on the caller's: a loop does not wait for it.
+    /// It takes up to 0.3 ms, on the executor of tasks and not on the caller's, so it does not block a loop.
     ///
     /// - Parameter keyID: The header's `kid`; `nil` for none.
-    /// - Throws: that OpenSSL cannot sign.
+    /// - Throws: if OpenSSL cannot sign.
     public func token(_ claims: [String: Claim], keyID: String?) async throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -2,7 +2,7 @@ import Foundation
 public import PresenceProtocol
 import Signing
 
-/// Makes tokens with an installation's own secret: for trying things out, for tests, and for small backends.
+/// Makes tokens with an installation's own secret: for trials, tests, and small backends.
 public struct TokenMaker: Sendable {
     private let key: HMACKey
 
@@ -10,10 +10,10 @@ public struct TokenMaker: Sendable {
 
     init(key: HMACKey) { self.key = key }
 
-    /// What a token lets its bearer do.
+    /// The rights of a token's bearer.
     public enum Role: String, Sendable, CaseIterable {
         case user
-        /// Speaks for the application: may use the backends' HTTP API. `sub` is then the backend's name.
+        /// Acts for the application: may use the backends' HTTP API. `sub` is then the backend's name.
         case backend
     }
 
@@ -22,7 +22,7 @@ public struct TokenMaker: Sendable {
     /// - Parameters:
     ///   - user: The claim `sub`.
     ///   - lifetime: How long it is valid, in ms from `now`.
-    ///   - grant: The device's grant that it is for (the claim `grant`), if it is for one.
+    ///   - grant: The device's grant (the claim `grant`), if the token is for one.
     ///   - now: The time, in ms since 1970.
     public func make(
         user: UserID, lifetime: Milliseconds, role: Role = .user, grant: Identifier? = nil, now: Timestamp

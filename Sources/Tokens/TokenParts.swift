@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// The members of a token's header that decide by which key it is verified.
+/// The members of a token's header that determine the key for its verification.
 ///
-/// Keys and key addresses that a header brings along (`jwk`, `jku`, `x5c`, `x5u`) are not even read.
+/// Keys and key addresses inside a header (`jwk`, `jku`, `x5c`, `x5u`) are not even read.
 struct TokenHeader {
     private(set) var algorithm = ""
     private(set) var keyID: String?
@@ -24,7 +24,7 @@ struct TokenHeader {
     }
 }
 
-/// The claims that are looked at, as a token states them.
+/// The claims that are checked, as a token states them.
 struct TokenPayload {
     private(set) var subject: String?
     /// NumericDates: seconds since 1970, possibly with a fraction.
@@ -33,10 +33,10 @@ struct TokenPayload {
     private(set) var issuedAt: Double?
     private(set) var issuer: String?
     private(set) var audience: [String]?
-    /// Whatever else than a string `role` is gives no rights: `nil`.
+    /// `nil` without `role`, and if it is not a string: it then gives no rights.
     private(set) var role: String?
     private(set) var grant: Identifier?
-    /// Whether `grant` is there, and no id.
+    /// Whether `grant` is present, but not an id.
     private(set) var hasBadGrant = false
 
     init(json: [UInt8]) throws(AuthenticationFailure) {
@@ -62,14 +62,14 @@ struct TokenPayload {
     }
 }
 
-/// Hands every member of the object that is all of `json` to `read`.
+/// Passes every member of the object that is all of `json` to `read`.
 ///
-/// A name that is there twice is refused: which of two values counts is not agreed upon between readers (RFC 8259),
-/// and a token must not mean one thing here and another elsewhere.
+/// A repeated name is rejected: JSON readers do not agree on which value counts (RFC 8259), and a token must not have
+/// two meanings.
 private func forEachMember(
     of json: [UInt8], _ read: (_ name: String, JSONValue) throws(AuthenticationFailure) -> Void
 ) throws(AuthenticationFailure) {
-    // The scanner and its values point into `json`; nothing of them leaves this call.
+    // The scanner and its values point into `json`, and do not leave this call.
     let outcome = json.withUnsafeBytes { bytes -> Result<Void, AuthenticationFailure> in
         do {
             var scanner = JSONScanner(bytes)
@@ -90,14 +90,14 @@ private func forEachMember(
     try outcome.get()
 }
 
-/// The names of an object so far. A token has some five, which are compared with each other sooner than hashed.
+/// The names of an object so far. A token has some five: comparing them is cheaper than hashing.
 private struct SeenNames {
     private var few: [String] = []
     private var many: Set<String> = []
 
     init() { few.reserveCapacity(8) }
 
-    /// Whether it is new.
+    /// Adds the name. Returns whether it is new.
     mutating func insert(_ name: String) -> Bool {
         guard !few.contains(name) else { return false }
         if few.count < 8 {
@@ -118,7 +118,7 @@ extension JSONValue {
         }
     }
 
-    /// The text of a string, or those of an array of strings, which is how `aud` is written.
+    /// The text of a string, or of an array of strings, which is how `aud` is written.
     fileprivate var oneOrMoreStrings: [String]? {
         if let string { return [string] }
         guard kind == .array else { return nil }

@@ -2,23 +2,24 @@ import Signing
 
 /// The secret with which an installation signs tokens of its own (HS256).
 ///
-/// The HMAC key is the text's bytes as they stand, so any tool that can read the file can make tokens.
-/// It is not printable by accident: a description does not show it.
+/// The HMAC key is the bytes of the text, so any tool that can read the file can make tokens. Descriptions do not show
+/// it, so it cannot be printed by accident.
 public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable {
     /// The text, base64url.
     let text: String
 
-    /// The fewest bytes of text that are accepted: HS256 wants a key as long as its hash (RFC 7518, section 3.2).
+    /// The minimum length of the text in bytes: HS256 requires a key as long as its hash (RFC 7518, section 3.2).
     static let shortest = 32
 
-    /// Makes a new one of 32 random bytes.
+    /// Creates a secret of 32 random bytes.
     public init() {
         var generator = SystemRandomNumberGenerator()
         text = Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 
-    /// Takes one over, or returns `nil` if `text` (without the white space around it) is too short to be safe, or has control
-    /// characters: a file that lost its content in a power cut is all NUL, and zeros at its end do not change an HMAC's key.
+    /// Uses an existing text. Returns `nil` if `text` (without the white space around it) is too short to be safe, or
+    /// has control characters: a file that lost its content in a power cut is all NUL, and trailing zeros do not change
+    /// an HMAC's key.
     public init?(_ text: some StringProtocol) {
         let trimmed = text.drop { $0.isWhitespace }
         guard let last = trimmed.lastIndex(where: { !$0.isWhitespace }), trimmed[...last].utf8.count >= Self.shortest,
@@ -27,7 +28,7 @@ public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable 
         self.text = String(trimmed[...last])
     }
 
-    /// A key that has hashed the secret already: a token costs only its own bytes.
+    /// A key that has hashed the secret already, so a token costs only its own bytes.
     func key() -> HMACKey {
         guard let key = HMACKey(.hs256, secret: Array(text.utf8)) else {
             preconditionFailure("a secret of \(text.utf8.count) bytes passed for one")

@@ -9,7 +9,7 @@
 /// A public key, or a private one with its public half.
 struct evp_pkey_st;
 
-/// Signatures with keys of two halves (RFC 7518, section 3.1; RFC 8037).
+/// Signatures with key pairs (RFC 7518, section 3.1; RFC 8037).
 enum csigning_scheme {
     csigning_rs256,
     csigning_rs384,
@@ -21,18 +21,19 @@ enum csigning_scheme {
 };
 
 enum {
-    /// Bytes of the longest signature: RSA of 8192 bits, the longest keys that are taken.
+    /// Bytes of the longest signature: RSA of 8192 bits, the longest keys that are accepted.
     csigning_longest_signature = 1024,
     /// Bytes of the longest HMAC.
     csigning_longest_code = 64,
 };
 
-// The next three make a key, which the caller owns and frees with `csigning_key_free`. They return NULL for a key of another
-// scheme, a weak one (RSA below 2048 bits), and one that is wrong (another curve, a point beside the curve).
+// The next three make a key, which the caller owns and frees with `csigning_key_free`. They return NULL for a key of
+// another scheme, a weak one (RSA below 2048 bits), and an invalid one (another curve, a point beside the curve).
 
-/// From PEM: SubjectPublicKeyInfo, PKCS #1, or a certificate, of which only the key counts. Exactly one, and no private key.
+/// From PEM: SubjectPublicKeyInfo, PKCS #1, or a certificate, of which only the key is used. Exactly one, and no
+/// private key.
 struct evp_pkey_st *csigning_public_key(enum csigning_scheme scheme, const char *pem, size_t size);
-/// From PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted. Exactly one, whose halves belong together.
+/// From PEM: PKCS #8, PKCS #1 or SEC 1, not encrypted. Exactly one, whose halves match.
 struct evp_pkey_st *csigning_private_key(enum csigning_scheme scheme, const char *pem, size_t size);
 /// From the numbers of a JSON Web Key, big-endian: RSA's modulus and exponent, a curve's x and y, or Ed25519's x alone.
 struct evp_pkey_st *csigning_key_of_numbers(
