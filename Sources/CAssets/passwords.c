@@ -1,4 +1,4 @@
-// What people choose most often.
+// The most common passwords.
 #include "embedding.h"
 
 static const unsigned char common_passwords_bytes[] = {

@@ -1,4 +1,4 @@
-// Scripts for Redis. They are in the folders of the features that they belong to.
+// Scripts for Redis, from the folders of their features.
 #include "embedding.h"
 
 // ---- Leases, and what all scripts share ----

@@ -14,7 +14,7 @@ int clws_accept(int listener, struct sockaddr_storage *peer)
 
 int clws_waiting(int listener)
 {
-    // Of a socket that listens, this is how many wait.
+    // For a listening socket this field counts the waiting connections.
     struct tcp_info info = {.tcpi_unacked = 0};
     socklen_t length = offsetof(struct tcp_info, tcpi_unacked) + sizeof(info.tcpi_unacked);
     return getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? (int)info.tcpi_unacked : 0;
@@ -24,13 +24,13 @@ void clws_kill(struct lws *wsi, bool may_have_unsent)
 {
     int descriptor = lws_get_socket_fd(wsi);
     SSL *ssl = lws_get_ssl(wsi);
-    // The peer's farewell, for which libwebsockets would wait, cannot come any more.
+    // libwebsockets would wait for the peer's close_notify, which can no longer arrive.
     if (ssl)
         SSL_set_quiet_shutdown(ssl, 1);
     if (descriptor >= 0) {
         unsigned char byte = 0;
         shutdown(descriptor, SHUT_RDWR);
-        // In a handshake OpenSSL would read instead, and libwebsockets would take that for a reason to wait.
+        // During a handshake OpenSSL would read instead, and libwebsockets would then wait.
         if (may_have_unsent && (!ssl || SSL_is_init_finished(ssl)))
             lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
     }
@@ -52,13 +52,13 @@ void clws_accept_key(const char *key, char accept[29])
     snprintf(joined, sizeof(joined), "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
     lws_SHA1((const unsigned char *)joined, strlen(joined), hash);
     lws_b64_encode_string((const char *)hash, sizeof(hash), accept, accept_length + 1);
-    // It writes no zero where there is room for one only.
+    // lws_b64_encode_string writes no zero if there is room for one byte only.
     accept[accept_length] = 0;
 }
 
 int clws_answer_upgrade(void *args, const char *accept, const char *protocol, const char *name)
 {
-    // libwebsockets calls with the place behind "Sec-WebSocket-Accept: …\r\n", the last of its own headers.
+    // The callback's position is right behind "Sec-WebSocket-Accept: …\r\n", the last of libwebsockets' own headers.
     static const char header[] = "Sec-WebSocket-Accept: ";
     struct lws_process_html_args *answer = args;
     char *value = answer->p - 2 - accept_length, *line = value - (sizeof(header) - 1);
@@ -68,7 +68,7 @@ int clws_answer_upgrade(void *args, const char *accept, const char *protocol, co
     int length = snprintf(
         answer->p, (size_t)answer->max_len, "%s%s%sX-Request-Id: %s\r\n", protocol ? "Sec-WebSocket-Protocol: " : "",
         protocol ? protocol : "", protocol ? "\r\n" : "", name);
-    // Room for the empty line that ends the head.
+    // Keeps room for the empty line that ends the head.
     if (length < 0 || length + 2 >= answer->max_len)
         return -1;
     answer->p += length;

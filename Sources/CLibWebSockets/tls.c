@@ -29,16 +29,16 @@ static int choose_protocol(
 
 // ---- Tickets: sessions that clients keep for themselves, encrypted by keys that belong to the certificate --------------
 
-// How long a ticket is good for, in seconds. Its key encrypts for so long, and decrypts for as long again.
+// Lifetime of a ticket, in seconds. Its key encrypts for this long, and decrypts for as long again.
 enum { ticket_life = 7200 };
 
 struct ticket_key {
     unsigned char name[16], cipher[32], mac[32];
-    // By `seconds`; 0 for no key.
+    // In the time of `seconds`; 0 for no key.
     long long made;
 };
 
-// Of a clock that nobody sets, and that goes on while the machine sleeps; never 0.
+// A clock that cannot be set, and that keeps running while the machine sleeps; never 0.
 static long long seconds(void)
 {
     struct timespec now;
@@ -46,7 +46,7 @@ static long long seconds(void)
     return (long long)now.tv_sec + 1;
 }
 
-// Shared by all shards, as the identity is that owns it. `lock` guards the keys: taken for microseconds in a handshake.
+// Shared by all shards, like the identity that owns it. `lock` guards the keys; a handshake locks it for microseconds.
 struct tickets {
     pthread_mutex_t lock;
     struct ticket_key current, previous;
@@ -90,7 +90,8 @@ static void add_tickets(SSL_CTX *identity)
         free_tickets(NULL, tickets, NULL, 0, 0, NULL);
 }
 
-// The key to encrypt by, or the one that a ticket names. 1 if there is one, 2 if the client should get a newer ticket.
+// Finds the key for encrypting, or the one that a ticket names. Returns 1 if it exists, 2 if the client should also get
+// a newer ticket.
 static int find_key(struct tickets *tickets, const unsigned char *name, struct ticket_key *key)
 {
     long long now = seconds();
@@ -116,7 +117,8 @@ static int find_key(struct tickets *tickets, const unsigned char *name, struct t
     return found;
 }
 
-// OpenSSL's callback (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)). The connection has the identity's context by now.
+// OpenSSL's callback (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)). At this point the connection has the identity's
+// context.
 static int ticket_key(
     SSL *ssl, unsigned char name[16], unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypting)
 {
@@ -194,7 +196,7 @@ long long clws_identity_expiry(SSL_CTX *identity)
 static int identify(SSL *ssl, int *alert, void *current)
 {
     SSL_CTX *identity = *(SSL_CTX **)current;
-    // The connection takes a reference of its own: it keeps what it began with.
+    // The connection retains the identity and keeps it when a newer one replaces it.
     if (identity && SSL_set_SSL_CTX(ssl, identity))
         return SSL_CLIENT_HELLO_SUCCESS;
     *alert = SSL_AD_INTERNAL_ERROR;
@@ -204,16 +206,16 @@ static int identify(SSL *ssl, int *alert, void *current)
 void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current)
 {
     SSL_CTX_set_min_proto_version(host, TLS1_2_VERSION);
-    // Of TLS 1.2 only what gives forward secrecy and is authenticated; TLS 1.3 has nothing else.
+    // For TLS 1.2 only authenticated ciphers with forward secrecy; TLS 1.3 has no others.
     SSL_CTX_set_cipher_list(host, "ECDHE+AESGCM:ECDHE+CHACHA20");
-    // Sessions are resumed by tickets alone: nothing is kept of them here, and all shards read them. Their keys are the
-    // identity's, so that behind a new certificate every handshake is a whole one.
+    // Tickets are the only way to resume sessions: the server stores none, and all shards can read them. Their keys
+    // belong to the identity, so after a new certificate every handshake is a full one.
     SSL_CTX_set_session_cache_mode(host, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(host, 1);
     SSL_CTX_set_timeout(host, ticket_life);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(host, ticket_key);
     SSL_CTX_set_options(host, SSL_OP_NO_RENEGOTIATION);
-    // libwebsockets' own would put its certificate, which there is none, over ours.
+    // libwebsockets' callback would replace our certificate with its own, which does not exist.
     SSL_CTX_set_tlsext_servername_callback(host, NULL);
     SSL_CTX_set_client_hello_cb(host, identify, current);
 }
@@ -226,7 +228,7 @@ SSL_CTX *clws_dialling_make(const char *authorities, bool trusts)
         return NULL;
     SSL_CTX_set_min_proto_version(dialling, TLS1_2_VERSION);
     SSL_CTX_set_options(dialling, SSL_OP_NO_COMPRESSION);
-    // As libwebsockets would: it writes again what was not taken, from another place.
+    // The same mode as libwebsockets': it retries a write from another address.
     SSL_CTX_set_mode(dialling, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     bool failed = false;
     if (trusts)

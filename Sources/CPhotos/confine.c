@@ -1,5 +1,5 @@
-// What the process that decodes may do: compute, read and write what is open, and end. Whatever else it tries ends it, so a
-// picture that takes a decoder over gets nothing by it: no file, no socket, no other process.
+// The rights of the decoding process: compute, read and write what is open, and exit. Any other system call ends it. So
+// a picture that takes over a decoder gains nothing: no file, no socket, no other process.
 #include "photos.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -17,12 +17,12 @@
 #elif defined(__aarch64__)
 #define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
-#error "which calls a process makes is not known for this architecture"
+#error "the system calls of this architecture are unknown"
 #endif
 
 enum { memory_bytes = 768 * 1024 * 1024 };
 
-/// What the program has mapped already, its libraries above all.
+/// The size of the memory that the program has mapped already, above all its libraries.
 static rlim_t mapped(void)
 {
     unsigned long pages = 0;
@@ -46,7 +46,8 @@ static bool limit(int resource, rlim_t most)
     return limit_between(resource, most, most);
 }
 
-/// Beyond the soft limit comes SIGXCPU, which ends the process; at the other SIGKILL, as comes for reasons outside of it.
+/// At the soft limit the kernel sends SIGXCPU, which ends the process and shows the cause; at the hard limit SIGKILL,
+/// which has other causes too.
 static bool limit_cpu(int seconds)
 {
     return limit_between(RLIMIT_CPU, (rlim_t)seconds, (rlim_t)seconds + 1);
@@ -56,12 +57,13 @@ static bool limit_cpu(int seconds)
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 #define ALLOW_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), ALLOW
-/// Calls that map memory, none of which may be run. (The lower half of the third argument: the order of bytes is little-endian.)
+/// Allows calls that map memory, but not as executable. (The lower half of the third argument: the byte order is
+/// little-endian.)
 #define ALLOW_MAPPING(name) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), LOAD(args[2]), \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), KILL, ALLOW
 
-// Where a process ends, AddressSanitizer asks for the stack that signals have. It is in no program that is shipped.
+// At the process' end AddressSanitizer asks for the signal stack. Shipped programs do not have it.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ALLOW_SANITIZER ALLOW_CALL(sigaltstack),

@@ -1,4 +1,4 @@
-// The one thing that is read of EXIF: how the camera was held.
+// Reads one field of EXIF: the orientation of the camera.
 #include "photos.h"
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <jpeglib.h>
 #include <string.h>
 
-/// A picture whose data end early, or make no sense on the way, is none. libjpeg would go on with grey.
+/// Rejects a picture whose data end early or are damaged. libjpeg would continue with grey.
 static void emit(j_common_ptr info, int level)
 {
     if (level >= 0)
@@ -16,7 +16,7 @@ static void emit(j_common_ptr info, int level)
     case JWRN_EXTRANEOUS_DATA:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
-        // Nothing of the picture is lost by these.
+        // These warnings lose nothing of the picture.
         return;
     }
     photo_refuse();
@@ -38,7 +38,8 @@ static void set_errors(struct jpeg_error_mgr *errors)
     errors->output_message = silent;
 }
 
-/// A few bytes can say that there are thousands of scans over the whole picture. Cameras and programs write up to some 12.
+/// Limits the scans, because a few bytes can declare thousands of scans over the whole picture. Cameras and programs
+/// write up to some 12.
 static void watch(j_common_ptr info)
 {
     j_decompress_ptr picture = (j_decompress_ptr)info;
@@ -55,7 +56,7 @@ static int orientation_of(const struct jpeg_decompress_struct *info)
     return 1;
 }
 
-/// Of inks, as Adobe's programs write them: inverted.
+/// Converts CMYK. Adobe's programs write the inks inverted.
 static void to_rgb(const uint8_t *inks, uint8_t *row, uint32_t width, bool is_inverted)
 {
     for (uint32_t x = 0; x < width; x++, inks += 4, row += 3) {
@@ -81,7 +82,7 @@ struct picture read_jpeg(const uint8_t *bytes, size_t count, int *orientation)
     *orientation = orientation_of(&info);
     bool is_cmyk = info.num_components == 4;
     info.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
-    // As small as the decoder can make it for nothing, and not smaller than is wanted.
+    // The decoder can shrink at no cost: take its smallest size that is not below the wanted one.
     uint32_t longest = info.image_width > info.image_height ? info.image_width : info.image_height;
     info.scale_denom = 8;
     info.scale_num = 8;
@@ -98,7 +99,7 @@ struct picture read_jpeg(const uint8_t *bytes, size_t count, int *orientation)
             to_rgb(read, row, info.output_width, info.saw_Adobe_marker);
         scale_row(&scaler, row);
     }
-    // Its end must be there as well.
+    // Requires the end of the data too.
     jpeg_finish_decompress(&info);
     return scaler.to;
 }

@@ -1,4 +1,4 @@
-// The side of the server: starting the process that decodes, and taking what it has made.
+// The server's side: starts the decoding process and reads its output.
 #define _GNU_SOURCE
 #include "photos.h"
 #include <errno.h>
@@ -20,8 +20,8 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/// The process has the picture, the pipe and nothing else of the server: no other descriptor, no environment but where its
-/// libraries are, no signal that the server ignores.
+/// The process inherits the picture and the pipe, and nothing else of the server: no other descriptor, no environment
+/// except the libraries' path, no ignored signal.
 static int spawn(const char *program, int input, int output, pid_t *process)
 {
     char libraries[4096];
@@ -51,7 +51,7 @@ static int spawn(const char *program, int input, int output, pid_t *process)
     return error;
 }
 
-/// Reads until the end, the room's or the time's; whether it was the end.
+/// Reads until the output ends, the room is full or the time is over. Returns whether the output ended.
 static bool read_all(int output, int timeout, uint8_t *room, size_t most, size_t *count)
 {
     int64_t deadline = now() + timeout;

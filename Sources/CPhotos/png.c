@@ -1,4 +1,4 @@
-// PNG: every colour type and depth, interlaced or not. What shines through is white.
+// PNG: every colour type and depth, interlaced or not. Transparency becomes white.
 #include "photos.h"
 #include <png.h>
 #include <string.h>
@@ -46,7 +46,7 @@ struct picture read_png(const uint8_t *bytes, size_t count, int *orientation)
     if (!info)
         photo_refuse();
     png_set_read_fn(png, &source, read);
-    // What is compressed in it beside the picture is not looked at.
+    // Compressed chunks other than the picture are not read.
     static const uint8_t unread[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, 5);
     png_set_user_limits(png, photo_most_pixels, photo_most_pixels);
@@ -79,7 +79,7 @@ struct picture read_png(const uint8_t *bytes, size_t count, int *orientation)
         over_white(read, row, width);
         scale_row(&scaler, row);
     }
-    // Its end must be there as well.
+    // Requires the end of the data too.
     png_read_end(png, NULL);
     return scaler.to;
 }

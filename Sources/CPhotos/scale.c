@@ -1,8 +1,8 @@
-// Making pictures smaller, and turning them.
+// Shrinks and turns pictures.
 #include "photos.h"
 #include <string.h>
 
-/// Where the pixel at `place` of `from` lies in `to` pixels.
+/// The position of the pixel at `place` of `from` among `to` pixels.
 static struct share share(uint32_t place, uint32_t from, uint32_t to)
 {
     double ratio = (double)to / from, begin = place * ratio, end = begin + ratio;
@@ -35,7 +35,7 @@ struct scaler scale_begin(uint32_t width, uint32_t height, uint32_t side)
     return scaler;
 }
 
-/// Adds a row to sums, each pixel by how much of it lies in each pixel of the sums.
+/// Adds a row to the sums, each pixel in proportion to its overlap with each pixel of the sums.
 static void add(const struct scaler *scaler, const uint8_t *row, float weight, float *sums)
 {
     uint32_t to_width = scaler->to.width;

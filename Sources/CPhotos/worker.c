@@ -1,5 +1,5 @@
-// The process that decodes: a picture comes in at descriptor 0; out of 1 go two numbers of 4 bytes (the lowest first), and so
-// many bytes of the photo and its thumbnail. It ends with 0, or with photo_not_an_image and nothing written.
+// The decoding process. It reads a picture from descriptor 0, and writes to 1 two numbers of 4 bytes (little-endian)
+// and that many bytes of the photo and its thumbnail. Its exit status is 0, or photo_not_an_image with nothing written.
 #include "photos.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void write_number(size_t number)
 
 static _Noreturn void work(void)
 {
-    // Before the first byte is read.
+    // Confines the process before it reads the first byte.
     if (!confine(photo_cpu_seconds))
         _exit(photo_failed);
     size_t count;
@@ -79,8 +79,8 @@ static _Noreturn void work(void)
     _exit(photo_done);
 }
 
-/// Runs before `main` does, in every program into which this is linked: so the worker is the server's own executable, which is
-/// there wherever the server is, and has nothing of the server in it: no thread, no file, no secret.
+/// Runs before `main` in every program that links this library. So the worker is the server's own executable, which is
+/// always present, and has nothing of the server in it: no thread, no file, no secret.
 __attribute__((constructor)) static void begin(int count, char **arguments)
 {
     if (count == 2 && strcmp(arguments[1], photo_worker_name) == 0)

@@ -4,7 +4,7 @@
 
 size_t czlib_gzip(const void *bytes, size_t count, void *out, size_t room, int level)
 {
-    // 16 more asks for gzip instead of zlib's own form.
+    // Adding 16 selects gzip instead of zlib's own format.
     enum { window = 15 + 16, memory = 8 };
     z_stream stream;
     memset(&stream, 0, sizeof(stream));

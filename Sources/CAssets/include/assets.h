@@ -1,9 +1,10 @@
-/// Files of the sources that programs carry in them: the scripts for Redis. Each has one accessor here and one entry in a file
-/// beside this folder, which embeds it (C23's `#embed`): that takes no time to compile, and a changed file is embedded anew.
+/// Files of the sources that are embedded in programs, such as the scripts for Redis. Each has one accessor here and
+/// one entry in a file beside this folder, which embeds it with C23's `#embed`. That takes no time to compile, and a
+/// changed file is embedded again.
 #pragma once
 #include <stddef.h>
 
-/// A file's bytes. They are constants of the program: nobody owns them, and any thread may read them.
+/// A file's bytes. They are constants of the program, never freed, and any thread may read them.
 struct asset {
     const unsigned char *_Nonnull bytes;
     size_t count;
@@ -53,7 +54,7 @@ struct asset asset_typing(void);
 // Visibility
 struct asset asset_visibility(void);
 
-// Passwords that are chosen so often that they are no secret: one a line, in lower case
+// Passwords that are used too often to be secret: one a line, in lower case
 struct asset asset_common_passwords(void);
 
 // Accounts

@@ -1,5 +1,5 @@
-/// Makes photos of what clients upload: JPEGs of a bounded size, without anything that was hidden in the original. The decoders
-/// read what strangers made, so they run in a process of their own, which may do nothing but compute.
+/// Makes photos from clients' uploads: JPEGs of a bounded size, without the original's metadata. The decoders read
+/// untrusted bytes, so they run in a process of their own, which can do nothing but compute.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -8,48 +8,48 @@ enum {
     /// Pixels of the longest side.
     photo_side = 2048,
     photo_thumbnail_side = 256,
-    /// Bytes of each of the two.
+    /// Bytes of the photo, and of the thumbnail.
     photo_most_bytes = 500000,
-    /// Pixels of what is read: 40 million are 120 MB, and some 2 s.
+    /// Pixels of an upload: 40 million take 120 MB, and some 2 s.
     photo_most_pixels = 40000000,
-    /// Bytes of what is read.
+    /// Bytes of an upload.
     photo_most_input = 16 * 1024 * 1024,
-    /// Of a JPEG, and pixels in all of them: 12 of the largest picture. Each of its scans costs some 50 ms.
+    /// Scans of a JPEG, and pixels in all of them: 12 scans of the largest picture, each some 50 ms.
     photo_most_scans = 30,
     photo_most_scanned = 12 * photo_most_pixels,
-    /// Of a core, that the process may use.
+    /// Seconds of CPU time of the process.
     photo_cpu_seconds = 10,
 };
 
 enum photo_outcome {
     photo_done = 0,
-    /// The bytes are no whole picture of a kind that is read, or one of too many pixels.
+    /// The bytes are not a whole picture of a supported kind, or it has too many pixels.
     photo_not_an_image = 1,
-    /// The process was ended by a signal: it did what it may not, or took too long.
+    /// A signal ended the process: it made a forbidden call, or took too long.
     photo_killed = 2,
     /// The process could not be started.
     photo_failed = 3,
 };
 
-/// What became of an upload.
+/// The outcome of an upload.
 struct photo_result {
     enum photo_outcome outcome;
     /// Bytes in `room`, one after the other.
     size_t picture, thumbnail;
-    /// What ended the process, if it was killed: a signal's number.
+    /// The number of the signal that killed the process, if one did.
     int signal;
-    /// Of a core that the process used, in ms, begun ones whole.
+    /// CPU time of the process in ms, rounded up.
     int cpu_milliseconds;
 };
 
-/// Has the picture in a file made into a photo, by a process of its own. Blocks, at most `timeout` ms.
+/// Makes the picture in a file into a photo, in a process of its own. Blocks, at most `timeout` ms.
 ///
-/// - program: an executable into which this is linked; it does the work when `photo_worker_name` is its only argument, before
-///   anything else of it runs.
+/// - program: an executable that links this library. With `photo_worker_name` as its only argument it does the work
+///   before any other code of it runs.
 /// - input: a descriptor of a file, whose offset is 0.
 /// - room: for 2 × photo_most_bytes + 8 bytes.
 struct photo_result photo_make(const char *_Nonnull program, int input, int timeout, uint8_t *_Nonnull room);
 
-/// Does `act` in a process that is confined as the worker is, but for the seconds of a core, for tests. The status is that of
-/// `waitpid`.
+/// Runs `act` in a process that is confined like the worker, except for the limit of CPU time, for tests. Returns the
+/// status of `waitpid`.
 int photo_confined(int cpu_seconds, void (*_Nonnull act)(void));
