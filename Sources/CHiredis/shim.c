@@ -1,3 +1,3 @@
 #include "shim.h"
 
-// A C target needs a source file. All of hiredis that we call, Swift imports as it is.
+// A C target needs a source file. Swift imports hiredis' functions directly.

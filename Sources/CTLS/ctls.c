@@ -84,7 +84,7 @@ static int no_passphrase(char *buffer, int size, int writing, void *user)
 static void describe(char *problem, size_t room, const char *step, const char *file)
 {
     unsigned long code = ERR_peek_last_error();
-    // Of a file that cannot be opened, the first error says why.
+    // For a file that cannot be opened, the first error has the reason.
     unsigned long first = ERR_peek_error();
     if (first && ERR_SYSTEM_ERROR(first))
         code = first;
@@ -109,9 +109,9 @@ SSL_CTX *ctls_context_make(
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
-    // A server that is killed says no goodbye: that is an end like any other.
+    // A killed server sends no close_notify: treat that as a normal end.
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    // What waits may be moved, and grow, before it is written again.
+    // Bytes that wait may be moved, and may grow, before the next attempt to write them.
     SSL_CTX_set_mode(
         context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_default_passwd_cb(context, no_passphrase);
@@ -147,7 +147,7 @@ SSL *ctls_session_make(SSL_CTX *context, int fd, const char *name)
         return NULL;
     }
     BIO_set_data(bio, (void *)(intptr_t)fd);
-    // The session owns it from here on.
+    // From here on the session owns it.
     SSL_set_bio(session, bio, bio);
     SSL_set_connect_state(session);
     X509_VERIFY_PARAM *demands = SSL_get0_param(session);
@@ -191,8 +191,8 @@ static void explain_alert(unsigned long code, struct ctls_problem *problem)
     switch (ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0) {
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
-    case SSL_R_UNKNOWN_PROTOCOL: tell(problem, "the server does not speak TLS there", NULL); break;
-    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: tell(problem, "the server asks for a certificate of ours", NULL); break;
+    case SSL_R_UNKNOWN_PROTOCOL: tell(problem, "the server does not use TLS on this port", NULL); break;
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: tell(problem, "the server requires a client certificate", NULL); break;
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
@@ -200,9 +200,9 @@ static void explain_alert(unsigned long code, struct ctls_problem *problem)
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA: tell(problem, "the server refuses our certificate", reason); break;
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA: tell(problem, "the server rejects the client certificate", reason); break;
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-    case SSL_R_UNSUPPORTED_PROTOCOL: tell(problem, "the server speaks neither TLS 1.2 nor 1.3", NULL); break;
+    case SSL_R_UNSUPPORTED_PROTOCOL: tell(problem, "the server supports neither TLS 1.2 nor 1.3", NULL); break;
     default: tell(problem, "TLS failed", reason ? reason : "unknown error");
     }
 }

@@ -102,9 +102,9 @@ def unready(tmp_path, *arguments):
 @pytest.mark.parametrize("wrong, reason", [
     ("authority", "the server's certificate is not trusted"),
     ("name", "the server's certificate is for another name"),
-    ("no certificate", "the server asks for a certificate of ours"),
-    ("plain port", "the server may speak no TLS there"),
-    ("plain address", "if it speaks TLS there, its address begins with rediss"),
+    ("no certificate", "the server requires a client certificate"),
+    ("plain port", "the server may not use TLS on this port"),
+    ("plain address", "if the port is for TLS, its address begins with rediss"),
 ])
 async def test_what_is_wrong_with_tls_is_the_reason_in_the_log(redis, authority, tmp_path, wrong, reason):
     settings, url = secure(authority), redis.url

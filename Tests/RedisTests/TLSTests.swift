@@ -62,7 +62,7 @@ struct TLSTests {
         #expect(untrusted.hasPrefix("rediss://127.0.0.1:\(port): the server's certificate is not trusted: "))
         // The authorities of the system have not issued it either.
         #expect(try await refusal(of: .secure(port, RedisTLS())).contains("not trusted"))
-        #expect(try await refusal(of: .secure(port, nil)).contains("no TLS could be made ready"))
+        #expect(try await refusal(of: .secure(port, nil)).contains("TLS could not be set up"))
         withExtendedLifetime(server) {}
     }
 
@@ -77,7 +77,7 @@ struct TLSTests {
         let server = try server(asksClients: true)
         #expect(
             try await refusal(of: .secure(port, certificates.tls())).hasSuffix(
-                "the server asks for a certificate of ours"))
+                "the server requires a client certificate"))
         let endpoint = RedisEndpoint.secure(port, try certificates.tls(showing: "client"))
         try await Client.with(endpoint) { await $0.ready() }
         #expect(try BlockingRedis(endpoint).command("PING").string == "PONG")
@@ -88,10 +88,10 @@ struct TLSTests {
         let server = try server()
         #expect(
             try await refusal(of: .secure(server.port, certificates.tls())).hasSuffix(
-                "no answer to the TLS handshake within 2000 ms: the server may speak no TLS there"))
+                "no answer to the TLS handshake within 2000 ms: the server may not use TLS on this port"))
         let plain = RedisEndpoint(.tcp(host: "127.0.0.1", port: port))
         try await Client.with(plain) { client in
-            #expect(await client.breakReason().hasSuffix("if it speaks TLS there, its address begins with rediss"))
+            #expect(await client.breakReason().hasSuffix("if the port is for TLS, its address begins with rediss"))
         }
         try await Listener.with(plain, ["a"]) { listener in
             #expect(await listener.lossReason().contains("rediss"))

@@ -1,48 +1,50 @@
-/// TLS for Swift on sockets that somebody else has opened and watches: OpenSSL, for clients only.
+/// TLS for Swift on sockets that the caller opens and watches: OpenSSL, for clients only.
 ///
-/// The server's certificate and its name are always verified; there is no way to do without.
+/// The server's certificate and name are always verified.
 #pragma once
 #include <stddef.h>
 
-/// What sessions are made with: whom to trust, and how we make ourselves known.
+/// The settings of sessions: trusted authorities, and the client's certificate.
 struct ssl_ctx_st;
 /// TLS on one socket.
 struct ssl_st;
 
-/// Trusts the authorities in a PEM file, or the system's if that is NULL. `certificate` and `key` are PEM files by which
-/// we make ourselves known, or both NULL. NULL, and a sentence in `problem`, if one of them cannot be used. The result
-/// never changes and may be used by several threads; given back with `ctls_context_free`.
+/// Trusts the authorities in a PEM file, or the system's if that is NULL. `certificate` and `key` are the client's PEM
+/// files, or both NULL. Returns NULL, and a sentence in `problem`, if one of them cannot be used. The result is
+/// immutable and may be used by several threads. Free it with `ctls_context_free`.
 struct ssl_ctx_st *ctls_context_make(
     const char *authorities, const char *certificate, const char *key, char *problem, size_t room);
 void ctls_context_free(struct ssl_ctx_st *context);
 
-/// TLS on a connected socket, whose certificate has to be for `name`: a host's name or an IP address. The socket stays its
-/// owner's, and has to be open for as long as the session is used. NULL if there is no memory, or the name is none.
+/// TLS on a connected socket. The server's certificate must be for `name`: a host name or an IP address. The caller
+/// still owns the socket, and keeps it open while the session is used. Returns NULL without memory, or if `name` is
+/// invalid.
 struct ssl_st *ctls_session_make(struct ssl_ctx_st *context, int fd, const char *name);
 void ctls_session_free(struct ssl_st *session);
 
-/// What became of a step. On a socket that blocks, the two that want something mean that its time-out is over.
+/// The outcome of a step. On a blocking socket, `wants_read` and `wants_write` mean that its time-out has expired.
 enum ctls_outcome {
     ctls_done,
-    /// Again when the socket can be read.
+    /// Repeat the call when the socket can be read.
     ctls_wants_read,
-    /// Again when it can be written.
+    /// Repeat the call when the socket can be written.
     ctls_wants_write,
     /// The server has closed the connection.
     ctls_ended,
-    /// A sentence is in `problem`; the session is of no use any more.
+    /// `problem` has a sentence; the session cannot be used any more.
     ctls_failed,
 };
 
-/// Where a sentence goes, with its end.
+/// Buffer for a sentence and its final zero.
 struct ctls_problem {
     char text[256];
 };
 
 enum ctls_outcome ctls_handshake(struct ssl_st *session, struct ctls_problem *problem);
-/// `count`: how many bytes were read, at most 16 KiB; with room for so many, nothing is left inside of the session.
+/// `count`: the number of bytes read, at most 16 KiB. With room for 16 KiB, none are left inside the session.
 enum ctls_outcome ctls_read(
     struct ssl_st *session, void *bytes, size_t room, size_t *count, struct ctls_problem *problem);
-/// `count`: how many were taken. After `ctls_wants_…` the same bytes have to come again; others may follow them.
+/// `count`: the number of bytes written. After `ctls_wants_…` the next call must begin with the same bytes; others may
+/// follow them.
 enum ctls_outcome ctls_write(
     struct ssl_st *session, const void *bytes, size_t size, size_t *count, struct ctls_problem *problem);

@@ -1,8 +1,8 @@
 extension BlockingRedis {
-    /// The master as the sentinels name it now: of what they say the newest configuration holds.
+    /// Returns the master by the sentinels' newest configuration.
     ///
-    /// - Parameter timeout: milliseconds for each sentinel's connecting and each of its answers.
-    /// - Throws: `.unreachable` if none of them names one.
+    /// - Parameter timeout: milliseconds for connecting to each sentinel, and for each of its answers.
+    /// - Throws: `.unreachable` if no sentinel names a master.
     public static func master(
         of sentinels: RedisSentinels, timeout: Int64 = 1_000
     ) throws(RedisFailure) -> RedisEndpoint {

@@ -3,21 +3,21 @@ import Glibc
 
 /// A plain connection that waits for each answer: for tools and tests, never for a loop.
 ///
-/// For one thread at a time. After a failure other than `.server` it is of no use any more: an answer that comes late
-/// would be taken for the next one's. Closes itself when it is released.
+/// For one thread at a time. After a failure other than `.server` it cannot be used any more: a late answer would be
+/// mistaken for the next command's. It closes itself when it is released.
 public final class BlockingRedis {
     public let endpoint: RedisEndpoint
     private let timeout: Int64
 
     /// Owned from `init` to `close()`.
     private var context: UnsafeMutablePointer<redisContext>?
-    /// On the context's socket; `nil`: plain.
+    /// On the context's socket; `nil` without TLS.
     private var tls: TLSSession?
 
     /// Connects and authenticates.
     ///
     /// - Parameter timeout: milliseconds for connecting, and for each answer.
-    /// - Throws: `.unreachable` with the reason, or `.server` if we are refused.
+    /// - Throws: `.unreachable` with the reason, or `.server` if the server rejects the client.
     public init(_ endpoint: RedisEndpoint, timeout: Int64 = 5_000) throws(RedisFailure) {
         self.endpoint = endpoint
         self.timeout = timeout
@@ -33,7 +33,7 @@ public final class BlockingRedis {
             throw .unreachable(reason: "\(endpoint): \(context.errorText)")
         }
         context.pointee.reader.pointee.fn = AnswerObjects.functions
-        // hiredis leaves its sockets to child processes.
+        // hiredis lets child processes inherit its sockets.
         _ = fcntl(context.pointee.fd, F_SETFD, FD_CLOEXEC)
         if endpoint.isSecure { try secure(context.pointee.fd) }
         for greeting in endpoint.greetings(name: "tool") where greeting != .setName("tool") {
@@ -46,7 +46,7 @@ public final class BlockingRedis {
     private func secure(_ socket: CInt) throws(RedisFailure) {
         guard case .tcp(let host, _) = endpoint.address, let settings = endpoint.tls,
             let tls = TLSSession(settings, host: host, on: socket)
-        else { throw .unreachable(reason: "\(endpoint): no TLS could be made ready") }
+        else { throw .unreachable(reason: "\(endpoint): TLS could not be set up") }
         let reason: String
         switch tls.handshake() {
         case .done:
@@ -77,7 +77,7 @@ public final class BlockingRedis {
         return try Result(try receive()).get()
     }
 
-    /// The same, written as a list: `redis.command("SET", "key", 1)`.
+    /// The same, with variadic words: `redis.command("SET", "key", 1)`.
     @discardableResult
     public func command(_ arguments: RedisArgument...) throws(RedisFailure) -> RedisValue {
         try command(arguments)
@@ -95,7 +95,7 @@ public final class BlockingRedis {
         return answers
     }
 
-    /// Runs a script, and sends it whole if Redis does not know it.
+    /// Runs a script, and sends its source if Redis does not know it.
     @discardableResult
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = []
@@ -107,9 +107,9 @@ public final class BlockingRedis {
         return try command(eval + keys + arguments)
     }
 
-    /// Waits for the next thing that Redis sends by itself: after `SUBSCRIBE`, a confirmation or a message.
+    /// Waits for the next push from Redis: after `SUBSCRIBE`, a confirmation or a message.
     ///
-    /// - Throws: `.timedOut` when nothing came; the connection is of no use then.
+    /// - Throws: `.timedOut` if none arrives; the connection cannot be used any more then.
     public func receive() throws(RedisFailure) -> RedisValue {
         while true {
             guard let context else { throw .disconnected(sent: false) }
@@ -126,7 +126,7 @@ public final class BlockingRedis {
         }
     }
 
-    /// Waits for bytes, and gives them to the reader.
+    /// Waits for bytes, and passes them to the reader.
     private func read(_ context: UnsafeMutablePointer<redisContext>) throws(RedisFailure) {
         let outcome = withUnsafeTemporaryAllocation(byteCount: TLSSession.longestRead, alignment: 16) { bytes in
             let outcome = wire(of: context).receive(into: bytes)
@@ -150,13 +150,13 @@ public final class BlockingRedis {
         Wire(socket: context.pointee.fd, tls: tls)
     }
 
-    /// A server that wants a certificate of ours says so only after the handshake.
+    /// A server that requires a client certificate reports its absence only after the handshake.
     private func tlsProblem(_ outcome: TLSSession.Outcome) -> String? {
         guard endpoint.isSecure, case .failed(let reason) = outcome else { return nil }
         return "\(endpoint): \(reason)"
     }
 
-    /// Not through hiredis, whose write(2) would end the process by SIGPIPE when the server is gone.
+    /// Does not use hiredis' write(2), which would end the process by SIGPIPE when the server has disconnected.
     private func write(_ encode: (inout [UInt8]) -> Void) throws(RedisFailure) {
         guard let context else { throw .disconnected(sent: false) }
         var bytes: [UInt8] = []
@@ -172,7 +172,7 @@ public final class BlockingRedis {
                 close()
                 throw .timedOut(sent: head > 0)
             case .ended, .failed:
-                // It may have said why.
+                // The server may have sent the reason.
                 if tls != nil { try read(context) }
                 close()
                 throw .disconnected(sent: head > 0)

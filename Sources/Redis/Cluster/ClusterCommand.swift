@@ -1,4 +1,4 @@
-/// A command on its way to the master that serves its slot, and what it needs to be sent again elsewhere.
+/// A command on its way to the master of its slot, with all that is needed to send it again elsewhere.
 final class ClusterCommand {
     enum Work {
         case words([RedisArgument])
@@ -6,18 +6,18 @@ final class ClusterCommand {
     }
 
     let work: Work
-    /// Answered only once replicas have what it changed.
+    /// Answered only after replicas have its changes.
     let isAcknowledged: Bool
-    /// About how many bytes it has.
+    /// Its approximate length in bytes.
     let size: Int
-    /// The order in which commands were given.
+    /// The position in the order of submission.
     let number: UInt64
-    /// ms on the loop's clock.
+    /// When it was submitted, in ms on the loop's clock.
     let since: Int64
     let reply: RedisConnection.Reply
-    /// How often it was sent elsewhere.
+    /// How often it was sent to another node.
     var redirections = 0
-    /// Why it was not run the last time.
+    /// The reason why it was not run the last time.
     var refusal: RedisFailure?
 
     init(
@@ -35,7 +35,7 @@ final class ClusterCommand {
         self.reply = reply
     }
 
-    /// `isAsking`: the connection's node does not have the slot yet, and takes what belongs to it for this once.
+    /// `isAsking`: the connection's node is still importing the slot; `ASKING` makes it accept this one command.
     func send(on connection: RedisConnection, isAsking: Bool, reply: @escaping RedisConnection.Reply) {
         if isAsking { connection.send(["ASKING"]) { _ in } }
         switch work {
@@ -50,19 +50,19 @@ final class ClusterCommand {
 
 /// The commands of one slot.
 ///
-/// As long as its master takes them, they are sent as they come. As soon as one is sent elsewhere, the rest is held
-/// until those under way are answered, and then goes one by one: so all of a slot's commands run in their order,
-/// wherever the slot is by then.
+/// As long as the slot's master accepts them, they are sent immediately. When one is redirected, the queue holds the
+/// others until the pending ones are answered, and then sends one at a time. So all commands of a slot run in order
+/// while it moves.
 final class SlotQueue {
     var underWay = 0
     var isHeld = false
-    /// Until the next look: the slot's keys are on the move.
+    /// Until the pause between two attempts ends: the slot's keys are moving.
     var isPaused = false
-    /// In their order: what came back, then what came meanwhile.
+    /// In order: first redirected commands, then later ones.
     var waiting: [ClusterCommand] = []
-    /// Takes the next command for this once.
+    /// The node for the next command only (`ASK`).
     var asked: ClusterNode?
-    /// Has the slot now; the map does not know yet.
+    /// The slot's new master; the map does not contain the move yet.
     var moved: ClusterNode?
 
     var isIdle: Bool { underWay == 0 && !isHeld && waiting.isEmpty && moved == nil }

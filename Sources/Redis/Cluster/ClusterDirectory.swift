@@ -2,17 +2,17 @@ import EventLoops
 
 /// Knows which master serves which slot, by asking one node of the cluster at a time.
 ///
-/// It asks every second, and at once when somebody was redirected. The node that it asks is any that answers; one that
-/// breaks, hangs or has told nothing new while news is needed is followed by the next.
+/// It asks every second, and immediately when a command was redirected. It changes to the next node when one breaks,
+/// hangs or returns nothing new while a change is expected.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ClusterDirectory {
     public private(set) var map: SlotMap?
     /// Called when the map has changed.
     public var onMap: (_ map: SlotMap, _ before: SlotMap?) -> Void = { _, _ in }
-    /// Why nothing is known.
+    /// Called with the reason when no node returns a map.
     public var onTrouble: (_ reason: String) -> Void = { _ in }
-    /// What the map tells does not work: ask often, and others.
+    /// The current map does not work: ask more often, and other nodes.
     public var needsNews = false {
         didSet { if needsNews, !oldValue { refresh() } }
     }
@@ -24,18 +24,18 @@ public final class ClusterDirectory {
     private var isAsking = false
     private var lastAsked: Int64 = 0
     private var vainAnswers = 0
-    /// The connection ends because we go to another node: no trouble.
+    /// The connection ends because the directory changes to another node: not a fault.
     private var isLeaving = false
     private lazy var timer = LoopTimer(loop) { [unowned self] in ask() }
 
     private static let interval: Int64 = 1_000
     private static let urgentInterval: Int64 = 100
-    /// Between two questions, however often somebody is redirected.
+    /// The shortest time between two questions, however many commands are redirected.
     private static let shortestInterval: Int64 = 20
-    /// Answers that bring nothing new before another node is asked.
+    /// Unchanged answers before another node is asked.
     private static let patience = 5
 
-    /// The nodes to ask, one after the other.
+    /// The nodes to ask, in turn.
     private final class Candidates: EndpointSource {
         let name: String
         let trouble: String? = nil
@@ -78,7 +78,7 @@ public final class ClusterDirectory {
         scout.close()
     }
 
-    /// Asks soon.
+    /// Asks for the map as soon as `shortestInterval` allows.
     public func refresh() {
         let due = max(loop.now, lastAsked + Self.shortestInterval)
         if let planned = timer.due, planned <= due { return }

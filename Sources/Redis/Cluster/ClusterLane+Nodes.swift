@@ -1,13 +1,13 @@
 import EventLoops
 
-/// The connections of a lane: which there are, when all of them are up, and what becomes of commands when one is not.
+/// The connections of a lane: which exist, when all of them are up, and how commands fail when one is not.
 extension ClusterLane {
     /// One master, with the connections to it.
     final class Node {
         let connection: RedisConnection
-        /// `nil` where no replicas are asked for.
+        /// `nil` if no replicas are required.
         let waits: ReplicaWaits?
-        /// Until its connection breaks.
+        /// Whether it has been ready; false again when its connection breaks.
         var wasReady = false
         var isReady: Bool { connection.state == .ready }
         var canConfirm: Bool { waits?.isReady ?? true }
@@ -31,7 +31,7 @@ extension ClusterLane {
         for master in map.masters { connect(master) }
         if let before, map.hasLost(aMasterOf: before) { fall("a master was replaced") }
         for (slot, queue) in queues where before?[slot] != map[slot] {
-            // What is under way at the old master comes first.
+            // Commands that are pending at the old master must run first.
             if queue.underWay > 0 { queue.isHeld = true }
             queue.moved = nil
             if queue.isHeld, queue.underWay == 0, !queue.isPaused { pause(queue) }

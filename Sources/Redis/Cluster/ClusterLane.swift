@@ -1,19 +1,19 @@
 import EventLoops
 
-/// Commands to a cluster: a connection to each master, and each command to the one that serves its key's slot.
+/// Commands to a cluster, with a connection to each master. Each command is sent to the master of its key's slot.
 ///
-/// Commands with the same keys run in the order in which they were given, also while their slot moves. (One that a
-/// moving slot refuses can be overtaken by one with other keys that was under way already.) A redirection (`MOVED`,
-/// `ASK`) is followed, and what cannot run for the moment (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) is tried again until
-/// it has waited for `commandTimeout`. None of these had run. A command whose answer was lost is never repeated.
+/// Commands with the same keys run in the order of submission, also while their slot moves. (A command that a moving
+/// slot rejects can be overtaken by one with other keys that was pending already.) The lane follows redirections
+/// (`MOVED`, `ASK`), and retries commands that cannot run at the moment (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) until
+/// they have waited for `commandTimeout`. None of these had run. A command whose answer was lost is never repeated.
 ///
-///     down ──every slot has a master, each connected and given the scripts──▶ up
+/// down ──every slot has a master, each connected and with the scripts loaded──▶ up
 ///       ▲── a master's connection breaks, a master was replaced, a command waited too long ──┘
 ///
-/// In `down` commands fail at once; what was held fails as not sent. A slot that moves from one master to another
+/// In `down` commands fail immediately; held commands fail as not sent. A slot that moves from one master to another
 /// breaks nothing.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ClusterLane {
     public enum State: Hashable, Sendable {
         case up
@@ -24,11 +24,11 @@ public final class ClusterLane {
     /// Called after each change of `state`.
     public var onState: (State) -> Void = { _ in }
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
-    /// See ``ReplicaWaits/onFewReplicas``: of any master.
+    /// See ``ReplicaWaits/onFewReplicas``: called for any master.
     public var onFewReplicas: (Int) -> Void = { _ in }
-    /// How many commands have no answer yet.
+    /// The number of commands without an answer.
     public private(set) var pending = 0
-    /// About how many bytes they have.
+    /// Their approximate length in bytes.
     public private(set) var pendingBytes = 0
 
     let loop: EventLoop
@@ -36,20 +36,20 @@ public final class ClusterLane {
     let name: String
     let options: RedisOptions
     let scripts: [RedisScript]
-    /// Replicas that must have an acknowledged change; 0 asks for none.
+    /// Replicas that must have an acknowledged change; 0 requires none.
     let replicas: Int
     var map: SlotMap?
     var nodes: [ClusterNode: Node] = [:]
     var queues: [Int: SlotQueue] = [:]
     private var lastNumber: UInt64 = 0
-    /// Grows with every fall: what was given before it is not sent again after it.
+    /// Grows with every fall to `down`: commands from before it are not sent after it.
     var era = 0
     var isClosed = false
     private var refused: [(reply: RedisConnection.Reply, failure: RedisFailure)] = []
     private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
     lazy var housekeeping = LoopTimer(loop) { [unowned self] in keepHouse() }
 
-    /// Between two tries of what cannot run for the moment.
+    /// Time between two attempts of a command that cannot run at the moment.
     static let pause: Int64 = 25
     /// Redirections of one command that are followed without a pause.
     private static let hastyRedirections = 4
@@ -78,7 +78,7 @@ public final class ClusterLane {
         housekeeping.cancel()
     }
 
-    /// Breaks off all connections, as after a break.
+    /// Drops all connections, as after a break.
     public func reconnect(reason: String) {
         for node in nodes.values {
             node.connection.reconnect(reason: reason)
@@ -94,8 +94,8 @@ public final class ClusterLane {
         submit(.words(words), isAcknowledged: false, slot: HashSlot.of(key), reply)
     }
 
-    /// Runs a script; all of `keys`, of which there is at least one, belong to one slot. `isAcknowledged`: the lane's
-    /// `replicas` must have its changes before it is answered.
+    /// Runs a script; there is at least one key, and all keys belong to one slot. `isAcknowledged`: it is answered only
+    /// after the lane's `replicas` have its changes.
     public func run(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], isAcknowledged: Bool = false,
         reply: @escaping RedisConnection.Reply
@@ -151,7 +151,7 @@ public final class ClusterLane {
             guard ticket != nil else {
                 account(for: command)
                 refuse(.disconnected(sent: false), command.reply)
-                // Its answer, which would have sent the next one, does not come.
+                // The command's answer would have sent the next one, but there will be none.
                 if queue.isHeld { pause(queue) }
                 return
             }
@@ -161,7 +161,7 @@ public final class ClusterLane {
             queue.underWay -= 1
             guard era == self.era, case .failure(let failure) = result, failure.isPassing else {
                 if let ticket, let waits = node.waits {
-                    // The slot does not wait for replicas.
+                    // The slot's next command does not wait for replicas.
                     waits.confirm(result, ticket) { [unowned self] in finish(command, $0) }
                 } else {
                     finish(command, result)
@@ -181,7 +181,7 @@ public final class ClusterLane {
         }
     }
 
-    /// It did not run there: it will be the first to be sent once all that is under way is answered.
+    /// The command did not run there. It will be the first to be sent after all pending ones are answered.
     private func redirect(
         _ command: ClusterCommand, _ failure: RedisFailure, from sayer: ClusterNode, _ slot: Int, _ queue: SlotQueue
     ) {
@@ -195,7 +195,7 @@ public final class ClusterLane {
             let node = ClusterNode(redirection: place, from: sayer)
         {
             isHasty = command.redirections <= Self.hastyRedirections
-            // The map may say so by now: then nothing is held for the next one.
+            // If the map contains the move already, the next command need not be held.
             if code == "MOVED" { queue.moved = map?[slot] == node ? nil : node }
             if code == "ASK" { queue.asked = node }
         }
@@ -203,7 +203,7 @@ public final class ClusterLane {
         if queue.underWay == 0, !queue.isPaused { advance(slot, queue) }
     }
 
-    /// Sends the next of a slot's held commands, or all of them once nothing is in the way.
+    /// Sends the next of a slot's held commands, or all of them once the slot is stable.
     func advance(_ slot: Int, _ queue: SlotQueue) {
         guard let head = queue.waiting.first else {
             queue.isHeld = queue.moved != nil

@@ -1,22 +1,22 @@
 import EventLoops
 
-/// Listens on channels of a cluster, each at the master that serves the channel's slot.
+/// Subscribes to channels of a cluster, each at the master that serves the channel's slot.
 ///
-/// A cluster hands every plain message to all of its nodes, but over links of its own, where one can be lost in
-/// silence. A script publishes at the master of its keys; a subscription there depends on no such link, and if it
-/// breaks, that is seen. While a slot moves, its messages come over the links until the new master has confirmed; what
-/// was on the way then has to be read (`onMoved`).
+/// A cluster forwards every plain message to all of its nodes, over links of its own, where a message can be lost
+/// without notice. A script publishes at the master of its keys. A subscription there depends on no such link, and its
+/// break is noticed. While a slot moves, its messages arrive over the links until the new master has confirmed the
+/// subscription; the owner must then read messages that may have been lost meanwhile (`onMoved`).
 ///
-/// Beside its channels every subscription has a canary of its own, which proves it from end to end.
+/// In addition, every subscription has a canary channel of its own, which tests it from end to end.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ClusterSubscriber {
     public private(set) var isSubscribed = false
     public var onSubscribed: () -> Void = {}
     public var onLost: (_ reason: String) -> Void = { _ in }
-    /// These channels, by their indices, are heard at another master now.
+    /// These channels, by their indices, are now subscribed at another master.
     public var onMoved: (_ channels: Set<Int>) -> Void = { _ in }
-    /// A message: the channel as its index, the payload lent for the call.
+    /// A message: the channel as its index, the payload valid during the call.
     public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
     public var onCanary: (_ master: ClusterNode, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
@@ -28,9 +28,9 @@ public final class ClusterSubscriber {
     private let slots: [Int]
     private let canary: String
     private var feeds: [ClusterNode: Feed] = [:]
-    /// Feeds that are to take the place of another, or of none, once they are confirmed.
+    /// Feeds that will replace another, or be added, after they are confirmed.
     private var successors: [ClusterNode: Feed] = [:]
-    /// Closed; freed when none of their functions is on the stack.
+    /// Closed; released when none of their functions is on the stack.
     private var retired: [Feed] = []
     private lazy var funeral = LoopTimer(loop) { [unowned self] in retired = [] }
 
@@ -57,10 +57,10 @@ public final class ClusterSubscriber {
         slots = channels.map(HashSlot.of)
     }
 
-    /// The masters whose canary has to be heard.
+    /// The masters whose canary must arrive.
     public var masters: Set<ClusterNode> { Set(feeds.keys).union(successors.keys) }
 
-    /// Where the canary of a master is published, at that master.
+    /// The canary channel of a master, published at that master.
     public func canaryChannel(of master: ClusterNode) -> String { "\(canary):\(master)" }
 
     public func close() {
@@ -73,7 +73,7 @@ public final class ClusterSubscriber {
         retired = []
     }
 
-    /// Drops all subscriptions and makes them anew.
+    /// Drops all subscriptions and subscribes again.
     public func reconnect(reason: String) {
         for feed in feeds.values { feed.subscriber.reconnect(reason: reason) }
         for feed in successors.values { feed.subscriber.reconnect(reason: reason) }
@@ -95,13 +95,13 @@ public final class ClusterSubscriber {
             retire(feed)
             successors[master] = nil
         }
-        // A master's replacement may not have got its last messages.
+        // The replacement of a master may not have received its last messages.
         if let before, map.hasLost(aMasterOf: before) { lose("a master was replaced") }
         gone = Set(feeds.keys).subtracting(wanted.keys)
         settle()
     }
 
-    /// Masters that serve none of our channels any more; heard until their successors are.
+    /// Masters that no longer serve any of our channels; kept until their successors are confirmed.
     private var gone: Set<ClusterNode> = []
 
     private func feed(of master: ClusterNode, _ indices: [Int]) -> Feed {
@@ -117,7 +117,7 @@ public final class ClusterSubscriber {
             case .connecting, .closed: break
             case .subscribed: confirm(feed, of: master)
             case .lost(let reason):
-                // A successor that is not there yet is missed by the canary if it never comes.
+                // A successor that never connects is noticed by its missing canary.
                 if feeds[master] === feed { lose(reason) }
                 directory.refresh()
             }
@@ -126,8 +126,8 @@ public final class ClusterSubscriber {
         return feed
     }
 
-    /// A feed that gains channels takes over at once. One that only gives some away waits until their new feed is
-    /// there: better to hear a channel twice than not at all.
+    /// A feed that gains channels replaces the old one immediately. One that only loses channels waits until their new
+    /// feed is confirmed: it is better to receive a message twice than not at all.
     private func confirm(_ feed: Feed, of master: ClusterNode) {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)

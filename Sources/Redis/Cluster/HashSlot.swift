@@ -1,4 +1,4 @@
-/// Which of a cluster's 16,384 slots a key belongs to: CRC16 of its hash tag, or of all of it if it has none.
+/// Computes which of a cluster's 16,384 slots a key belongs to: CRC16 of its hash tag, or of the whole key without one.
 public enum HashSlot {
     public static let count = 16_384
 
@@ -7,7 +7,7 @@ public enum HashSlot {
         return Int(crc16(tag(in: bytes)) % UInt16(count))
     }
 
-    /// What stands between the first `{` and the first `}` after it, if that is anything.
+    /// The text between the first `{` and the next `}`, unless that is empty.
     private static func tag(in key: [UInt8]) -> ArraySlice<UInt8> {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")),
             let close = key[(open + 1)...].firstIndex(of: UInt8(ascii: "}")), close > open + 1
@@ -15,7 +15,7 @@ public enum HashSlot {
         return key[(open + 1)..<close]
     }
 
-    /// CRC-16/XMODEM, polynomial 0x1021: a few bytes a command, so it needs no table.
+    /// CRC-16/XMODEM, polynomial 0x1021. It hashes a few bytes a command, so it needs no table.
     private static func crc16(_ bytes: ArraySlice<UInt8>) -> UInt16 {
         var crc: UInt16 = 0
         for byte in bytes {

@@ -1,6 +1,6 @@
 /// A node of a cluster, by its address.
 public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
-    /// An IPv6 host stands here without brackets.
+    /// An IPv6 host has no brackets here.
     public let host: String
     public let port: UInt16
 
@@ -13,7 +13,7 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// `host:port` as redirections have it; without a host it is on the one that said so.
+    /// `host:port` of a redirection. Without a host it means the node that sent it.
     init?(redirection text: Substring, from sayer: ClusterNode) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             return nil
@@ -23,24 +23,24 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Which master serves which slot, as a node of the cluster tells it.
+/// The master of each slot, as a node of the cluster reports it.
 public struct SlotMap: Hashable, Sendable {
-    /// Those that serve any slot.
+    /// The masters that serve any slot.
     public let masters: [ClusterNode]
-    /// These and their replicas.
+    /// The masters and their replicas.
     public let nodes: [ClusterNode]
     /// By slot; an index into `masters`, or -1.
     private let owners: [Int16]
 
-    /// Whether every slot is served by somebody.
+    /// Whether every slot has a master.
     public var isComplete: Bool { !owners.contains(-1) }
 
     public subscript(slot: Int) -> ClusterNode? {
         owners[slot] < 0 ? nil : masters[Int(owners[slot])]
     }
 
-    /// Reads the answer of `CLUSTER SLOTS`: `[first, last, [host, port, …], replicas …] …`; `nil` if it is none, or
-    /// tells of no slot.
+    /// Reads the answer of `CLUSTER SLOTS`: `[first, last, [host, port, …], replicas …] …`; `nil` if it is malformed or
+    /// has no slot.
     init?(_ answer: RedisValue, from sayer: ClusterNode) {
         var masters: [ClusterNode] = []
         var nodes: [ClusterNode] = []
@@ -66,13 +66,13 @@ public struct SlotMap: Hashable, Sendable {
         guard let parts = value.array, parts.count >= 2, let port = parts[1].int.flatMap({ UInt16(exactly: $0) }) else {
             return nil
         }
-        // A node that does not know its own address says nothing.
+        // A node that does not know its own address sends none.
         let host = parts[0].string ?? ""
         return ClusterNode(host: host.isEmpty || host == "?" ? sayer.host : host, port: port)
     }
 
-    /// Whether a master has left since `before`. It may have been replaced by a replica that lacks its last writes,
-    /// and must be treated so; slots that merely moved took everything with them.
+    /// Whether a master has left since `before`. A replica that lacks its last writes may have replaced it, so that is
+    /// assumed. Slots that only moved took all their keys with them.
     public func hasLost(aMasterOf before: SlotMap) -> Bool {
         before.masters.contains { !masters.contains($0) }
     }

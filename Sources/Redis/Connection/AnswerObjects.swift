@@ -1,10 +1,11 @@
 import CHiredis
 
-/// How hiredis' reader builds answers: as it always does, but no array longer than any that we ask for.
+/// The functions with which hiredis' reader builds answers: hiredis' own, but with a limit on the length of arrays.
 ///
-/// By itself it makes room for as many elements as are announced, gigabytes of it, before one of them has come.
+/// Without the limit, hiredis allocates memory for as many elements as are announced, gigabytes of it, before one has
+/// arrived.
 enum AnswerObjects {
-    /// Longer arrays end the connection. Ours have some ten thousands of elements at most.
+    /// Longer arrays end the connection. Expected ones have at most some ten thousand elements.
     static let longestArray = 1 << 20
 
     // Never changed and never freed: hiredis keeps the pointer in every reader.
@@ -17,7 +18,7 @@ enum AnswerObjects {
         return functions
     }()
 
-    /// Its own, which it gives to every reader that it makes.
+    /// The functions that hiredis gives to every new reader.
     private static let hiredis: redisReplyObjectFunctions = {
         let reader = redisReaderCreate()!
         defer { redisReaderFree(reader) }

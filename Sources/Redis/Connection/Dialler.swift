@@ -1,28 +1,29 @@
 import CHiredis
 import EventLoops
 
-/// What a dialler tells its link's user.
+/// A dialler's reports to its link's user.
 protocol DiallerDelegate: AnyObject {
     /// A new attempt begins.
     func diallerDidStart()
-    /// A socket is connected: say who we are on it, then call `succeeded()` or `drop(isRefusal:)`.
+    /// A socket is connected: send the greeting on it, then call `succeeded()` or `drop(isRefusal:)`.
     func diallerDidOpen(_ link: Link)
-    /// Bytes have come in on the link.
+    /// Bytes have arrived on the link.
     func diallerDidRead(_ link: Link)
-    /// The link, or the attempt at one, ended without `drop` or `stop`. The next attempt follows by itself.
+    /// The link, or an attempt, ended without `drop` or `stop`. The next attempt follows automatically.
     func diallerDidEnd(reason: String)
 }
 
-/// Keeps trying to have one link to Redis.
+/// Keeps one link to Redis connected.
 ///
 ///     idle ─start─▶ waiting ─▶ connecting ─▶ greeting ─succeeded─▶ up
 ///                      ▲            │            │                 │
 ///                      └────────────┴── failed, timed out ─────────┘
 ///
-/// An attempt has `connectTimeout` for everything up to `succeeded`, asking where to go included. A name's further addresses are tried at once, a
-/// new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits start over once a link has been up
-/// for as long as the slowest of them: a server that accepts us and fails us at once is not asked 20 times a second. The delegate is not called from within
-/// `start`, `drop` and `stop`, and not after `stop`.
+/// An attempt has `connectTimeout` for everything up to `succeeded`, including finding the server. Further addresses of
+/// a name are tried immediately, a new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits
+/// start over after a link has been up for as long as the longest of them: a server that accepts connections and
+/// immediately fails is not tried 20 times a second. The delegate is not called from within `start`, `drop` and `stop`,
+/// and not after `stop`.
 ///
 /// Confined to the loop's thread.
 final class Dialler {
@@ -41,19 +42,19 @@ final class Dialler {
     /// Addresses of the host that this attempt has not tried yet.
     private var untried: ArraySlice<String> = []
     private var failures = 0
-    /// When the link came up, on the loop's clock; `nil` while there is none.
+    /// When the link came up, on the loop's clock; `nil` without a link.
     private var upSince: Int64?
-    /// Grows with every attempt: an answer to an earlier one's question comes too late.
+    /// Grows with every attempt, to recognise answers to an earlier attempt's question.
     private var attempts = 0
 
-    /// What is dialled, for people; shows no password.
+    /// The address being dialled, for messages; without a password.
     var place: String {
         if let endpoint { return endpoint.description }
         if case .sought(let source) = destination { return source.name }
         return "Redis"
     }
 
-    /// The end of the wait, or of the attempt.
+    /// Fires at the end of the wait, or of the attempt.
     private lazy var timer = LoopTimer(loop) { [unowned self] in
         if phase == .waiting { attempt() } else { end(lateness) }
     }
@@ -65,7 +66,7 @@ final class Dialler {
         self.options = options
     }
 
-    /// Begins with the first attempt, in the next turn; nothing if it has begun already.
+    /// Begins with the first attempt, in the next turn. Does nothing if already begun.
     func start() {
         guard phase == .idle else { return }
         phase = .waiting
@@ -79,7 +80,7 @@ final class Dialler {
         timer.cancel()
     }
 
-    /// The link is in working order.
+    /// The link is ready for use.
     func succeeded() {
         phase = .up
         upSince = loop.now
@@ -87,9 +88,9 @@ final class Dialler {
         timer.cancel()
     }
 
-    /// Gives up the link, or the attempt at one. `isRefusal`: the server does not want us, so do not hurry back.
+    /// Drops the link or the attempt. `isRefusal`: the server rejects the client, so the next attempt waits longer.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was a link or an attempt.
     @discardableResult
     func drop(isRefusal: Bool = false) -> Bool {
         guard phase != .idle, phase != .waiting else { return false }
@@ -105,7 +106,7 @@ final class Dialler {
         if drop() { delegate?.diallerDidEnd(reason: reason) }
     }
 
-    /// Drawn from the upper half of 50, 100, 200 … 1,000 ms.
+    /// A random time from the upper half of 50, 100, 200 … 1,000 ms.
     private func nextWait() -> Int64 {
         let longest = min(options.slowestRetry, options.firstRetry << min(failures, 20))
         failures += 1
@@ -157,7 +158,7 @@ final class Dialler {
     }
 
     private func resolve(_ host: String) {
-        // One that hangs is not joined by a second: its answer serves this attempt.
+        // If an earlier lookup still runs, it is not repeated: its answer serves this attempt.
         guard lookup?.host != host else { return }
         let started = HostLookup(host, on: loop) { [weak self] result in
             guard let self, lookup?.host == host else { return }
@@ -179,7 +180,7 @@ final class Dialler {
         open(redisConnectNonBlock(address, CInt(port)))
     }
 
-    /// Takes over a context as hiredis made it: connecting, connected or failed.
+    /// Takes over a context of hiredis: connecting, connected or failed.
     private func open(_ context: UnsafeMutablePointer<redisContext>?) {
         guard let context else { return end("out of memory") }
         guard context.pointee.err == 0 else {
@@ -192,11 +193,11 @@ final class Dialler {
             tls = endpoint.tls.flatMap { TLSSession($0, host: host, on: context.pointee.fd) }
             guard tls != nil else {
                 redisFree(context)
-                return end("no TLS could be made ready")
+                return end("TLS could not be set up")
             }
         }
         let link = Link(context, on: loop, tls: tls)
-        // Unowned: the link is ours, and closed before we let it go; a closed link calls nothing.
+        // Unowned: this object owns the link and closes it before releasing it; a closed link calls nothing.
         link.opened = { [unowned self, unowned link] in
             phase = .greeting
             delegate?.diallerDidOpen(link)

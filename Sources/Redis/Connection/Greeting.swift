@@ -1,19 +1,19 @@
-/// One step of introducing ourselves on a new socket: all steps are sent at once, and each answer is judged.
+/// A step of the greeting on a new socket. All steps are sent at once, and each answer is checked.
 enum Greeting: Equatable {
     case authenticate(user: String?, password: String)
     case select(database: Int)
     case setName(String)
-    /// Tells a master from a replica.
+    /// Distinguishes a master from a replica.
     case role
-    /// Tells which process it is.
+    /// Identifies the server's process.
     case identify
-    /// Tells whether the server is ready to serve: one that still loads its data answers `LOADING`.
+    /// Checks whether the server is ready: one that still loads its data answers `LOADING`.
     case ping
 
-    /// Why we cannot go on.
+    /// The reason why the greeting failed.
     struct Objection: Equatable {
         let reason: String
-        /// The server does not want us; otherwise it will do in a moment.
+        /// The server rejects the client; otherwise the cause is temporary.
         let isRefusal: Bool
     }
 
@@ -34,37 +34,38 @@ enum Greeting: Equatable {
             return Objection(reason: "it is a replica", isRefusal: false)
         }
         guard case .error(let line) = answer else { return nil }
-        // Said before anything is read, to whatever we send first.
+        // Redis sends this before it reads anything, so it arrives as the answer to the first step.
         guard !line.hasPrefix("ERR max number of clients") else { return Objection(line: line) }
-        // The server is busy, or reads its data: that passes.
+        // The server is busy, or loads its data: that is temporary.
         let failure = RedisFailure.server(line: line)
         guard self == .role || !(failure.isPassing || failure.code == "BUSY") else { return Objection(line: line) }
         switch self {
         case .authenticate(_, let password):
-            // A server whose AUTH was renamed answers with what it was given.
+            // A server with a renamed AUTH includes the arguments in its error.
             let shown = line.contains(password) ? "AUTH failed" : line
             return Objection(reason: "the password is refused: \(shown)", isRefusal: true)
         case .select(let database):
             return Objection(reason: "database \(database) is refused: \(line)", isRefusal: true)
         case .setName, .role, .identify:
-            // Without the permission for it, we go unnamed, and believe that it is what we were told.
+            // Without permission for the command, the connection has no name, or the role is assumed to be as
+            // configured.
             return nil
         case .ping:
-            // No permission for PING is an answer too.
+            // Missing permission for PING also proves that the server answers.
             return line.hasPrefix("NOPERM ") ? nil : Objection(line: line)
         }
     }
 }
 
 extension Greeting.Objection {
-    /// An error to a command that any admitted client may send.
+    /// An error to a command that every authenticated client may send.
     init(line: String) {
         self.init(reason: line, isRefusal: ["NOAUTH", "NOPERM"].contains(RedisFailure.server(line: line).code))
     }
 }
 
 extension RedisValue {
-    /// What the server said without being asked, before it hangs up.
+    /// The server's unsolicited message before it closes the connection.
     var lastWord: String {
         switch self {
         case .error(let line), .status(let line): line
@@ -80,8 +81,8 @@ extension RedisEndpoint {
             + (toMaster ? [.role] : []) + (identified ? [.identify] : []) + [.ping]
     }
 
-    /// The steps for a connection that only subscribes: channels belong to no database, and the confirmation tells
-    /// that the server serves.
+    /// The steps for a connection that only subscribes. Channels belong to no database, and the confirmation proves
+    /// that the server is ready.
     func introductions(name: String) -> [Greeting] {
         let authenticate = password.map { Greeting.authenticate(user: user, password: $0) }
         return (authenticate.map { [$0] } ?? []) + [.setName(name)]

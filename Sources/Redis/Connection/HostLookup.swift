@@ -2,11 +2,12 @@ import Dispatch
 import EventLoops
 import Glibc
 
-/// Resolves a host's name on a thread of its own, since `getaddrinfo` blocks, for seconds when a name server is down.
+/// Resolves a host name on a thread of its own, since `getaddrinfo` blocks, for seconds if a name server does not
+/// answer.
 ///
-/// `found` is called once, on the loop, with numeric addresses (IPv4 first, as hiredis has it) or with the reason why
-/// there are none.
-// @unchecked: `found` is used on the loop's thread only; everything else does not change.
+/// `found` is called once, on the loop, with numeric addresses (IPv4 first, as in hiredis) or with the reason of the
+/// failure.
+// @unchecked: `found` is used on the loop's thread only; nothing else changes.
 final class HostLookup: @unchecked Sendable {
     typealias Found = (Result<[String], Failure>) -> Void
     struct Failure: Error { let reason: String }

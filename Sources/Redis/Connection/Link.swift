@@ -3,35 +3,35 @@ import CLibEV
 import EventLoops
 import Glibc
 
-/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader, TLS in between if
-/// it is asked for.
+/// One socket to Redis on a loop: bytes are sent at the end of a turn, and answers are parsed by hiredis' reader, if
+/// configured through TLS.
 ///
 ///     connecting ──(handshake)──opened──▶ open ──broken(reason)──▶ closed
 ///         └──────────────broken(reason)──────────────────────────────▲
 ///
-/// `opened` comes at most once, `broken` at most once and last, and after `close()` neither. This is where C enters:
-/// libev calls the two watchers, and they call nothing but `handleReadable` and `handleWritable`.
+/// `opened` is called at most once, `broken` at most once and last, and neither after `close()`. This is where C
+/// enters: libev calls the two watchers, and they call only `handleReadable` and `handleWritable`.
 ///
-/// What is appended leaves in one `send` at the end of the loop's turn, and costs no epoll_ctl while the socket takes
-/// it: the write watcher is started when there is something to write and stopped before libev looks at it, if all was
-/// written. It also makes sure that nothing stays behind when something is appended after our hook of a turn.
+/// Appended bytes are sent with one `send` at the end of the loop's turn, without epoll_ctl as long as the socket
+/// accepts them: the write watcher is started when there are bytes, and stopped before libev looks at it if all were
+/// written. It also sends bytes that are appended after this object's hook in a turn.
 ///
 /// Confined to the loop's thread.
 final class Link {
     private let loop: EventLoop
 
-    /// hiredis' socket and reader. Owned from `init` on, freed by `close()`; never used by hiredis after that.
+    /// hiredis' socket and reader. Owned since `init`, freed by `close()`, after which hiredis no longer uses it.
     private var context: UnsafeMutablePointer<redisContext>?
 
     /// Owned; allocated so that libev may keep their addresses; stopped by `close()`, freed in `deinit`.
     private let watchers: UnsafeMutablePointer<Watchers>
 
-    /// Where the kernel puts what arrived, before the reader copies it. Owned, freed in `deinit`.
+    /// The kernel's buffer for received bytes, before the reader copies them. Owned, freed in `deinit`.
     private let input: UnsafeMutableRawBufferPointer
 
     private let wire: Wire
     private(set) var isShakingHands = false
-    /// TLS can go on reading once the socket can be written, and the other way round (a change of keys).
+    /// TLS may need to write before it can read, and the other way round (a change of keys).
     private var readWantsWriting = false
     private var writeWantsReading = false
 
@@ -41,28 +41,29 @@ final class Link {
     }
 
     private var output: [UInt8] = []
-    /// How much of `output` is written already.
+    /// The number of bytes of `output` that are already written.
     private var outputHead = 0
     private var hook: EndOfTurnHook?
 
     private(set) var isOpen = false
-    /// While hiredis' reader is on the stack: freeing it has to wait.
+    /// True while hiredis' reader is on the stack: freeing it must wait.
     private var isParsing = false
 
-    /// All bytes ever written, and ever appended: a command that starts at or behind `written` was not sent.
+    /// All bytes ever written, and ever appended: a command that starts at or after `written` was not sent.
     private(set) var written: UInt64 = 0
     var appended: UInt64 { written + UInt64(output.count - outputHead) }
 
     /// Called when the socket is connected.
     var opened: () -> Void = {}
-    /// Called when bytes have come in: time to ask for replies.
+    /// Called when bytes have arrived: replies may be complete.
     var readable: () -> Void = {}
-    /// Called when the link is over, after it was closed.
+    /// Called when the link has broken, after it was closed.
     var broken: (_ reason: String) -> Void = { _ in }
 
-    /// At most so much is read in a turn (of TLS whole records while there is room for one); the rest comes in the next one, after everyone else's turn.
+    /// The most bytes to read in a turn (with TLS, whole records while there is room for one). The rest is read in the
+    /// next turn, after other connections had theirs.
     private static let readSize = 64 << 10
-    /// An empty buffer above this size is given back. (hiredis does so from 16 KiB on: after each of our reads.)
+    /// An empty buffer above this size is freed. (hiredis does so from 16 KiB on: after each of our reads.)
     private static let keptBuffer = 1 << 20
 
     /// Takes over a context that is connecting or connected; `tls` is on its socket.
@@ -77,13 +78,14 @@ final class Link {
         watchers.initialize(to: Watchers())
 
         let fd = context.pointee.fd
-        // hiredis leaves its sockets to child processes.
+        // hiredis lets child processes inherit its sockets.
         _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
         if context.pointee.connection_type == REDIS_CONN_TCP {
-            // A host that vanished ends a quiet subscription too, after 15 s and 3 probes 5 s apart.
+            // TCP keepalive also ends an idle subscription when the host has vanished, after 15 s and 3 probes 5 s
+            // apart.
             redisEnableKeepAlive(context)
         }
-        // Unretained: the watchers are started only while we are not closed, and `deinit` closes.
+        // Unretained: the watchers are started only while the link is open, and `deinit` closes it.
         let me = Unmanaged.passUnretained(self).toOpaque()
         clibev_io_init(
             &watchers.pointee.readable, { _, watcher, _ in Link.of(watcher!).handleReadable() }, fd, CInt(EV_READ), me)
@@ -98,12 +100,12 @@ final class Link {
         input.deallocate()
     }
 
-    /// Unretained: see `init`. The caller holds the object for the length of the call.
+    /// Unretained: see `init`. The caller retains the object during the call.
     private static func of(_ watcher: UnsafeMutablePointer<ev_io>) -> Link {
         Unmanaged<Link>.fromOpaque(watcher.pointee.data).takeUnretainedValue()
     }
 
-    /// Ends the link without a word to its owner. May be called from any of its callbacks, and twice.
+    /// Ends the link without calling `broken`. May be called from any of its callbacks, and twice.
     func close() {
         hook?.cancel()
         hook = nil
@@ -115,7 +117,7 @@ final class Link {
         if isParsing { abandoned = context } else { redisFree(context) }
     }
 
-    /// A context that was closed by a callback out of its own reader; freed when the reader returns.
+    /// A context that a callback closed while its reader was running; freed when the reader returns.
     private var abandoned: UnsafeMutablePointer<redisContext>?
 
     private func fail(_ reason: String) {
@@ -185,7 +187,7 @@ final class Link {
             case .done(let count):
                 written += UInt64(count)
                 outputHead += count
-                // TLS takes a record at a time; the kernel as much as it can.
+                // TLS sends one record at a time, the kernel as much as it can.
                 if wire.tls == nil, outputHead < output.count { return dropWritten() }
             case .wantsWrite:
                 return dropWritten()
@@ -210,13 +212,13 @@ final class Link {
         return output.withUnsafeBytes { wire.send(UnsafeRawBufferPointer(rebasing: $0[outputHead...])) }
     }
 
-    /// What it said before it went may be here still: answers, or why it closed.
+    /// Before it closed the connection, the server may have sent answers or the reason: reads them first.
     private func failAfterReading(_ reason: String) {
         drain()
         fail(reason)
     }
 
-    /// Frees what is written of a long output, once that is the greater half.
+    /// Frees the written part of a long output, once that is more than half.
     private func dropWritten() {
         guard outputHead > Self.keptBuffer, outputHead > output.count / 2 else { return }
         output.removeFirst(outputHead)
@@ -234,12 +236,12 @@ final class Link {
         flush()
     }
 
-    /// Takes in everything that has arrived.
+    /// Reads everything that has arrived.
     func drain() {
         while read() {}
     }
 
-    /// Reads once and hands over; says whether there was anything.
+    /// Reads once and calls `readable`. Returns whether bytes had arrived.
     private func read() -> Bool {
         guard context != nil else { return false }
         let (count, end) = wire.fill(input)
@@ -265,18 +267,18 @@ final class Link {
 
     private var hasRead = false
 
-    /// A server that speaks TLS hangs up on one that does not, without a word.
+    /// A server with TLS closes the connection of a plain client without an error.
     private var suspicion: String {
         guard !hasRead, wire.tls == nil, context?.pointee.connection_type == REDIS_CONN_TCP else { return "" }
-        return " before it said anything: if it speaks TLS there, its address begins with rediss"
+        return " before it sent anything: if the port is for TLS, its address begins with rediss"
     }
 
-    /// The next whole answer, which the caller frees with `freeReplyObject`; `nil` when there is none yet.
+    /// The next complete answer, which the caller frees with `freeReplyObject`; `nil` if none is complete yet.
     func nextReply() -> UnsafeMutablePointer<redisReply>? {
         parse()?.assumingMemoryBound(to: redisReply.self)
     }
 
-    /// Lets the reader take the next whole answer; `nil` when there is none yet, or the link is closed.
+    /// Lets the reader parse the next complete answer; `nil` if none is complete yet, or the link is closed.
     func parse() -> UnsafeMutableRawPointer? {
         guard let context, let reader = context.pointee.reader else { return nil }
         var reply: UnsafeMutableRawPointer?
@@ -296,7 +298,7 @@ final class Link {
     }
 
     /// Makes the reader call `functions` instead of building `redisReply` objects. Both pointers must stay valid until
-    /// the link is closed; to be called before anything was read.
+    /// the link is closed. Call it before the first read.
     func read(
         with functions: UnsafeMutablePointer<redisReplyObjectFunctions>, context data: UnsafeMutableRawPointer
     ) {

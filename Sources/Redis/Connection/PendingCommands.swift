@@ -1,26 +1,27 @@
-/// The commands whose answers are still to come, in the order in which they were sent, which is the order in which
-/// Redis answers.
+/// The commands that wait for their answers, in the order in which they were sent, which is the order of Redis'
+/// answers.
 struct PendingCommands {
     typealias Reply = (Result<RedisValue, RedisFailure>) -> Void
 
     struct Command {
         let reply: Reply
-        /// Where its first byte stands in all bytes of the connection: written up to there means not sent.
+        /// The offset of its first byte in the connection's output: if only bytes before it are written, it was not
+        /// sent.
         let start: UInt64
-        /// How many bytes it has.
+        /// Its length in bytes.
         let size: Int
-        /// When it was handed to us, on the loop's clock, in ms.
+        /// When it was submitted, on the loop's clock, in ms.
         let since: Int64
         /// The same in µs, read once for all commands of a turn.
         let sentAt: Int64
     }
 
-    /// Taken commands leave a hole, so that taking one moves none; the holes go when they are the greater half.
+    /// A removed command leaves a hole, so no other one moves; holes are dropped when they are more than half.
     private var slots: [Command?] = []
     private var head = 0
 
     var count: Int { slots.count - head }
-    /// All of their bytes.
+    /// The length of all of them in bytes.
     private(set) var bytes = 0
     var isEmpty: Bool { count == 0 }
     var oldest: Command? { head < slots.count ? slots[head] : nil }

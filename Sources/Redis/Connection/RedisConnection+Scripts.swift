@@ -1,17 +1,17 @@
 extension RedisConnection {
-    /// Runs a script that Redis should know already. If it does not (`NOSCRIPT`: nothing ran), it is sent whole, which
-    /// also makes Redis know it.
+    /// Runs a script that Redis should know already. If it does not (`NOSCRIPT`: nothing ran), the source is sent,
+    /// which also makes Redis remember it.
     ///
-    /// Scripts run in the order in which they are given. So one that Redis does not know is sent again when all that is
-    /// under way is answered, and those that are given until then wait behind it; other commands do not. The exception: of
-    /// two that are under way, the later one may run first if somebody else makes Redis know its script between them.
+    /// Scripts run in the order of submission. So an unknown one is sent again after all pending commands are answered,
+    /// and later scripts wait behind it; other commands do not. The exception: of two pending scripts, the later one
+    /// may run first if another client loads its script between them.
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = [], reply: @escaping Reply
     ) {
         let call = ScriptCall(script: script, keys: keys, arguments: arguments, reply: reply)
         guard forgotten == nil else { return hold(call) }
         take { [unowned self] result in
-            // Unowned: only we call it, out of our own queue.
+            // Unowned: only this connection calls it, from its own queue.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
             runLater(call)
         } encode: {
@@ -19,7 +19,8 @@ extension RedisConnection {
         }
     }
 
-    /// The same of plain text: the arguments are `first` and the others. Nothing is copied but into the command's bytes.
+    /// The same for plain text: the arguments are `first` and the others. They are copied only into the command's
+    /// bytes.
     public func run(
         _ script: RedisScript, keys: [String], first: String, arguments: [String], reply: @escaping Reply
     ) {
@@ -38,20 +39,21 @@ extension RedisConnection {
         }
     }
 
-    /// Runs a script by sending it whole: for a server that may not know it.
+    /// Runs a script by sending its source: for a server that may not know it.
     func evaluate(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument], reply: @escaping Reply
     ) {
         send(["EVAL", .string(script.source), .init(keys.count)] + keys + arguments, reply: reply)
     }
 
-    // MARK: What Redis has forgotten
+    // MARK: Scripts that Redis has forgotten
 
     /// Redis did not know the script.
     private func runLater(_ call: ScriptCall) {
         if forgotten == nil {
             forgotten = ForgottenScripts()
-            // Its answer comes after those of all that is under way; if the connection breaks, so does its failure.
+            // The answer of `PING` follows those of all pending commands; if the connection breaks, so does its
+            // failure.
             send(["PING"]) { [unowned self] _ in goOn() }
         }
         forgotten?.refused.append(call)
@@ -62,7 +64,7 @@ extension RedisConnection {
         forgotten?.append(call)
     }
 
-    /// Nothing is under way any more that was given before.
+    /// All commands that were pending before are answered.
     private func goOn() {
         guard let forgotten = forgotten.take() else { return }
         var unknown = Set(forgotten.refused.map(\.script.sha1))
@@ -76,7 +78,7 @@ extension RedisConnection {
     }
 }
 
-/// A call of a script that was not sent yet, or not to any effect.
+/// A call of a script that was not sent yet, or that Redis rejected as unknown.
 struct ScriptCall {
     let script: RedisScript
     let keys: [RedisArgument]
@@ -84,13 +86,13 @@ struct ScriptCall {
     let reply: RedisConnection.Reply
 }
 
-/// Calls of scripts since Redis was found to have forgotten one, in the order in which they were given.
+/// The calls since Redis was found to have forgotten a script, in the order of submission.
 struct ForgottenScripts {
-    /// Those that Redis refused to run.
+    /// Calls that Redis did not run.
     var refused: [ScriptCall] = []
-    /// Those that were given since and wait.
+    /// Later calls, which wait.
     private(set) var later: [ScriptCall] = []
-    /// About how many bytes they have.
+    /// Their approximate length in bytes.
     private(set) var bytes = 0
 
     mutating func append(_ call: ScriptCall) {

@@ -1,82 +1,82 @@
 import CHiredis
 import EventLoops
 
-/// A connection for commands that stays up by itself.
+/// A connection for commands that reconnects automatically.
 ///
-/// Commands are pipelined: all of a turn leave in one write at its end, and answers come in the order of the commands.
-/// A command is never repeated by itself; what was unanswered when the connection broke fails, and says whether it may
-/// have run. A command handed over while the connection is not ready fails too: what to do after a break is the
-/// owner's business, before anything old is sent.
+/// Commands are pipelined: all commands of a turn are sent in one write at its end, and answers arrive in the order of
+/// the commands. The connection never repeats a command. When it breaks, unanswered commands fail with the information
+/// whether they may have run. A command that is submitted while the connection is not ready fails too: the owner
+/// decides what to do after a break, before anything old is sent.
 ///
 ///     disconnected ─connect()─▶ connecting ─▶ ready        close(): closed, for good
 ///          ▲ ▲                       │          │
 ///          │ └── waits, tries again ─┘          │
 ///          └──────────── break ─────────────────┘
 ///
-/// At a break `state` changes first, then what is pending fails, then `onState` is called. `reply` is called exactly
-/// once for each command, never from within `send` or `run`. Callbacks may call anything here, `close()` included.
+/// At a break `state` changes first, then pending commands fail, then `onState` is called. `reply` is called exactly
+/// once for each command, never from within `send` or `run`. Callbacks may call any function here, `close()` included.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class RedisConnection {
     public enum State: Hashable, Sendable {
         case connecting
         case ready
-        /// The reason names the server, never the password. The next attempt comes by itself.
+        /// The reason names the server, never the password. The next attempt follows automatically.
         case disconnected(reason: String)
         case closed
     }
 
     public typealias Reply = (Result<RedisValue, RedisFailure>) -> Void
 
-    /// The server that it is connected to, or was, or tries; `nil` while that is not known.
+    /// The present, last or tried server; `nil` while that is not known.
     public var endpoint: RedisEndpoint? { dialler.endpoint }
     public private(set) var state = State.disconnected(reason: "not connected yet")
 
     /// Called after each change of `state`, but not for `close()`.
     public var onState: (State) -> Void = { _ in }
 
-    /// Called with each answer: µs since its turn began to send commands.
+    /// Called with each answer: µs since the turn in which the command was sent began to send.
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
 
-    /// How many commands wait for their answers.
+    /// The number of commands that wait for their answers.
     public var pending: Int { commands.count + (forgotten?.later.count ?? 0) }
 
-    /// How many bytes these commands have.
+    /// The length of these commands in bytes.
     public var pendingBytes: Int { commands.bytes + (forgotten?.bytes ?? 0) }
 
-    /// Which process it is connected to (Redis' `run_id`), if that was asked for and told.
+    /// The process at the other end (Redis' `run_id`), if it was requested and returned.
     private(set) var process: String?
 
     /// When the oldest of them was sent: ms on the loop's clock.
     public var oldestPendingSince: Int64? { commands.oldest?.since }
 
-    /// When this loop last found itself late by much: ms on its clock. Commands sent before have their time from then on.
+    /// When this loop last fired late by much: ms on its clock. The timeouts of earlier commands restart at this time.
     private var stoodStillUntil = Int64.min / 2
     private let loop: EventLoop
     private let name: String
     let options: RedisOptions
     private let dialler: Dialler
-    /// A replica will not do: it is asked for its role before it is used.
+    /// Whether only a master will do: the server's role is then checked before it is used.
     private var wantsMaster = false
-    /// To be asked which process it is.
+    /// Whether the server's process must be identified.
     var isIdentified = false
     private let scripts: [RedisScript]
     private var link: Link?
     private var commands = PendingCommands()
-    /// Since Redis was found to have forgotten a script, until it is sent again.
+    /// Set when Redis has forgotten a script, until the script is sent again.
     var forgotten: ForgottenScripts?
     /// When this turn began to send: µs.
     private var sendingSince: Int64 = 0
 
-    /// Replies to commands that could not be taken, due in the next turn.
+    /// Replies to commands that were not accepted, due in the next turn.
     private var refused: [(reply: Reply, failure: RedisFailure)] = []
     private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
-    /// Fires when the oldest command could be too old; not moved by every answer.
+    /// Fires when the oldest command may be too old; not moved by every answer.
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
     /// - Parameters:
     ///   - name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
-    ///   - scripts: Redis is made to know them before the connection is ready.
+    ///   - scripts: loaded into Redis before the connection is ready.
     public convenience init(
         loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions(),
         scripts: [RedisScript] = []
@@ -84,7 +84,7 @@ public final class RedisConnection {
         self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options, scripts: scripts)
     }
 
-    /// One that is always connected to the master, whichever that is.
+    /// A connection that always leads to the current master.
     public convenience init(
         loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions(),
         scripts: [RedisScript] = []
@@ -116,7 +116,7 @@ public final class RedisConnection {
         if state != .closed { dialler.start() }
     }
 
-    /// Ends it for good. What is pending fails before this returns.
+    /// Ends it permanently. Pending commands fail before this returns.
     public func close() {
         guard state != .closed else { return }
         state = .closed
@@ -127,10 +127,10 @@ public final class RedisConnection {
         answerRefused()
     }
 
-    /// Drops the connection and makes a new one, as after a break. Nothing if there is none.
+    /// Drops the connection and makes a new one, as after a break. Does nothing without a connection.
     public func reconnect(reason: String) { drop(reason) }
 
-    /// The same; `isRefusal`: the server does not do what it is there for, so do not hurry back.
+    /// The same; `isRefusal`: the server does not do its job, so the next attempt waits longer.
     func reconnect(reason: String, isRefusal: Bool) { drop(reason, isRefusal: isRefusal) }
 
     private func drop(_ reason: String, isRefusal: Bool = false) {
@@ -145,7 +145,7 @@ public final class RedisConnection {
         if state == ended { onState(ended) }
     }
 
-    /// Empties the queue and lets go of the link.
+    /// Empties the queue and releases the link.
     private func takeUnanswered() -> [(reply: Reply, sent: Bool)] {
         let written = link?.written ?? 0
         link = nil
@@ -161,7 +161,7 @@ public final class RedisConnection {
         take(reply) { $0.append(command: arguments) }
     }
 
-    /// Takes a command in whose bytes `encode` appends, or refuses it.
+    /// Accepts a command whose bytes `encode` appends, or rejects it.
     func take(_ reply: @escaping Reply, encode: (inout [UInt8]) -> Void) {
         guard state == .ready, let link else { return refuse(.disconnected(sent: false), reply) }
         guard commands.count < options.maximumPending else { return refuse(.overloaded, reply) }
@@ -178,7 +178,7 @@ public final class RedisConnection {
         if !watch.isSet { watch.set(after: options.commandTimeout) }
     }
 
-    /// Answers what is not sent, in the next turn.
+    /// Fails a command that is not sent, in the next turn.
     public func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
         refused.append((reply, failure))
         if !refusing.isSet { refusing.set(after: 0) }
@@ -195,10 +195,10 @@ public final class RedisConnection {
         guard let first = commands.oldest else { return }
         let lateness = loop.now - deadline(of: first)
         if lateness >= 0 {
-            // If it was us who stood still, the answers are here.
+            // If this process was suspended, the answers have arrived already.
             link?.drain()
         }
-        // If it was the machine, Redis stood still as well.
+        // If the machine was suspended, Redis was as well.
         if lateness > options.commandTimeout / 4 { stoodStillUntil = loop.now }
         guard let oldest = commands.oldest else { return }
         guard loop.now >= deadline(of: oldest) else { return watch.set(at: deadline(of: oldest)) }
@@ -212,7 +212,7 @@ public final class RedisConnection {
     }
 }
 
-// MARK: - What the dialler tells
+// MARK: - Reports of the dialler
 
 extension RedisConnection: DiallerDelegate {
     func diallerDidStart() {
@@ -233,7 +233,7 @@ extension RedisConnection: DiallerDelegate {
     }
 
     private func hear(_ answer: Result<RedisValue, RedisFailure>, to greeting: Greeting) {
-        // Otherwise an earlier step has failed, or the link has, and all is said.
+        // Otherwise an earlier step or the link has failed, and that is already reported.
         guard state == .connecting else { return }
         let value: RedisValue =
             switch answer {
@@ -249,7 +249,7 @@ extension RedisConnection: DiallerDelegate {
         if scripts.isEmpty { becomeReady() } else { load(on: link) }
     }
 
-    /// A server that refuses a script for the moment is tried again as one that cannot be reached.
+    /// If a server rejects a script for now, the attempt is repeated like a failed connection.
     private func load(on link: Link) {
         var missing = scripts.count
         for script in scripts {
@@ -273,7 +273,7 @@ extension RedisConnection: DiallerDelegate {
         onState(.ready)
     }
 
-    /// The `run_id` in what `INFO` tells: 40 hex digits, drawn at each start of a server.
+    /// The `run_id` in the answer of `INFO`: 40 hex digits, drawn at each start of a server.
     private static func process(in info: String) -> String? {
         info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }.map { String($0.dropFirst(7)) }
     }
@@ -284,12 +284,12 @@ extension RedisConnection: DiallerDelegate {
             let value = RedisValue(reply)
             freeReplyObject(reply)
             guard let command = commands.takeFirst() else {
-                // Not an answer but a last word, such as that there are too many clients.
+                // Not an answer but a final message, for example that there are too many clients.
                 return drop(value.lastWord)
             }
             onRoundTrip?(now - command.sentAt)
             command.reply(Result(value))
-            // It was made a replica under our feet: what is to be written belongs elsewhere now.
+            // The server became a replica: writes now belong to another one.
             if case .error(let line) = value, line.hasPrefix("READONLY ") { drop("it is a replica") }
         }
     }

@@ -1,19 +1,19 @@
 import CTLS
 
-/// With what TLS to Redis is spoken: which authorities are trusted, and how we make ourselves known.
+/// TLS to Redis: the trusted authorities, and the client's certificate.
 ///
-/// Read once and whole. A server's certificate is always verified: its chain, its dates, and that it is for the host
-/// that we wanted.
-// @unchecked: the context is never changed once it is made, and OpenSSL counts references to it atomically.
+/// The files are read once, completely. A server's certificate is always verified: its chain, its dates, and that it is
+/// for the expected host.
+// @unchecked: the context never changes after it is made, and OpenSSL counts references to it atomically.
 public final class RedisTLS: @unchecked Sendable {
-    /// The files, all PEM, and what to expect.
+    /// The files, all PEM, and the expected name.
     public struct Settings: Sendable, Hashable {
-        /// The authorities that are trusted; `nil`: the system's.
+        /// The trusted authorities; `nil`: the system's.
         public var authorities: String?
-        /// Our certificate and its key, for servers that ask for one: both or none.
+        /// The client's certificate and its key, for servers that require one: both or none.
         public var certificate: String?
         public var key: String?
-        /// The name that every server's certificate has to be for; `nil`: the host by which it is reached.
+        /// The name for which every server's certificate must be; `nil`: the host to which it connects.
         public var serverName: String?
 
         public init(
@@ -51,25 +51,25 @@ extension RedisTLS: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Why TLS to Redis cannot be spoken: a sentence that names the file, without anything out of it.
+/// The reason why TLS to Redis cannot be used: a sentence that names the file, without its content.
 public struct RedisTLSError: Error, Hashable, CustomStringConvertible {
     public let description: String
 }
 
-/// TLS on one socket, which stays its owner's and has to be open for as long as the session is used.
+/// TLS on one socket. The owner of the socket keeps it open while the session is used.
 ///
 /// For one thread at a time.
 final class TLSSession {
     enum Outcome: Equatable {
-        /// So many bytes were read or written.
+        /// This many bytes were read or written.
         case done(Int)
-        /// Again when the socket can be read, or written; on a socket that blocks, its time is over.
+        /// Repeat the call when the socket can be read, or written; on a blocking socket, its time-out has expired.
         case wantsRead, wantsWrite
         case ended
         case failed(String)
     }
 
-    /// The most that one `read` gives: with room for so much, nothing is left inside of the session.
+    /// The most that one `read` returns: with room for this many, nothing is left inside the session.
     static let longestRead = 16 << 10
 
     /// Owned; freed in `deinit`.
@@ -77,7 +77,7 @@ final class TLSSession {
     private var problem = ctls_problem()
 
     /// - Parameter host: The host that was dialled, if no other name is expected.
-    /// - Returns: `nil` if there is no memory, or the name is none.
+    /// - Returns: `nil` without memory, or if the name is invalid.
     init?(_ tls: RedisTLS, host: String, on socket: CInt) {
         guard let session = ctls_session_make(tls.context, socket, tls.serverName ?? host) else { return nil }
         self.session = session
@@ -87,7 +87,7 @@ final class TLSSession {
 
     /// Redis without TLS does not answer to the beginning of a handshake: it waits for the end of a line.
     static func lateness(_ milliseconds: Int64) -> String {
-        "no answer to the TLS handshake within \(milliseconds) ms: the server may speak no TLS there"
+        "no answer to the TLS handshake within \(milliseconds) ms: the server may not use TLS on this port"
     }
 
     func handshake() -> Outcome { outcome(ctls_handshake(session, &problem), 0) }
@@ -98,7 +98,7 @@ final class TLSSession {
         return outcome(result, count)
     }
 
-    /// After it wanted something, the same bytes have to come again; others may follow them.
+    /// After `wantsRead` or `wantsWrite`, the next call must begin with the same bytes; others may follow them.
     func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         var count = 0
         let result = ctls_write(session, bytes.baseAddress, bytes.count, &count, &problem)

@@ -1,27 +1,27 @@
 import EventLoops
 
-/// Tells when replicas have what was changed, by Redis' `WAIT` on a connection of its own.
+/// Reports when replicas have a change, by Redis' `WAIT` on a connection of its own.
 ///
-/// `WAIT` stops its connection until the replicas have answered, or its time is over: on a connection that does anything
-/// else, one replica that hangs would hold up everything. So a change runs on its owner's connection, and is confirmed
-/// here once it was answered. `WAIT` asks for what the server had written when this connection's last command ran, so a
-/// `PING` goes before it, after the change's answer.
+/// `WAIT` blocks its connection until the replicas have answered, or its time is over: on a shared connection, one
+/// replica that hangs would block everything. So a change runs on its owner's connection, and is confirmed here after
+/// its answer. `WAIT` covers what the server had written when this connection's last command ran, so a `PING` is sent
+/// before it, after the change's answer.
 ///
-///     change answered ──▶ gathered ──PING, WAIT: one for all──▶ confirmed, or of unknown outcome
+/// change answered ──▶ gathered ──PING, WAIT: one for all──▶ confirmed, or of unknown outcome
 ///
-/// One `WAIT` is under way at a time, for half of `patience`; what is answered meanwhile gathers for the next. So each
-/// change is confirmed within `patience` after its answer, or its outcome is unknown: it is kept on the master, perhaps
-/// nowhere else.
+/// One `WAIT` is pending at a time, for half of `patience`; changes that are answered meanwhile wait for the next. So
+/// each change is confirmed within `patience` after its answer, or its outcome is unknown: it is on the master, and
+/// possibly on no replica.
 ///
-/// Both connections must be to the same process (its `run_id`), from the change's answer to the replicas': after
-/// a failover they could confirm a change to a server that never saw it.
+/// Both connections must be to the same process (its `run_id`), from the change's answer to the replicas' answer: after
+/// a failover, replicas could confirm a change to a server that never received it.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ReplicaWaits {
     /// Called after each change of the connection's state.
     public var onState: (RedisConnection.State) -> Void = { _ in }
-    /// Called with how many replicas there are, or have answered, when these are fewer than it needs: for each `WAIT`, and when
-    /// it has connected.
+    /// Called with the number of replicas that exist, or have answered, if it is below `replicas`: for each `WAIT`, and
+    /// after connecting.
     public var onFewReplicas: (Int) -> Void = { _ in }
     public var isReady: Bool { connection.state == .ready }
     /// Changes that are not confirmed yet.
@@ -41,18 +41,18 @@ public final class ReplicaWaits {
         let reply: RedisConnection.Reply
     }
 
-    /// For the next `WAIT`, in the order of their answers.
+    /// Changes for the next `WAIT`, in the order of their answers.
     private var gathered: [Change] = []
-    /// Those of the `WAIT` that is under way.
+    /// Changes of the pending `WAIT`.
     private var asked: [Change] = []
     private lazy var asking = LoopTimer(loop) { [unowned self] in ask() }
     private lazy var expiry = LoopTimer(loop) { [unowned self] in expire() }
 
     /// - Parameters:
-    ///   - changes: Where the changes run; neither it nor `connection` is connected yet.
-    ///   - connection: Nobody else's.
-    ///   - replicas: How many must have a change.
-    ///   - patience: For how long they may take, in ms.
+    ///   - changes: The connection on which the changes run; neither it nor `connection` is connected yet.
+    ///   - connection: Used by this object only.
+    ///   - replicas: How many replicas must have a change.
+    ///   - patience: The longest time for it, in ms.
     public init(
         loop: EventLoop, of changes: RedisConnection, on connection: RedisConnection, replicas: Int, patience: Int64
     ) {
@@ -64,9 +64,9 @@ public final class ReplicaWaits {
         changes.isIdentified = true
         connection.isIdentified = true
         connection.onState = { [unowned self] state in
-            // The next connection may be to another server, which must not be asked for what this one was told.
+            // The next connection may be to another server, whose replicas know nothing of these changes.
             if state.isBroken { forget() }
-            // An address that leads to another server now than when the other connection was made.
+            // The address now leads to another server than when the other connection was made.
             if state == .ready, changes.state == .ready, changes.process != connection.process {
                 changes.reconnect(reason: Self.split)
             }
@@ -79,7 +79,7 @@ public final class ReplicaWaits {
 
     public func reconnect(reason: String) { connection.reconnect(reason: reason) }
 
-    /// Ends it; the outcome of what is not confirmed is unknown.
+    /// Ends it. The outcome of unconfirmed changes is unknown.
     public func close() {
         asking.cancel()
         expiry.cancel()
@@ -87,7 +87,7 @@ public final class ReplicaWaits {
         forget()
     }
 
-    /// The outcome of what has gathered is unknown.
+    /// The outcome of the gathered changes is unknown.
     private func forget() {
         let gathered = gathered
         self.gathered = []
@@ -95,14 +95,14 @@ public final class ReplicaWaits {
     }
 
     private static let unknown = Result<RedisValue, RedisFailure>.failure(.timedOut(sent: true))
-    private static let split = "the address leads to another Redis process now"
+    private static let split = "the address now leads to another Redis process"
 
-    /// Taken before a change is sent: which process it runs at.
+    /// Made before a change is sent: the process that will run it.
     public struct Ticket {
         fileprivate let process: String?
     }
 
-    /// `nil`: replicas cannot be asked now, and the change is better not made.
+    /// `nil`: replicas cannot be asked now, so the change should not be made.
     public func begin() -> Ticket? {
         guard isReady, changes.state == .ready else { return nil }
         guard changes.process == connection.process else {
@@ -112,7 +112,7 @@ public final class ReplicaWaits {
         return Ticket(process: connection.process)
     }
 
-    /// Answers once replicas have the change that was answered with `result`; at once if that is a failure.
+    /// Calls back when replicas have the change that was answered with `result`; immediately if that is a failure.
     public func confirm(
         _ result: Result<RedisValue, RedisFailure>, _ ticket: Ticket, reply: @escaping RedisConnection.Reply
     ) {
@@ -124,7 +124,7 @@ public final class ReplicaWaits {
         if asked.isEmpty, !asking.isSet { asking.set(after: 0) }
     }
 
-    /// On a new connection, `WAIT` counts the replicas that are there, and waits for none.
+    /// On a new connection, `WAIT` counts the connected replicas, and waits for none.
     private func count() {
         connection.send(["WAIT", .init(replicas), 1]) { [unowned self] in note($0) }
     }
@@ -149,8 +149,8 @@ public final class ReplicaWaits {
         }
     }
 
-    /// The `WAIT` that is under way ends by its own time, or with its connection. What gathers behind one that Redis does
-    /// not end ends here.
+    /// The pending `WAIT` ends by its own time, or with its connection. If Redis does not end it, the changes behind it
+    /// end here.
     private func expire() {
         let late = gathered.prefix { $0.due <= loop.now }
         gathered.removeFirst(late.count)

@@ -1,15 +1,15 @@
 import Glibc
 
-/// The bytes of one socket, plain or through TLS. The socket is its owner's.
+/// The bytes of one socket, plain or through TLS. The socket belongs to the caller.
 struct Wire {
     let socket: CInt
-    /// On the socket; `nil`: plain.
+    /// On the socket; `nil` without TLS.
     let tls: TLSSession?
 
-    /// Sends the beginning of `bytes`, of which there are some.
+    /// Sends the beginning of `bytes`, which are not empty.
     func send(_ bytes: UnsafeRawBufferPointer) -> TLSSession.Outcome {
         if let tls { return tls.write(bytes) }
-        // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
+        // MSG_NOSIGNAL: a disconnected server must not end the process by SIGPIPE.
         var count = 0
         repeat {
             count = Glibc.send(socket, bytes.baseAddress!, bytes.count, CInt(MSG_NOSIGNAL))
@@ -17,7 +17,7 @@ struct Wire {
         return outcome(count, errno, isEnd: false, otherwise: .wantsWrite)
     }
 
-    /// Receives what there is, once.
+    /// Receives the available bytes, once.
     func receive(into bytes: UnsafeMutableRawBufferPointer) -> TLSSession.Outcome {
         if let tls { return tls.read(into: bytes) }
         var count = 0
@@ -25,10 +25,10 @@ struct Wire {
         return outcome(count, errno, isEnd: count == 0, otherwise: .wantsRead)
     }
 
-    /// Receives as much as there is room for: how many bytes, and why there are no more, or `.done`.
+    /// Receives as much as there is room for. Returns the number of bytes, and why there are no more, or `.done`.
     ///
-    /// Through TLS it goes on while there is room for a whole record: so nothing stays in the session, where no watcher of
-    /// the socket would see it.
+    /// Through TLS it continues while there is room for a whole record, so that nothing stays in the session, where no
+    /// watcher of the socket would see it.
     func fill(_ bytes: UnsafeMutableRawBufferPointer) -> (count: Int, end: TLSSession.Outcome) {
         var count = 0
         repeat {

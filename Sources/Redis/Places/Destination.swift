@@ -1,16 +1,16 @@
-/// Where a dialler goes: always to the same server, or at each attempt to the one that it is told.
+/// The target of a dialler: always the same server, or the one that a source names at each attempt.
 enum Destination {
     case fixed(RedisEndpoint)
     case sought(any EndpointSource)
 }
 
-/// Knows which server it is at the moment.
+/// Knows the current server.
 protocol EndpointSource: AnyObject {
-    /// What to call it while nothing is found; shows no password.
+    /// Its name in messages while no server is known; without a password.
     var name: String { get }
-    /// Why nothing is found, if that is known.
+    /// The reason why no server is known, if there is one.
     var trouble: String? { get }
-    /// Calls `found` with the server to go to, at once or later; not at all while there is none. A seeker's new
+    /// Calls `found` with the current server, immediately or later; not at all while there is none. A seeker's new
     /// question replaces its old one.
     func find(for seeker: AnyObject, _ found: @escaping (RedisEndpoint) -> Void)
 }

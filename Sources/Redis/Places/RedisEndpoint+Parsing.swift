@@ -1,7 +1,7 @@
 extension RedisEndpoint {
     /// Reads an endpoint from its text.
     ///
-    /// - Throws: `RedisEndpointError`, whose message says which part is wrong.
+    /// - Throws: `RedisEndpointError`, whose message names the wrong part.
     public init(url: String) throws(RedisEndpointError) {
         guard !url.isEmpty else { throw RedisEndpointError(message: "the Redis address is empty") }
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
@@ -77,7 +77,7 @@ extension RedisEndpoint {
         database = try Self.database(value)
     }
 
-    /// Everything up to the last `@` is user and password: both may hold an unescaped `@` by mistake, a host cannot.
+    /// Everything up to the last `@` is user and password: both may contain an unescaped `@` by mistake, a host cannot.
     static func credentials(
         in text: Substring
     ) throws(RedisEndpointError) -> (user: String?, password: String?, place: Substring) {
@@ -127,7 +127,7 @@ extension UInt8 {
 }
 
 extension StringProtocol where SubSequence == Substring {
-    /// What stands before and after the first `separator`, or `nil` if there is none.
+    /// The text before and after the first `separator`, or `nil` if there is none.
     func cut(at separator: String) -> (Substring, Substring)? {
         var start = startIndex
         while start != endIndex {
@@ -139,7 +139,7 @@ extension StringProtocol where SubSequence == Substring {
         return nil
     }
 
-    /// The text with `%41` read as the byte 0x41, or `nil` if an escape is broken or the result is not UTF-8.
+    /// The text with `%41` decoded as the byte 0x41, or `nil` if an escape is malformed or the result is not UTF-8.
     var percentDecoded: String? {
         var bytes: [UInt8] = []
         var rest = Array(utf8)[...]

@@ -1,13 +1,13 @@
-/// Where a Redis server is, and the login for it.
+/// The address of a Redis server, and the credentials for it.
 ///
 /// Written as `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for the same over TLS,
 /// `unix://[user[:password]@]/path[?db=N]`, or plain `host[:port]`. User and password are percent-decoded; an empty
 /// user (`redis://:secret@host`) is Redis' own `default`. Neither `description` nor `debugDescription` nor a mirror
 /// shows the password.
 public struct RedisEndpoint: Sendable, Hashable {
-    /// How the server is reached.
+    /// How to reach the server.
     public enum Address: Sendable, Hashable {
-        /// An IPv6 host stands here without its brackets.
+        /// An IPv6 host has no brackets here.
         case tcp(host: String, port: UInt16)
         case unix(path: String)
     }
@@ -20,9 +20,9 @@ public struct RedisEndpoint: Sendable, Hashable {
     public var address: Address
     public var user: String?
     public var password: String?
-    /// The number of the logical database, 0 unless said otherwise.
+    /// The number of the logical database, by default 0.
     public var database: Int
-    /// Whether it is spoken to over TLS. Without `tls` there is no connection at all then.
+    /// Whether connections use TLS. They are then impossible without `tls`.
     public var isSecure = false
     public var tls: RedisTLS?
 
@@ -34,7 +34,7 @@ public struct RedisEndpoint: Sendable, Hashable {
     }
 }
 
-/// What is wrong with an endpoint's text. The message never repeats a password.
+/// The fault in an endpoint's text. The message never contains a password.
 public struct RedisEndpointError: Error, Hashable, CustomStringConvertible {
     public let message: String
     public var description: String { message }

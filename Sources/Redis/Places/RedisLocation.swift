@@ -1,12 +1,12 @@
-/// Where the state is kept: on one server, on whichever the sentinels call the master, or spread over a cluster.
+/// The address of the state: one server, the master that sentinels name, or a cluster.
 ///
 ///     redis://… or unix://…                                                       one server: see `RedisEndpoint`
 ///     redis+sentinel://[user:password@]host[:port],host[:port]/master[/database]  the sentinels' hosts, 26379 each
 ///     redis+cluster://[user:password@]host[:port],host[:port]                     some of the cluster's nodes
 ///
-/// With `rediss` in place of `redis` all of them are spoken to over TLS, sentinels too.
+/// With `rediss` in place of `redis` all connections use TLS, those to sentinels too.
 ///
-/// User and password are those of the servers that hold the data. Sentinels that ask for their own get them by
+/// User and password are those of the servers with the data. Sentinels that require their own get them by
 /// `?sentinel_username=…&sentinel_password=…`. `redis-sentinel` and `redis-cluster` are understood as well. No
 /// description shows a password.
 public enum RedisLocation: Sendable, Hashable {
@@ -14,7 +14,7 @@ public enum RedisLocation: Sendable, Hashable {
     case sentinels(RedisSentinels)
     case cluster(RedisClusterSeeds)
 
-    /// Whether it is spoken to over TLS. Then nothing is connected before `secure(by:)`.
+    /// Whether connections use TLS. They are then impossible before `secure(by:)`.
     public var isSecure: Bool {
         switch self {
         case .server(let endpoint): endpoint.isSecure
@@ -23,7 +23,7 @@ public enum RedisLocation: Sendable, Hashable {
         }
     }
 
-    /// Where it is spoken to over TLS, that is done with this.
+    /// Sets the TLS settings, if the address uses TLS.
     public mutating func secure(by tls: RedisTLS) {
         switch self {
         case .server(var endpoint):
@@ -38,7 +38,7 @@ public enum RedisLocation: Sendable, Hashable {
         }
     }
 
-    /// The number of the logical database in which the keys are; a cluster has only database 0.
+    /// The number of the logical database that has the keys; a cluster has only database 0.
     public var database: Int {
         switch self {
         case .server(let endpoint): endpoint.database
@@ -48,15 +48,15 @@ public enum RedisLocation: Sendable, Hashable {
     }
 }
 
-/// The sentinels that watch over a master, and how to speak to the master that they name.
+/// The sentinels of a master, and the credentials for the master that they name.
 public struct RedisSentinels: Sendable, Hashable, CustomStringConvertible {
     public static let defaultPort: UInt16 = 26379
 
-    /// Where they are, with their own credentials.
+    /// The sentinels' addresses, with their own credentials.
     public private(set) var sentinels: [RedisEndpoint]
-    /// What they call the master.
+    /// The sentinels' name of the master.
     public let master: String
-    /// Credentials and database of the servers that hold the data. The address means nothing.
+    /// Credentials and database of the servers with the data. The address has no meaning.
     private(set) var data: RedisEndpoint
 
     public var description: String {
@@ -76,7 +76,7 @@ public struct RedisSentinels: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Nodes of a cluster to ask for all the others; all nodes take the same credentials.
+/// Some nodes of a cluster, from which the others are found; all nodes accept the same credentials.
 public struct RedisClusterSeeds: Sendable, Hashable, CustomStringConvertible {
     public private(set) var seeds: [RedisEndpoint]
 
@@ -96,7 +96,7 @@ public struct RedisClusterSeeds: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension RedisLocation {
-    /// - Throws: `RedisEndpointError`, whose message says which part is wrong and repeats no password.
+    /// - Throws: `RedisEndpointError`, whose message names the wrong part and contains no password.
     public init(url: String) throws(RedisEndpointError) {
         guard let (scheme, rest) = url.cut(at: "://"), url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             self = .server(try RedisEndpoint(url: url))
@@ -127,7 +127,7 @@ extension RedisLocation: CustomStringConvertible {
 }
 
 extension RedisSentinels {
-    /// What stands behind `redis+sentinel://`.
+    /// The text after `redis+sentinel://`.
     fileprivate init(_ text: Substring, isSecure: Bool) throws(RedisEndpointError) {
         let (beforeQuery, query) = text.cut(at: "?") ?? (text, "")
         let (user, password, place) = try RedisEndpoint.credentials(in: beforeQuery)
@@ -175,7 +175,7 @@ extension RedisSentinels {
 }
 
 extension RedisClusterSeeds {
-    /// What stands behind `redis+cluster://`.
+    /// The text after `redis+cluster://`.
     fileprivate init(_ text: Substring, isSecure: Bool) throws(RedisEndpointError) {
         guard !text.contains("?"), !text.contains("#") else {
             throw RedisEndpointError(message: "a redis+cluster:// address takes no ? or #")

@@ -2,13 +2,13 @@ import EventLoops
 
 /// Knows which server is the master, by asking the sentinels.
 ///
-/// All sentinels are asked once a second, and whenever somebody wants to connect; of what they say the newest
-/// configuration holds (the highest epoch), so one that was cut off and knows only the old master misleads nobody.
-/// Asking costs the sentinels next to nothing and, unlike their messages about a switch, cannot be missed.
+/// It asks all sentinels once a second, and for each connection attempt. The newest configuration wins (the highest
+/// epoch), so a partitioned sentinel that knows only the old master has no effect. The questions cost the sentinels
+/// almost nothing and, unlike their messages about a switch, cannot be missed.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class RedisMaster {
-    /// The master as of the last answers.
+    /// The master by the last answers.
     public private(set) var endpoint: RedisEndpoint?
 
     /// Called when the sentinels name another master than before.
@@ -22,7 +22,7 @@ public final class RedisMaster {
     private lazy var timer = LoopTimer(loop) { [unowned self] in poll() }
 
     private static let interval: Int64 = 1_000
-    /// A sentinel that hangs holds up nobody for longer.
+    /// The longest time to wait for a hanging sentinel, in ms.
     private static let patience: Int64 = 500
 
     private final class Sentinel {
@@ -80,7 +80,8 @@ public final class RedisMaster {
         sentinel.connection.send(["SENTINEL", "MASTER", .string(description.master)]) { result in
             if case .success(let value) = result { epoch = RedisSentinels.epoch(in: value) }
         }
-        // During a failover this names the promoted one already, when the other still tells of the old one.
+        // During a failover this command already names the promoted server, while the other one still returns the old
+        // one.
         sentinel.connection.send(
             ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", .string(description.master)]
         ) { [unowned self, unowned sentinel] result in
@@ -97,7 +98,7 @@ public final class RedisMaster {
         }
     }
 
-    /// Once everyone who was asked has answered or failed.
+    /// Called when each sentinel has answered or failed.
     private func settle() {
         guard !sentinels.contains(where: \.isAsked),
             let newest = sentinels.filter({ $0.master != nil }).max(by: { $0.epoch < $1.epoch }),
@@ -122,9 +123,9 @@ extension RedisMaster: EndpointSource {
     }
 }
 
-/// What the answers of a sentinel say.
+/// The content of a sentinel's answers.
 extension RedisSentinels {
-    /// `SENTINEL MASTER`: which configuration it knows; -1 if it knows none.
+    /// `SENTINEL MASTER`: the epoch of its configuration; -1 if it has none.
     static func epoch(in answer: RedisValue) -> Int64 {
         let words = answer.array ?? []
         guard let index = words.firstIndex(where: { $0.string == "config-epoch" }), index + 1 < words.count else {

@@ -1,29 +1,29 @@
 import Glibc
 
-/// Finds a channel by its name's bytes, without making a `String`: this runs for every message.
+/// Finds a channel by the bytes of its name, without making a `String`: this runs for every message.
 ///
-/// Open addressing with at most half of the slots taken. The hash is Swift's own, seeded by the process: clients choose the ids
-/// in names, and must not find some that all fall into one place. A channel that is removed leaves no mark: those behind it
+/// Open addressing with at most half of the slots in use. The hash is Swift's own, seeded by the process: clients
+/// choose the ids in names, and must not find ids that collide. A removed channel leaves no mark: the channels after it
 /// move up.
 struct ChannelTable {
     struct Channel {
         let name: [UInt8]
-        /// What its owner knows it by.
+        /// The owner's number for it.
         let index: Int
-        /// One of the list that the table was made with, which is never removed.
+        /// Whether it is in the list with which the table was made; it is then never removed.
         let isFixed: Bool
     }
 
     private var channels: [Channel?] = []
-    /// Places in `channels` that are free.
+    /// Free places in `channels`.
     private var free: [Int32] = []
-    /// The place of a channel, or -1; a power of two of them.
+    /// The place of a channel, or -1; the length is a power of two.
     private var slots: [Int32]
     private(set) var count = 0
 
-    /// Each channel has its place in the list as index.
+    /// Each channel's index is its position in the list.
     ///
-    /// - Precondition: no name twice.
+    /// - Precondition: all names differ.
     init(_ names: [String]) {
         slots = [Int32](repeating: -1, count: 8)
         for (index, name) in names.enumerated() {
@@ -32,7 +32,7 @@ struct ChannelTable {
         }
     }
 
-    /// - Returns: false if it is there already, which changes nothing.
+    /// - Returns: false if it exists already; nothing changes then.
     @discardableResult
     mutating func insert(_ name: [UInt8], index: Int, isFixed: Bool = false) -> Bool {
         guard name.withUnsafeBytes({ self.place(of: $0) }) == nil else { return false }
@@ -45,7 +45,7 @@ struct ChannelTable {
         return true
     }
 
-    /// - Returns: false if it is not there.
+    /// - Returns: false if it does not exist.
     @discardableResult
     mutating func remove(_ name: [UInt8]) -> Bool {
         guard var gap = name.withUnsafeBytes({ self.slot(of: $0) }) else { return false }
@@ -57,7 +57,7 @@ struct ChannelTable {
         var slot = (gap + 1) & mask
         while slots[slot] >= 0 {
             let home = self.home(of: channels[Int(slots[slot])]!.name)
-            // It may stand in the gap unless its home lies behind it.
+            // It may move into the gap unless its home lies behind the gap.
             if (slot - home) & mask >= (slot - gap) & mask {
                 slots[gap] = slots[slot]
                 gap = slot
@@ -68,10 +68,10 @@ struct ChannelTable {
         return true
     }
 
-    /// The channel of this name, by its place until it is removed; or `nil`.
+    /// The place of the channel with this name, valid until the channel is removed; `nil` if there is none.
     func place(of name: UnsafeRawBufferPointer) -> Int? { slot(of: name).map { Int(slots[$0]) } }
 
-    /// The channel in a place that `place(of:)` has named.
+    /// The channel at a place that `place(of:)` returned.
     subscript(place: Int) -> Channel { channels[place]! }
 
     private func slot(of name: UnsafeRawBufferPointer) -> Int? {

@@ -1,7 +1,7 @@
-/// The channels that a subscriber follows beside its fixed ones, and which of them Redis has still to be told of.
+/// The channels that a subscriber follows in addition to its fixed ones, and the changes that Redis has not confirmed.
 ///
-/// Some are under way at a time (`window`), a batch in a command: so neither Redis' nor our buffers grow with their number, and
-/// Redis serves others between two commands.
+/// At most `window` changes are pending, sent in batches: so neither Redis' buffers nor ours grow with the number of
+/// channels, and Redis serves other clients between two commands.
 struct FollowedChannels {
     enum Confirmation { case followed, left }
 
@@ -11,12 +11,12 @@ struct FollowedChannels {
     }
 
     private var names: Set<[UInt8]> = []
-    /// Not sent yet, in order, from `head` on.
+    /// Not sent yet, in order, starting at `head`.
     private var waiting: [Order] = []
     private var head = 0
     /// Sent and not confirmed.
     private var sent = 0
-    /// Of those that were followed when the connection was made, so many are not confirmed.
+    /// The number of channels that are followed from before the connection, and not confirmed on it.
     private var unrestored = 0
 
     static let window = 2_048
@@ -24,10 +24,10 @@ struct FollowedChannels {
 
     var count: Int { names.count }
     var underWay: Int { sent + waiting.count - head }
-    /// What was followed before the connection was made is followed again.
+    /// Whether all channels from before the connection are confirmed on it.
     var isRestored: Bool { unrestored == 0 }
 
-    /// Without a connection nothing waits: the next one begins with all of them.
+    /// Without a connection no change waits: the next connection begins with all channels.
     mutating func follow(_ name: [UInt8], isConnected: Bool) {
         names.insert(name)
         if isConnected { waiting.append(.follow(name)) }
@@ -38,7 +38,7 @@ struct FollowedChannels {
         if isConnected { waiting.append(.leave(name)) }
     }
 
-    /// There is another connection, which knows nothing yet.
+    /// There is a new connection, without any subscription.
     mutating func restart() {
         sent = 0
         head = 0
@@ -46,7 +46,7 @@ struct FollowedChannels {
         unrestored = waiting.count
     }
 
-    /// The next command, if there is one and not too many are under way.
+    /// The next command, if a change waits and not too many are pending.
     mutating func next() -> [RedisArgument]? {
         guard head < waiting.count, sent + Self.batch <= Self.window else { return nil }
         var words: [RedisArgument] = []
@@ -78,7 +78,7 @@ struct FollowedChannels {
 
     mutating func confirm(_ what: Confirmation) {
         sent -= 1
-        // They are the first that are sent, and nothing is left before it is confirmed.
+        // Restored channels are sent first, and none is left before it is confirmed.
         if what == .followed, unrestored > 0 { unrestored -= 1 }
     }
 }

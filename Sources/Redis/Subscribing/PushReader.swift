@@ -1,27 +1,27 @@
 import CHiredis
 
-/// Reads what Redis pushes to a subscriber straight from hiredis' buffer: nothing is allocated for a message.
+/// Reads Redis' pushes to a subscriber directly from hiredis' buffer, without an allocation for a message.
 ///
-/// hiredis' reader calls one of our functions for each element as it comes to it:
+/// hiredis' reader calls one of these functions for each element as it parses it:
 ///
 ///     *3                 (root)   createArray
-///     $7 message         [0]      createString: which kind it is
-///     $13 {p017}:events  [1]      createString: which channel, looked up at once, since the buffer may move
-///     $152 …             [2]      createString: the payload, lent to `onMessage`
+///     $7 message         [0]      createString: the kind
+///     $13 {p017}:events  [1]      createString: the channel, looked up immediately, since the buffer may move
+///     $152 …             [2]      createString: the payload, passed to `onMessage`
 ///
 /// A message by a pattern has the pattern before its channel.
 ///
 /// Confined to the loop's thread; must outlive the link that reads with it.
 final class PushReader {
-    /// A message on one of the channels, by its index; the bytes are lent for the call.
+    /// A message on one of the channels, by its index; the bytes are valid during the call.
     var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
-    /// A message on a channel that the pattern fits.
+    /// A message on a channel that matches the pattern.
     var onPatternMessage: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     /// Redis confirmed the subscription to a channel.
     var onSubscribed: (ChannelTable.Channel) -> Void = { _ in }
     /// Redis confirmed the end of a subscription.
     var onUnsubscribed: () -> Void = {}
-    /// Something that is not a push: an answer to one of the greetings, or an error.
+    /// Any other reply: an answer to a greeting, or an error.
     var onAnswer: (RedisValue) -> Void = { _ in }
 
     private enum Kind { case message, patternMessage, subscribe, unsubscribe, other }
@@ -34,9 +34,9 @@ final class PushReader {
         self.channels = channels
     }
 
-    /// Makes the link's reader call us.
+    /// Makes the link's reader call this object.
     func attach(to link: Link) {
-        // Unretained: our owner holds us for as long as the link is open, and only the link's loop calls us.
+        // Unretained: the owner keeps this object while the link is open, and only the link's loop calls it.
         link.read(with: Self.functions, context: Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -63,7 +63,7 @@ final class PushReader {
         return functions
     }()
 
-    /// Stands for an object that we do not make; hiredis only compares it with NULL. Nothing is ever there.
+    /// Stands for an object that is not built; hiredis only compares it with NULL and never dereferences it.
     private nonisolated(unsafe) static let taken = UnsafeMutableRawPointer(bitPattern: 1)
 
     /// Unretained: see `attach`.
@@ -91,14 +91,14 @@ final class PushReader {
     }
 
     private func integer(at task: UnsafePointer<redisReadTask>) {
-        // The third element of a confirmation: how many channels we have.
+        // The third element of a confirmation: the number of subscribed channels.
         guard task.pointee.parent != nil else { return }
         if kind == .subscribe, let channel { onSubscribed(channels[channel]) }
         if kind == .unsubscribe { onUnsubscribed() }
     }
 
-    /// The kinds differ in length already, but for none that is not asked for: `message`, `pmessage`, `subscribe`,
-    /// `unsubscribe`, and also `psubscribe`, `punsubscribe`.
+    /// The requested kinds differ in length: `message`, `pmessage`, `subscribe`, `unsubscribe`, and also `psubscribe`,
+    /// `punsubscribe`.
     private static func kind(_ bytes: UnsafeRawBufferPointer) -> Kind {
         switch (bytes.count, bytes.first) {
         case (7, UInt8(ascii: "m")): .message

@@ -1,23 +1,23 @@
 import EventLoops
 
-/// A connection that listens on a list of channels, and listens again by itself after a break. To the fixed ones that it is
-/// made with, others can be added, and left again (`follow`, `leave`): tens of thousands of them.
+/// A connection that subscribes to a list of channels, and subscribes again after a break. Tens of thousands of
+/// channels can be added to the fixed ones and removed again (`follow`, `leave`).
 ///
-/// What is published while it is not `subscribed` is lost: its owner has to read the truth afterwards.
-/// Redis tells nothing about a silent subscription; an owner that notices one calls `reconnect(reason:)`.
+/// Messages published while it is not `subscribed` are lost: the owner must read the current state afterwards. Redis
+/// does not report a subscription that stays silent; an owner that detects one calls `reconnect(reason:)`.
 ///
-/// Confined to the loop's thread. Its owner closes it before letting go of it.
+/// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class RedisSubscriber {
     public enum State: Hashable, Sendable {
         case connecting
-        /// Redis has confirmed every channel that was there when the connection was made.
+        /// Redis has confirmed all channels that existed when the connection was made.
         case subscribed
-        /// The reason names the server, never the password. The next attempt comes by itself.
+        /// The reason names the server, never the password. The next attempt follows automatically.
         case lost(reason: String)
         case closed
     }
 
-    /// The server that it is connected to, or was, or tries; `nil` while that is not known.
+    /// The present, last or tried server; `nil` while that is not known.
     public var endpoint: RedisEndpoint? { dialler.endpoint }
     public let channels: [String]
     public private(set) var state = State.lost(reason: "not connected yet")
@@ -25,18 +25,19 @@ public final class RedisSubscriber {
     /// Called after each change of `state`, but not for `close()`.
     public var onState: (State) -> Void = { _ in }
 
-    /// Called with each message: the channel as its index in `channels`, the payload lent for the call only. May come
-    /// before `subscribed`, for a channel that is confirmed already. May call anything here, `close()` included.
+    /// Called with each message: the channel as its index in `channels`, the payload valid during the call only. May be
+    /// called before `subscribed`, for a channel that is already confirmed. May call any function here, `close()`
+    /// included.
     public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
-    /// Called with the name of each followed channel that Redis has confirmed, after a break anew. From then on nothing that is
-    /// published there is missed, until the connection breaks.
+    /// Called with the name of each followed channel when Redis has confirmed it, after a break again. From then on no
+    /// message published there is missed, until the connection breaks.
     public var onFollowed: (_ channel: String) -> Void = { _ in }
 
-    /// Called with each message on a channel that `pattern` fits, also on one that it is subscribed to by name.
+    /// Called with each message on a channel that matches `pattern`, also if it is subscribed by name.
     public var onPatternMessage: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
 
-    /// What else is heard, as Redis' `PSUBSCRIBE` understands it; `nil`: nothing.
+    /// An additional pattern, as in Redis' `PSUBSCRIBE`; `nil`: none.
     public var pattern: String? {
         didSet {
             guard pattern != oldValue, let link, areFixedSent else { return }
@@ -49,15 +50,15 @@ public final class RedisSubscriber {
     private let dialler: Dialler
     private let reader: PushReader
     private let patience: Int64
-    /// Steps whose answers are still to come.
+    /// Greeting steps without an answer.
     private var greetings: ArraySlice<Greeting> = []
     private var unconfirmed: Set<Int> = []
     private var link: Link?
     private var areFixedSent = false
-    /// There is a connection on which channels are told to Redis, each to be confirmed.
+    /// The connection is ready for subscriptions, and each of them will be confirmed.
     public var isSubscribing: Bool { areFixedSent }
     private var dynamic = FollowedChannels()
-    /// Redis owes us confirmations, and none has come for `patience`.
+    /// Fires when Redis owes confirmations, and none has arrived for `patience`.
     private lazy var silence = LoopTimer(loop) { [unowned self] in
         drop("no channel was confirmed within \(patience) ms")
     }
@@ -74,7 +75,7 @@ public final class RedisSubscriber {
         self.init(loop: loop, destination: .fixed(endpoint), name: name, channels: channels, options: options)
     }
 
-    /// One that is always subscribed at the master, whichever that is.
+    /// A subscriber that always leads to the current master.
     public convenience init(
         loop: EventLoop, master: RedisMaster, name: String, channels: [String],
         options: RedisOptions = RedisOptions()
@@ -108,14 +109,14 @@ public final class RedisSubscriber {
         if state != .closed { dialler.start() }
     }
 
-    /// Ends it for good: no callback comes any more.
+    /// Ends it permanently: no callback is called any more.
     public func close() {
         state = .closed
         forgetLink()
         dialler.stop()
     }
 
-    /// Drops the connection and makes a new one, as after a break. Nothing if there is none.
+    /// Drops the connection and makes a new one, as after a break. Does nothing without a connection.
     public func reconnect(reason: String) {
         drop(reason)
     }
@@ -129,7 +130,7 @@ public final class RedisSubscriber {
         if let objection = greeting?.objection(to: answer) {
             drop(objection.reason, isRefusal: objection.isRefusal)
         } else if greeting == nil, case .error(let line) = answer {
-            // To SUBSCRIBE itself, or a last word.
+            // An error to SUBSCRIBE itself, or a final message.
             let objection = Greeting.Objection(line: line)
             drop(objection.reason, isRefusal: objection.isRefusal)
         }
@@ -137,14 +138,15 @@ public final class RedisSubscriber {
 
     // MARK: Followed channels
 
-    /// How many channels were added, and are not left.
+    /// The number of channels that are followed now.
     public var followed: Int { dynamic.count }
-    /// How many subscriptions, and ends of such, Redis has still to confirm or to be told of.
+    /// The number of subscriptions and unsubscriptions that Redis has not confirmed, sent or not.
     public var underWay: Int { dynamic.underWay }
 
-    /// Listens on another channel too, from the next turn on; `onFollowed` tells when. One that is followed already stays so.
+    /// Also subscribes to this channel, from the next turn on; `onFollowed` reports the confirmation. A channel that is
+    /// followed already stays followed.
     ///
-    /// - Parameter index: With it its messages come to `onMessage`. Several may have the same.
+    /// - Parameter index: Passed to `onMessage` with its messages. Several channels may share one.
     public func follow(_ channel: String, index: Int) {
         let name = Array(channel.utf8)
         guard reader.channels.insert(name, index: index) else { return }
@@ -152,10 +154,11 @@ public final class RedisSubscriber {
         flush()
     }
 
-    /// Listens on a followed channel no longer.
+    /// Unsubscribes from a followed channel.
     ///
-    /// - Precondition: It was confirmed (`onFollowed`) by the present connection, or `isSubscribing` is false: a channel that is followed
-    ///   again at once has another confirmation to come, and one too many could not be told from it.
+    /// - Precondition: The present connection has confirmed it (`onFollowed`), or `isSubscribing` is false: a channel
+    ///   that is followed again immediately has another confirmation pending, which could not be told apart from a
+    ///   surplus one.
     public func leave(_ channel: String) {
         let name = Array(channel.utf8)
         guard let place = name.withUnsafeBytes({ reader.channels.place(of: $0) }) else { return }
@@ -165,7 +168,7 @@ public final class RedisSubscriber {
         flush()
     }
 
-    /// Those of a turn go together.
+    /// All changes of a turn are sent together.
     private func flush() {
         if areFixedSent, !flushing.isSet { flushing.set(after: 0) }
     }
@@ -184,7 +187,7 @@ public final class RedisSubscriber {
         guard unconfirmed.isEmpty else {
             unconfirmed.remove(channel.index)
             guard unconfirmed.isEmpty, state == .connecting else { return }
-            // The connection works; the followed ones may take longer than an attempt.
+            // The connection works; the followed channels may take longer than an attempt.
             dialler.succeeded()
             pump()
             return subscribedIfAll()

@@ -8,6 +8,6 @@ extension String {
 }
 
 extension UnsafeMutablePointer<redisContext> {
-    /// What hiredis says about the context's error.
+    /// hiredis' description of the context's error.
     var errorText: String { withUnsafeBytes(of: pointee.errstr, String.init(cText:)) }
 }

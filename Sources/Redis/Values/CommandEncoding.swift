@@ -1,4 +1,4 @@
-/// Commands as Redis reads them: an array of bulk strings.
+/// Commands in Redis' format: an array of bulk strings.
 ///
 ///     *2\r\n$3\r\nGET\r\n$3\r\nkey\r\n
 extension [UInt8] {
@@ -16,7 +16,7 @@ extension [UInt8] {
         for argument in arguments { append(argument: argument) }
     }
 
-    /// The same of plain text: the arguments are `first` and the others.
+    /// The same for plain text: the arguments are `first` and the others.
     mutating func append(evaluating script: RedisScript, keys: [String], first: String, arguments: [String]) {
         appendHeader("*", 4 + keys.count + arguments.count)
         append(contentsOf: script.evalsha)
@@ -56,7 +56,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\n"))
     }
 
-    /// The digits, without a `String` in between: every argument has some, mostly one or two.
+    /// Appends the digits without making a `String`: every argument has some, mostly one or two.
     private mutating func append(decimal value: Int64) {
         guard !(0..<100).contains(value) else {
             if value >= 10 { append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10)) }
@@ -74,7 +74,7 @@ extension [UInt8] {
 }
 
 extension Int64 {
-    /// How many bytes `append(decimal:)` writes.
+    /// The number of bytes that `append(decimal:)` writes.
     fileprivate var decimalLength: Int {
         var length = self < 0 ? 2 : 1
         var rest = magnitude

@@ -1,4 +1,4 @@
-/// One word of a command: text, bytes or an integer, sent as they are (Redis knows only strings).
+/// One word of a command: text, bytes or an integer, sent unchanged (Redis knows only strings).
 public enum RedisArgument: Hashable, Sendable {
     case string(String)
     case bytes([UInt8])
@@ -15,7 +15,7 @@ extension RedisArgument: ExpressibleByStringInterpolation, ExpressibleByIntegerL
 }
 
 extension [RedisArgument] {
-    /// About how many bytes they have in a command.
+    /// Their approximate length in a command, in bytes.
     var encodedLength: Int {
         reduce(0) { sum, argument in
             switch argument {

@@ -1,7 +1,7 @@
-/// Why a command has no answer that can be used.
+/// The reason why a command has no usable answer.
 public enum RedisFailure: Error, Hashable, Sendable {
-    /// The connection was not there or broke. `sent`: the command was at least partly written, so it may have run
-    /// and its outcome is unknown; otherwise it did not run.
+    /// There was no connection, or it broke. `sent`: the command was at least partly written, so it may have run and
+    /// its outcome is unknown; otherwise it did not run.
     case disconnected(sent: Bool)
 
     /// The server did not answer in time, and the connection was dropped. `sent` as above.
@@ -11,7 +11,7 @@ public enum RedisFailure: Error, Hashable, Sendable {
     /// one of our scripts' own, `FENCED`), `message` the whole line.
     case server(code: String, message: String)
 
-    /// More commands were waiting than the connection keeps (`RedisOptions.maximumPending`): it was not sent.
+    /// More commands wait than the connection allows (`RedisOptions.maximumPending`): it was not sent.
     case overloaded
 
     /// A blocking connection could not be made.
@@ -19,21 +19,22 @@ public enum RedisFailure: Error, Hashable, Sendable {
 }
 
 extension RedisFailure {
-    /// Whether the command may have run: repeating one that changes something is then not safe.
+    /// Whether the command may have run: repeating a change is not safe then.
     public var mayHaveRun: Bool {
         switch self {
         case .disconnected(let sent), .timedOut(let sent): sent
-        // A script can fail half-way; what is refused before it runs has one of the codes below.
+        // A script can fail half-way; a command that is rejected before it runs has one of the codes below.
         case .server(let code, _): !Self.refusals.contains(code)
         case .overloaded, .unreachable: false
         }
     }
 
-    /// Whether the server would not run it now but that passes by itself, here or on another server.
+    /// Whether the server cannot run it now, but it or another server will.
     public var isPassing: Bool { code.map(Self.passing.contains) ?? false }
 
-    /// Whether the server refuses this for now: it is starting, full, cannot save, has too few replicas, is busy with a long
-    /// script, or is no master at the moment. The same command may succeed later; trying again is safe if repeating is.
+    /// Whether the server rejects this only for now: it is starting, full, cannot save, has too few replicas, runs a
+    /// long script, or is not a master at the moment. The same command may succeed later; a retry is safe if repeating
+    /// is.
     public var isTransient: Bool {
         switch self {
         case .server(let code, _): Self.transient.contains(code)
@@ -42,13 +43,14 @@ extension RedisFailure {
         }
     }
 
-    /// Whether the server answered with an error that trying again does not mend: what it holds is damaged, or the command
-    /// is wrong. What it refuses before it runs anything (a password, the rights of a user) says nothing of what it holds.
+    /// Whether the server answered with an error that a retry cannot cure: its data is damaged, or the command is
+    /// wrong. A rejection before the command runs (a password, a user's permissions) does not indicate damaged data.
     public var isLasting: Bool { code.map { !isTransient && !Self.refusals.contains($0) } ?? false }
 
     private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
 
-    /// Codes that Redis gives before it runs anything. (`OOM` is one only for scripts with flags; see the scripts.)
+    /// Codes of errors that Redis returns before it runs a command. (`OOM` is one only for scripts with flags; see the
+    /// scripts.)
     private static let refusals: Set<String> = passing.union([
         "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "BUSY", "MISCONF", "NOREPLICAS",
     ])
@@ -62,7 +64,7 @@ extension RedisFailure {
         if case .server(let code, _) = self { code } else { nil }
     }
 
-    /// Splits an error line as the server sends it.
+    /// Parses an error line of the server.
     static func server(line: String) -> RedisFailure {
         .server(code: String(line.prefix { $0 != " " }), message: line)
     }

@@ -1,15 +1,15 @@
 /// A Lua script, known to Redis by the SHA-1 of its source.
 public struct RedisScript: Sendable {
-    /// What people call it: the name of its file, say. Appears in errors.
+    /// Its name in errors: that of its file, for example.
     public let name: String
     public let source: String
     /// 40 lowercase hex digits, as `EVALSHA` takes them.
     public let sha1: String
 
-    /// `EVALSHA` and the digest as they go over the wire, built once: they stand in every call.
+    /// `EVALSHA` and the digest as sent, encoded once: every call contains them.
     let evalsha: [UInt8]
 
-    /// The command that makes Redis know it.
+    /// The command that loads it into Redis.
     var loading: [RedisArgument] { ["SCRIPT", "LOAD", .string(source)] }
 
     public init(name: String, source: String) {

@@ -1,7 +1,7 @@
 import CHiredis
 
 extension RedisValue {
-    /// Copies an answer out of hiredis' memory. The reply stays its caller's to free.
+    /// Copies an answer from hiredis' memory. The caller still owns the reply and frees it.
     init(_ reply: UnsafePointer<redisReply>) {
         switch reply.pointee.type {
         case REDIS_REPLY_INTEGER:
@@ -30,7 +30,7 @@ extension UnsafePointer<redisReply> {
 }
 
 extension Result<RedisValue, RedisFailure> {
-    /// An answer that is an error as a whole is a failure.
+    /// An error as the whole answer becomes a failure.
     init(_ value: RedisValue) {
         if case .error(let line) = value { self = .failure(.server(line: line)) } else { self = .success(value) }
     }

@@ -1,4 +1,4 @@
-/// What Redis answered.
+/// An answer of Redis.
 public enum RedisValue: Hashable, Sendable {
     case null
     case integer(Int64)
@@ -7,7 +7,7 @@ public enum RedisValue: Hashable, Sendable {
     /// A short answer such as `OK`.
     case status(String)
     case array([RedisValue])
-    /// An error inside an array, as `EXEC` and scripts can give; an error as the whole answer is a `RedisFailure`.
+    /// An error inside an array, as `EXEC` and scripts can return; an error as the whole answer is a `RedisFailure`.
     case error(String)
 }
 
