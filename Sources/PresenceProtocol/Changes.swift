@@ -1,11 +1,12 @@
-/// A member of a change: absent leaves it as it is, `null` removes it.
+/// A member of a change: absent keeps the value, `null` removes it.
 public enum Change<Value: Hashable & Sendable>: Hashable, Sendable {
     case keep
     case remove
     case set(Value)
 }
 
-/// A change of the chosen status. `text` empty or `null` clears it; without `clearAfter` a pending clearing is cancelled.
+/// A change of the chosen status. An empty or `null` `text` clears it; without `clearAfter` a pending clearing is
+/// cancelled.
 public struct StatusChange: Hashable, Sendable {
     public var status: ChosenStatus
     public var text: Change<String>
@@ -18,7 +19,7 @@ public struct StatusChange: Hashable, Sendable {
     }
 }
 
-/// Changes of a profile, applied whole or not at all. `displayName` cannot be removed.
+/// Changes of a profile, applied all or none. `displayName` cannot be removed.
 public struct ProfileChanges: Hashable, Sendable {
     public var displayName: Change<String>
     public var photoURL: Change<String>
@@ -38,7 +39,7 @@ public struct ProfileChanges: Hashable, Sendable {
 
 /// The device that a connection comes from.
 public struct Device: Hashable, Sendable {
-    /// Of two connections of one user with the same device id the younger takes the other's place.
+    /// If a user connects twice with the same device id, the newer connection replaces the older one.
     public var id: DeviceID?
     public var kind: DeviceKind
     public var name: String?

@@ -1,4 +1,4 @@
-/// A message from a client to the server, decoded and checked: whatever is here is within the protocol's bounds.
+/// A message from a client to the server, decoded and checked: every value is within the protocol's limits.
 public struct ClientMessage: Hashable, Sendable {
     /// Chosen by the client; the reply carries it. 1 to 2^53-1.
     public var id: Int64?
@@ -20,7 +20,7 @@ public struct ClientMessage: Hashable, Sendable {
         case status(StatusChange)
         case activity(Activity)
         case updateProfile(ProfileChanges)
-        /// With the same `key` of the same user again, the answer is the conversation that was made first.
+        /// If the user repeats a request with the same `key`, the reply is the conversation of the first one.
         case createConversation(participants: [UserID], key: CreationKey? = nil)
         case typing(conversation: ConversationID, typing: Bool)
         case setVisibility(VisibilityChange)
@@ -37,7 +37,7 @@ public struct ClientMessage: Hashable, Sendable {
         public var token: String?
         public var device: Device?
         public var activity: Activity
-        /// Holds from the first moment; on the wire an object like a `status` message without `type`.
+        /// Effective from the first moment; on the wire an object like a `status` message without `type`.
         public var status: StatusChange?
 
         public init(token: String?, device: Device? = nil, activity: Activity = .active, status: StatusChange? = nil) {
@@ -50,16 +50,17 @@ public struct ClientMessage: Hashable, Sendable {
 
     public struct Subscribe: Hashable, Sendable {
         public var users: [UserID]
-        /// Versions that the client holds; a register with exactly that version is left out of the answer.
+        /// Versions that the client has. A register with exactly that version is left out of the reply.
         public var known: [UserID: KnownVersions]
         public var conversations: [ConversationID]
-        /// Of which of these conversations the messages are watched too, and what of them the client holds.
+        /// The conversations among these whose messages are watched too, and the client's position in them.
         public var messages: [ConversationID: MessageCursor] = [:]
         /// Whether the list of the user's own conversations is watched.
         public var conversationList = false
         /// Whether the user's own notifications are watched.
         public var notifications = false
-        /// Versions of conversations that the client holds; one with exactly that version is left out of the list.
+        /// Versions of conversations that the client has. A conversation with exactly that version is left out of the
+        /// list.
         public var knownConversations: [ConversationID: Int64] = [:]
 
         public init(users: [UserID] = [], known: [UserID: KnownVersions] = [:], conversations: [ConversationID] = []) {
@@ -69,11 +70,11 @@ public struct ClientMessage: Hashable, Sendable {
         }
     }
 
-    /// What a client holds of a conversation's messages.
+    /// A client's position in a conversation's messages.
     public struct MessageCursor: Hashable, Sendable {
-        /// The newest message; `nil`: none, and the newest ones are wanted.
+        /// The newest message that the client has; `nil` without messages: the reply then has the newest ones.
         public var after: Int64?
-        /// The last change that it was told of.
+        /// The last change of which the client was notified.
         public var messagesVersion: Int64?
 
         public init(after: Int64? = nil, messagesVersion: Int64? = nil) {

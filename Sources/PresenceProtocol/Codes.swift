@@ -1,4 +1,4 @@
-/// Why a request was refused. Open: a later server may send codes that this library does not know.
+/// The reason why a request was rejected. Open: a later server may send codes that this library does not know.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -11,25 +11,25 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let unauthorized = ErrorCode(rawValue: "unauthorized")
     /// Not allowed to do this.
     public static let forbidden = ErrorCode(rawValue: "forbidden")
-    /// There is no such thing.
+    /// The requested object does not exist.
     public static let notFound = ErrorCode(rawValue: "not_found")
-    /// More bytes than may be.
+    /// The message or value has too many bytes.
     public static let tooLarge = ErrorCode(rawValue: "too_large")
-    /// A value out of bounds; `field` says which.
+    /// A value out of range; `field` names it.
     public static let validationFailed = ErrorCode(rawValue: "validation_failed")
-    /// Someone else holds it, or it changed meanwhile.
+    /// Another user has it, or it changed meanwhile.
     public static let conflict = ErrorCode(rawValue: "conflict")
-    /// A limit of number.
+    /// A limit on a number is exceeded.
     public static let tooMany = ErrorCode(rawValue: "too_many")
-    /// Too fast; `retryAfter` says how long to wait.
+    /// The requests are too fast; `retryAfter` is the time to wait.
     public static let rateLimited = ErrorCode(rawValue: "rate_limited")
-    /// The store is out of reach; `retryAfter` says when to try again.
+    /// The server cannot reach its store; `retryAfter` is the time to wait.
     public static let unavailable = ErrorCode(rawValue: "unavailable")
-    /// The server's fault.
+    /// A fault of the server.
     public static let `internal` = ErrorCode(rawValue: "internal")
 }
 
-/// Why a WebSocket was closed; the range tells whether to come back.
+/// The reason why a WebSocket was closed. The range determines whether the client should reconnect.
 public struct CloseCode: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -42,12 +42,12 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable {
     public static let messageTooBig = CloseCode(rawValue: 1009)
     /// The server restarts; the reason is JSON `{"reconnectAfter":ms}`.
     public static let serviceRestart = CloseCode(rawValue: 1012)
-    /// Full; the reason is JSON `{"reconnectAfter":ms}`.
+    /// The server is full; the reason is JSON `{"reconnectAfter":ms}`.
     public static let tryAgainLater = CloseCode(rawValue: 1013)
     public static let unauthorized = CloseCode(rawValue: 4001)
     public static let tokenExpired = CloseCode(rawValue: 4002)
     public static let noConnect = CloseCode(rawValue: 4003)
-    /// The same device connected anew.
+    /// The same device has connected again.
     public static let replaced = CloseCode(rawValue: 4004)
     /// Nothing could be written for 30 s.
     public static let tooSlow = CloseCode(rawValue: 4005)

@@ -1,12 +1,12 @@
-/// Why a message could not be taken: what the answer's `error` is to say.
+/// The reason why a message was rejected: the content of the reply's `error`.
 public struct DecodingFailure: Error, Hashable, Sendable {
     /// `badRequest`, `unknownType`, `validationFailed` or `tooMany`.
     public var code: ErrorCode
-    /// For people: what is wrong.
+    /// The fault, as a sentence for developers.
     public var message: String
     /// The member that is wrong, as a path such as `device.kind`.
     public var field: String?
-    /// The request's id, wherever in the message it stood; `nil` if it had none, a bad one, or none could be read.
+    /// The request's id, at any position in the message; `nil` if it is missing, invalid or unreadable.
     public var id: Int64?
 
     public init(code: ErrorCode, message: String, field: String? = nil, id: Int64? = nil) {
@@ -27,22 +27,22 @@ extension DecodingFailure {
         self.init(code: .badRequest, message: "not valid JSON: \(error.reason.rawValue) at byte \(error.offset)")
     }
 
-    /// A member that is needed is not there (`null` counts as not there).
+    /// A required member is missing (`null` counts as missing).
     package static func missing(_ field: String) -> DecodingFailure {
         DecodingFailure(code: .badRequest, message: "\(field) is missing", field: field)
     }
 
-    /// A member is not of the kind that the protocol wants.
+    /// A member has the wrong kind.
     package static func wrongKind(_ field: String, wanted: String) -> DecodingFailure {
         DecodingFailure(code: .badRequest, message: "\(field) must be \(wanted)", field: field)
     }
 
-    /// A value is out of bounds.
+    /// A value is out of range.
     package static func invalid(_ field: String, _ rule: String) -> DecodingFailure {
         DecodingFailure(code: .validationFailed, message: "\(field) \(rule)", field: field)
     }
 
-    /// The same failure of a member that stands inside the member `parent`.
+    /// The same failure for a member inside the member `parent`.
     func inside(_ parent: String) -> DecodingFailure {
         guard let field else { return self }
         var outer = self

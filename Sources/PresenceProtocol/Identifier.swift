@@ -1,7 +1,7 @@
 /// The id of a user, a conversation or a device: 1 to 128 bytes of printable ASCII without space (0x21 to 0x7E).
 ///
-/// Only a valid id can be made, so its holder need not check it again. Ids are compared byte by byte;
-/// Swift's own `String ==` would merge ids that Redis keeps apart, but over ASCII the two are the same.
+/// Every instance is valid, so no user of it needs to check again. Ids are compared byte by byte. Swift's own `String
+/// ==` would merge ids that Redis distinguishes, but for ASCII the two are the same.
 public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The longest id, in bytes.
     public static let maximumLength = 128
@@ -9,7 +9,7 @@ public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The id's text, always ASCII.
     public let string: String
 
-    /// Makes an id, or `nil` if `string` is empty, too long, or holds anything but printable ASCII.
+    /// Makes an id, or `nil` if `string` is empty, too long, or contains anything but printable ASCII.
     public init?(_ string: String) {
         let utf8 = string.utf8
         guard !utf8.isEmpty, utf8.count <= Self.maximumLength, utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -23,7 +23,7 @@ public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static func < (a: Identifier, b: Identifier) -> Bool { a.string < b.string }
 }
 
-/// What a client calls a creation of its own, so that it can repeat it: 1 to 64 bytes of printable ASCII without space.
+/// A client's name for a creation, so that it can repeat it: 1 to 64 bytes of printable ASCII without space.
 public struct CreationKey: Hashable, Sendable, CustomStringConvertible {
     /// The longest key, in bytes.
     public static let maximumLength = 64
@@ -31,7 +31,7 @@ public struct CreationKey: Hashable, Sendable, CustomStringConvertible {
     /// The key's text, always ASCII.
     public let string: String
 
-    /// Makes a key, or `nil` if `string` is empty, too long, or holds anything but printable ASCII.
+    /// Makes a key, or `nil` if `string` is empty, too long, or contains anything but printable ASCII.
     public init?(_ string: String) {
         guard string.utf8.count <= Self.maximumLength, let id = Identifier(string) else { return nil }
         self.string = id.string

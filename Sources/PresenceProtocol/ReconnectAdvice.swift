@@ -1,6 +1,6 @@
 /// The reason of a close with 1012 or 1013: `{"reconnectAfter":1500}`.
 public struct ReconnectAdvice: Hashable, Sendable {
-    /// How long the client should wait before it comes back.
+    /// The time that the client should wait before it reconnects.
     public var reconnectAfter: Milliseconds
 
     public init(reconnectAfter: Milliseconds) {
@@ -16,7 +16,7 @@ public struct ReconnectAdvice: Hashable, Sendable {
         return output
     }
 
-    /// Reads a close reason; `nil` if it is anything else, as reasons that proxies invent are.
+    /// Reads a close reason; `nil` for any other text, such as reasons that proxies invent.
     public static func decode(_ reason: UnsafeRawBufferPointer) -> ReconnectAdvice? {
         guard var members = try? RequestBody.object(reason) else { return nil }
         var advice: ReconnectAdvice?

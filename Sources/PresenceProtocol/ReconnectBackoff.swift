@@ -1,8 +1,8 @@
-/// How long a client waits before it dials again, where no server told it a time.
+/// The time that a client waits before it reconnects, unless a server has set one.
 ///
-/// A user whose client is back within `linger` was never seen to go, so for that long the client tries often; after it,
-/// ever more rarely. Each wait is drawn evenly from nothing up to a bound ("full jitter"), so that the clients of one
-/// server do not return at one moment:
+/// Watchers do not notice the break if the client is back within `linger`, so during that time the client tries often,
+/// and then less and less. Each wait is a random time from zero up to a bound ("full jitter"), so that the clients of
+/// one server do not return at the same moment:
 ///
 /// ```text
 ///   loss                                        linger          2 linger …
@@ -10,30 +10,30 @@
 ///    └─────────────────────────────────────────────┴──────────────────────▶
 /// ```
 ///
-/// No wait leads over the end of linger while there is time for another attempt before it. So all clients of a server
-/// that is away for up to 85 % of linger are back within it, and in no tenth of a second come more of them than after a
-/// loss of the connections alone. The price is about nine attempts of each client within linger. A connection that did
-/// not last begins no new count.
+/// No wait leads past the end of linger while there is time for another attempt before it. So all clients of a server
+/// that is away for up to 85 % of linger are back within it, and in no tenth of a second do more of them arrive than
+/// after a mere loss of the connections. The price is about nine attempts of each client within linger. A short-lived
+/// connection does not reset the count.
 public struct ReconnectBackoff: Hashable, Sendable {
     /// The bound of the first wait.
     public let base: Duration
-    /// No bound is larger.
+    /// The largest bound.
     public let cap: Duration
-    /// How long the server holds a lost session: what `connected` said last, and its default before.
+    /// How long the server keeps a lost session: the value of the last `connected`, and before that the default.
     public private(set) var linger = Duration.seconds(10)
     /// Attempts since the last connection that lasted.
     public private(set) var failures = 0
 
-    /// The bound of the present wait; `nil` before the first.
+    /// The bound of the current wait; `nil` before the first.
     private var bound: Duration?
-    /// When the last connection that lasted was lost, or the first attempt failed.
+    /// The time at which the last lasting connection was lost, or the first attempt failed.
     private var lostAt: Duration?
-    /// When the present connection was made.
+    /// The time at which the current connection was made.
     private var connectedAt: Duration?
 
-    /// A connection that lasted so long counts as a success; one that broke sooner as a failed attempt.
+    /// A connection that lasted this long counts as a success; a shorter one as a failed attempt.
     public static let lasting = Duration.seconds(5)
-    /// However short linger is, bounds are not made shorter for it.
+    /// A shorter linger does not reduce the bounds below this.
     private static let shortest = Duration.milliseconds(100)
 
     public init(base: Duration, cap: Duration) {
@@ -46,7 +46,7 @@ public struct ReconnectBackoff: Hashable, Sendable {
         self.linger = linger
     }
 
-    /// Begins anew: circumstances have changed.
+    /// Starts over, because circumstances have changed.
     public mutating func reset() {
         failures = 0
         bound = nil
@@ -69,7 +69,8 @@ public struct ReconnectBackoff: Hashable, Sendable {
     /// - Parameter random: evenly distributed in 0..<1.
     public func wait(at uptime: Duration, random: Double) -> Duration {
         guard var bound, let lostAt else { return .zero }
-        // An attempt takes some time itself, and a few draws may still come: within the last tenth none is squeezed in.
+        // An attempt itself takes time, and later draws may be short: within the last tenth of linger no attempt is
+        // squeezed in.
         let room = lostAt + linger - linger / 20 - uptime
         if room >= max(linger / 10, Self.shortest) { bound = min(bound, room) }
         return bound * random

@@ -1,15 +1,16 @@
-/// What others see of a person's presence: one of the two registers, replaced whole.
+/// A user's presence as others see it: one of the two registers, replaced whole.
 public struct Presence: Hashable, Sendable {
     /// Grows with every change; 0 for an unknown or hidden user.
     public var version: Int64
     public var status: PresenceStatus
     /// When `status` began; `nil` with version 0.
     public var since: Timestamp?
-    /// Only with `offline`, and only for someone who has been here: when the server last received anything from them.
+    /// Only with `offline`, and only for a user who was online before: when the server last received anything from
+    /// them.
     public var lastSeen: Timestamp?
-    /// The status text where one is set; never with `offline`.
+    /// The status text, if set; never with `offline`.
     public var text: String?
-    /// The kinds of the live devices, sorted, without repetition; empty when offline.
+    /// The kinds of the connected devices, sorted, without repetition; empty when offline.
     public var devices: [DeviceKind]
 
     public init(
@@ -38,14 +39,14 @@ public enum DeviceKind: String, Sendable, CaseIterable, Comparable {
     public static func < (a: DeviceKind, b: DeviceKind) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What others see of a person's profile: the other register, replaced whole.
+/// A user's profile as others see it: the other register, replaced whole.
 public struct Profile: Hashable, Sendable {
     public var version: Int64
     public var displayName: String?
-    /// Unique, as its owner writes it. Of users with an account.
+    /// The unique username in its owner's spelling. Only users with an account have one.
     public var username: String?
     public var photoURL: String?
-    /// The same picture, small. Of pictures that were uploaded to the server.
+    /// A small version of the photo. Only photos that were uploaded to the server have one.
     public var thumbnailURL: String?
     /// IANA name, such as `Europe/Paris`.
     public var timezone: String?
@@ -71,8 +72,8 @@ public struct Profile: Hashable, Sendable {
     }
 }
 
-/// Both registers of one person, as `subscribed` and `users` carry them.
-/// `nil` for a register means that it was left out because the client holds that version (`known`).
+/// Both registers of one user, as in `subscribed` and `users`. A register is `nil` if it was left out because the
+/// client has that version (`known`).
 public struct UserSnapshot: Hashable, Sendable {
     public var user: UserID
     public var presence: Presence?
@@ -85,17 +86,17 @@ public struct UserSnapshot: Hashable, Sendable {
     }
 }
 
-/// A profile register in a snapshot or an event: there may be no profile (`null` on the wire).
+/// A profile register in a snapshot or an event. A missing profile is `null` on the wire.
 public enum ProfileRegister: Hashable, Sendable {
     case none
     case profile(Profile)
 }
 
-/// What a user chose for all their devices, as they themselves see it.
+/// The status that a user chose for all their devices, as they themselves see it.
 public struct OwnStatus: Hashable, Sendable {
     public var status: ChosenStatus
     public var text: String?
-    /// When status and text go back to `auto` and none.
+    /// When status and text return to `auto` and none.
     public var clearAt: Timestamp?
 
     public init(status: ChosenStatus = .auto, text: String? = nil, clearAt: Timestamp? = nil) {
@@ -109,7 +110,7 @@ public enum ChosenStatus: String, Sendable, CaseIterable {
     case auto, busy, invisible
 }
 
-/// What one device's user is doing; `background` counts as idle to others.
+/// The activity of the user on one device; `background` counts as idle to others.
 public enum Activity: String, Sendable, CaseIterable {
     case active, idle, background
 }

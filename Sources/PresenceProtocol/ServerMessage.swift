@@ -3,7 +3,7 @@ public enum ServerMessage: Hashable, Sendable {
     case connected(id: Int64?, Connected)
     case refreshed(id: Int64?)
     case ok(id: Int64)
-    /// `more`: further parts of the same answer follow.
+    /// `more`: further parts of the same reply follow.
     case subscribed(id: Int64?, users: [UserSnapshot], conversations: [ConversationSnapshot], more: Bool)
     case unsubscribed(id: Int64?)
     case users(id: Int64?, [UserSnapshot], more: Bool)
@@ -13,22 +13,22 @@ public enum ServerMessage: Hashable, Sendable {
     case profile(user: UserID, ProfileRegister, at: Timestamp?)
     case typing(TypingEvent)
     case ownStatus(OwnStatus)
-    /// `more`: further parts of the same answer follow, with further ids.
+    /// `more`: further parts of the same reply follow, with further ids.
     case visibility(id: Int64?, VisibilityLists, more: Bool)
     case ownVisibility(OwnVisibility)
     case tokenExpiring(expiresIn: Milliseconds)
     case stale(since: Timestamp?)
     case live
     case error(ErrorMessage)
-    /// A `type` of a later server, or of a part of it that other libraries know: an answer if it has an `id`, of which
-    /// further parts follow if it says `more`.
+    /// A `type` of a later server, or of another library's feature. With an `id` it is a reply, and `more` means that
+    /// further parts follow.
     case unknown(type: String, id: Int64? = nil, more: Bool = false)
 
     public struct Connected: Hashable, Sendable {
         public var user: UserID
         public var session: String
         public var serverTime: Timestamp
-        /// Absent when the server could not reach its store; an `ownStatus` follows then.
+        /// Absent if the server could not reach its store; an `ownStatus` then follows.
         public var status: OwnStatus?
         public var heartbeatInterval: Milliseconds
         public var heartbeatTimeout: Milliseconds
@@ -60,7 +60,7 @@ public enum ServerMessage: Hashable, Sendable {
         }
     }
 
-    /// Who types in a conversation, as `subscribed` carries it.
+    /// The users who type in a conversation, as in `subscribed`.
     public struct ConversationSnapshot: Hashable, Sendable {
         public var conversation: ConversationID
         public var version: Int64
@@ -73,7 +73,7 @@ public enum ServerMessage: Hashable, Sendable {
         }
     }
 
-    /// Everyone who types now, not a difference; at most 20 names, and how many `more`.
+    /// All users who type now, not a difference; at most 20 names, and the number of the others (`more`).
     public struct TypingEvent: Hashable, Sendable {
         public var conversation: ConversationID
         public var version: Int64
@@ -96,11 +96,11 @@ public enum ServerMessage: Hashable, Sendable {
         public var code: ErrorCode
         public var message: String
         public var field: String?
-        /// What precisely is wrong, for programs, where a code covers several things: `email_taken`.
+        /// The precise reason, for programs, if a code covers several: `email_taken`.
         public var reason: String?
-        /// How long to wait before trying again.
+        /// The time to wait before a retry.
         public var retryAfter: Milliseconds?
-        /// Whether what was asked for may have been done all the same. On the wire only when it is so.
+        /// Whether the request may have succeeded nevertheless. On the wire only if true.
         public var outcomeUnknown: Bool
 
         public init(
@@ -118,13 +118,13 @@ public enum ServerMessage: Hashable, Sendable {
     }
 }
 
-/// The limits that `connected` tells a client.
+/// The limits in `connected`.
 public struct ConnectionLimits: Hashable, Sendable {
-    /// The longest message that the server takes, in bytes.
+    /// The longest message that the server accepts, in bytes.
     public var maxMessageBytes: Int
     /// The longest message that the server sends, in bytes; longer replies are split.
     public var maxServerMessageBytes: Int
-    /// How many people and conversations one connection may watch.
+    /// How many users and conversations one connection may watch.
     public var subscriptions: Int
     /// How many ids one `subscribe` or `get` may name.
     public var subscribeBatch: Int

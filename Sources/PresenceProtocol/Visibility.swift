@@ -1,4 +1,4 @@
-/// Who may see something of a user.
+/// The users who may see a part of a user.
 public enum Audience: String, Sendable, CaseIterable {
     case everyone
     /// The user's contacts.
@@ -6,15 +6,15 @@ public enum Audience: String, Sendable, CaseIterable {
     case nobody
 }
 
-/// Who may see a user. Everyone may until the user says otherwise; blocked users never may.
+/// Who may see a user. By default everyone may; blocked users never may.
 public struct Visibility: Hashable, Sendable {
-    /// To anyone else the user looks unknown, presence and profile alike.
+    /// Other users see the user as unknown, presence and profile alike.
     public var presence: Audience
-    /// Of the viewers of the presence: who also sees since when the user is offline. It is mutual: a user sees it
-    /// only of users who may see theirs.
+    /// Which viewers of the presence also see since when the user is offline. This is mutual: a user sees it only of
+    /// users who may see theirs.
     public var lastSeen: Audience
-    /// Whether the members of a conversation see up to where the user has read: `everyone` or `nobody`, and it is mutual.
-    /// `nil` until the user says it: `everyone`.
+    /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`; mutual. `nil` means
+    /// `everyone`, until the user sets it.
     public var receipts: Audience?
 
     public init(presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil) {
@@ -24,7 +24,7 @@ public struct Visibility: Hashable, Sendable {
     }
 }
 
-/// A change of who may see a user; what is `nil` stays as it is.
+/// A change of who may see a user; `nil` members keep their values.
 public struct VisibilityChange: Hashable, Sendable {
     public var presence: Audience?
     public var lastSeen: Audience?
@@ -49,12 +49,12 @@ public struct ListChange: Hashable, Sendable {
     }
 }
 
-/// Who may see a user, with how many they list, as all of their sessions are told after a change.
+/// Who may see a user, with the lengths of their lists, as all of their sessions are notified after a change.
 public struct OwnVisibility: Hashable, Sendable {
     public var visibility: Visibility
     /// How many contacts the user has.
     public var contacts: Int
-    /// How many the user blocks.
+    /// The number of users whom the user blocks.
     public var blocks: Int
 
     public init(visibility: Visibility = Visibility(), contacts: Int = 0, blocks: Int = 0) {

@@ -1,5 +1,5 @@
 extension [UInt8] {
-    /// Lends the bytes for one call, as `withUnsafeBytes` does, which does not keep the type of what is thrown.
+    /// Calls a function with the bytes, like `withUnsafeBytes`, which does not keep the type of a thrown error.
     package func lend<Result>(
         _ body: (UnsafeRawBufferPointer) throws(DecodingFailure) -> Result
     ) throws(DecodingFailure) -> Result {

@@ -1,4 +1,4 @@
-/// Why bytes are not one JSON value, and where that showed.
+/// The reason why bytes are not one JSON value, and the position of the fault.
 public struct JSONError: Error, Hashable, Sendable {
     public enum Reason: String, Sendable {
         case truncated = "the text ends too early"
@@ -13,7 +13,7 @@ public struct JSONError: Error, Hashable, Sendable {
     }
 
     public var reason: Reason
-    /// The byte, counted from 0, at which the text stopped being right.
+    /// The offset, from 0, of the first wrong byte.
     public var offset: Int
 
     public init(_ reason: Reason, at offset: Int) {

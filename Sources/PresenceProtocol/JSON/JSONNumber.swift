@@ -1,9 +1,9 @@
-/// What a JSON number is to a protocol that knows integers only.
+/// A JSON number in a protocol that has only integers.
 public enum JSONNumber: Hashable, Sendable {
     case integer(Int64)
     /// An integer beyond 64 bits.
     case tooLarge
-    /// Written with a fraction or an exponent, whatever it is worth: `1.0` and `1e3` too.
+    /// Written with a fraction or an exponent, whatever its value: `1.0` and `1e3` too.
     case fraction
 }
 
@@ -12,7 +12,7 @@ extension JSONValue {
     public var number: JSONNumber? {
         guard kind == .number else { return nil }
         let isNegative = start.load(as: UInt8.self) == UInt8(ascii: "-")
-        // 18 digits cannot overflow: only what is longer need be watched.
+        // 18 digits cannot overflow: only longer numbers need checks.
         let safe = min(count, 18)
         var magnitude: UInt64 = 0
         for index in (isNegative ? 1 : 0)..<safe {

@@ -23,8 +23,8 @@ extension JSONScanner {
         }
     }
 
-    /// Steps over eight bytes at a time while none of them is a quote, a backslash, a control character or beyond
-    /// ASCII, and then to the first that is. Fewer than eight at the text's end are left to the caller.
+    /// Skips eight bytes at a time while none of them is a quote, a backslash, a control character or beyond ASCII, and
+    /// then up to the first that is. The caller handles fewer than eight bytes at the text's end.
     @inline(__always)
     private mutating func skipPlainBytes() {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -33,8 +33,8 @@ extension JSONScanner {
             let word = UInt64(littleEndian: cursor.loadUnaligned(as: UInt64.self))
             let quotes = word ^ (ones &* 0x22)
             let backslashes = word ^ (ones &* 0x5C)
-            // A byte's high bit is set below where the byte is what the line looks for. A borrow can set it wrongly,
-            // but only in bytes after one that is right, and only the first is used.
+            // A byte's high bit is set below if the byte matches the line's test. A borrow can set it wrongly, but only
+            // in bytes after a correct match, and only the first match is used.
             var found = (quotes &- ones) & ~quotes
             found |= (backslashes &- ones) & ~backslashes
             found |= (word &- ones &* 0x20) & ~word
@@ -103,7 +103,7 @@ extension JSONScanner {
         cursor += length
     }
 
-    /// Reads a number, checking its grammar. What it is worth is asked of the value.
+    /// Reads a number and checks its grammar. The value is computed only on demand.
     mutating func scanNumber() throws(JSONError) -> JSONValue {
         let first = cursor
         if cursor.load(as: UInt8.self) == UInt8(ascii: "-") { cursor += 1 }
@@ -136,7 +136,7 @@ extension JSONScanner {
     }
 }
 
-/// The value of the four hexadecimal digits at `address`, or `nil` if they are something else.
+/// The value of the four hexadecimal digits at `address`, or `nil` if they are not digits.
 func hexadecimal(at address: UnsafeRawPointer) -> UInt32? {
     var unit: UInt32 = 0
     for index in 0..<4 {

@@ -1,4 +1,4 @@
-/// A strict reader of one JSON text (RFC 8259) in UTF-8 that builds no tree: its caller pulls keys, elements and values.
+/// A strict reader of one JSON text (RFC 8259) in UTF-8 without a tree: its caller pulls keys, elements and values.
 ///
 ///     try scanner.beginObject()
 ///     while let key = try scanner.nextKey() {
@@ -6,37 +6,37 @@
 ///     }
 ///     try scanner.finish()
 ///
-/// Refused beyond the grammar: nesting deeper than 32, invalid UTF-8, lone surrogates. Every byte is checked exactly
-/// once on the way, also in values that are only skipped. Nothing is allocated.
+/// It also rejects nesting deeper than 32, invalid UTF-8 and lone surrogates. Every byte is checked exactly once, also
+/// in values that are skipped. It allocates nothing.
 ///
-/// Unsafe: the scanner and whatever it returns point into the bytes given to `init`. The caller owns those and keeps
-/// them in place while any of these is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
+/// Unsafe: the scanner and its results point into the bytes given to `init`. The caller owns those and keeps them in
+/// place while any of these is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
 public struct JSONScanner {
-    /// Deeper is refused: no message of the protocol needs more than five levels.
+    /// Deeper nesting is rejected: no message of the protocol needs more than five levels.
     public static let maximumDepth = 32
 
-    /// What servers say may be deeper: texts of others, which passed this limit where they came in, stand in objects of theirs.
-    /// (A container that is skipped has a bit for each level.)
+    /// The limit for messages of servers. They contain objects of other clients, which passed the smaller limit when
+    /// they arrived. (A container that is skipped has a bit for each level.)
     static let maximumDepthOfServers = 64
 
-    /// Deeper is refused.
+    /// Deeper nesting is rejected.
     var maximumDepth = Self.maximumDepth
     let start: UnsafeRawPointer
     let end: UnsafeRawPointer
     var cursor: UnsafeRawPointer
-    /// Containers that are open.
+    /// The number of open containers.
     var depth = 0
     /// A container was just opened: its first key or element follows without a comma.
     private var isFirst = false
 
     public init(_ bytes: UnsafeRawBufferPointer) {
-        // An empty buffer may have no address. This one is never read from, since it is also the end.
+        // An empty buffer may have no address. The replacement is never read, since it is also the end.
         start = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
         end = start + bytes.count
         cursor = start
     }
 
-    /// Reads the members of an object that others have opened, up to its end.
+    /// Reads the members of an object whose opening brace is already consumed, up to its end.
     public init(members bytes: UnsafeRawBufferPointer) {
         self.init(bytes)
         depth = 1
@@ -52,7 +52,7 @@ public struct JSONScanner {
 
     // MARK: Pulling
 
-    /// The kind of the value that comes next, judged by its first byte. Nothing is consumed.
+    /// The kind of the next value, by its first byte. Consumes nothing.
     public mutating func peek() throws(JSONError) -> JSONValue.Kind {
         switch try nextByte() {
         case UInt8(ascii: "\""): return .string
@@ -88,7 +88,7 @@ public struct JSONScanner {
         try advance(orCloseWith: UInt8(ascii: "]"))
     }
 
-    /// Reads one whole value, nested ones included, and returns where it stands.
+    /// Reads one whole value, nested ones included, and returns its position.
     public mutating func value() throws(JSONError) -> JSONValue {
         let byte = try nextByte()
         let first = cursor
@@ -121,7 +121,7 @@ public struct JSONScanner {
         isFirst = true
     }
 
-    /// Steps over the comma before a key or an element, or over the closing bracket: then `false`.
+    /// Skips the comma before a key or an element. At the closing bracket, consumes it and returns `false`.
     private mutating func advance(orCloseWith bracket: UInt8) throws(JSONError) -> Bool {
         let byte = try nextByte()
         let wasFirst = isFirst
@@ -137,7 +137,7 @@ public struct JSONScanner {
         return true
     }
 
-    /// Skips an object or an array without recursion, so that a hostile message cannot choose the stack's depth.
+    /// Skips an object or an array without recursion, so that a hostile message cannot control the depth of the stack.
     private mutating func skipContainer() throws(JSONError) {
         let outer = depth
         var areObjects: UInt64 = 0  // One bit for each open container, the innermost lowest.
@@ -159,7 +159,7 @@ public struct JSONScanner {
 
     // MARK: Bytes
 
-    /// The next byte that is not white space, not consumed.
+    /// The next byte that is not white space, without consuming it.
     @inline(__always)
     private mutating func nextByte() throws(JSONError) -> UInt8 {
         skipWhitespace()

@@ -1,17 +1,17 @@
-/// Where a value stands in a JSON text that a `JSONScanner` has read and found right, and what kind it is.
+/// The position and kind of a value in a JSON text that a `JSONScanner` has read and checked.
 ///
-/// It is a view: it owns nothing, is not to outlive the scanned bytes, and turns them into Swift values only when asked.
+/// A view: it owns nothing, must not outlive the scanned bytes, and makes Swift values only on demand.
 public struct JSONValue {
     public enum Kind: Sendable {
         case object, array, string, number, bool, null
     }
 
     public let kind: Kind
-    /// Whether a string holds escapes, so that its bytes are not yet its text.
+    /// Whether a string contains escapes, so that its bytes are not its text.
     package let isEscaped: Bool
-    /// The first byte: of a string the one after the quote. Owned by the scanner's caller.
+    /// The first byte; for a string, the one after the quote. Owned by the scanner's caller.
     let start: UnsafeRawPointer
-    /// The number of bytes: of a string without its quotes.
+    /// The number of bytes; for a string, without its quotes.
     let count: Int
 
     init(_ kind: Kind, from start: UnsafeRawPointer, to end: UnsafeRawPointer, isEscaped: Bool = false) {
@@ -21,7 +21,7 @@ public struct JSONValue {
         count = end - start
     }
 
-    /// The value as it stands in the text (of a string: without quotes, escapes as they are).
+    /// The value as written in the text (a string without quotes, with its escapes).
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
     /// The value of `true` and `false`, `nil` for any other kind.

@@ -1,4 +1,4 @@
-/// Appends JSON to bytes. It writes what it is told in the order in which it is told; commas and brackets are `raw`.
+/// Appends JSON to bytes, in the order of the calls. Commas and brackets are `raw`.
 public enum JSONWriter {
     /// Appends text that is JSON already.
     @inlinable
@@ -15,7 +15,7 @@ public enum JSONWriter {
 
     /// Appends an integer in decimal.
     public static func integer(_ value: Int64, to output: inout [UInt8]) {
-        // 19 digits and a sign at most. Unsafe: the memory is this call's own.
+        // At most 19 digits and a sign. Unsafe: the memory belongs to this call.
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
             var index = 20
             var rest = value.magnitude
@@ -36,12 +36,12 @@ public enum JSONWriter {
         if value { raw("true", to: &output) } else { raw("false", to: &output) }
     }
 
-    /// Appends a string with its quotes. Escaped is what must be: quote, backslash, control characters.
+    /// Appends a string with its quotes. Escapes only quotes, backslashes and control characters.
     public static func string(_ text: String, to output: inout [UInt8]) {
         var text = text
         text.withUTF8 { utf8 in
             output.append(UInt8(ascii: "\""))
-            // Almost all strings need no escape and go in one piece.
+            // Almost all strings need no escape and are appended in one piece.
             var start = 0
             for (index, byte) in utf8.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
                 output.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<index]))

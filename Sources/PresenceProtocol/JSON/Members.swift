@@ -1,5 +1,5 @@
-/// Reading members of known kinds out of values already scanned. Everywhere `null` counts as absent; where it has a
-/// meaning of its own the caller looks for it first.
+/// Members of known kinds, from values already scanned. `null` counts as absent; where it has a meaning of its own, the
+/// caller checks for it first.
 extension JSONValue {
     /// An id, or `nil` if this is not a string or not a valid id.
     package var identifier: Identifier? {
@@ -66,7 +66,7 @@ extension JSONValue {
         guard kind == .array else { throw .wrongKind(field, wanted: "an array") }
         if count == 2 { return [] }
         var elements: [Element] = []
-        // A guess at elements of eight bytes; a liar gains no more memory than his own message has.
+        // An estimate for elements of eight bytes. A malicious message gets no more memory than its own length.
         elements.reserveCapacity(Swift.min(count / 11 + 1, 1024))
         var scanner = JSONScanner(self)
         do throws(JSONError) { try scanner.beginArray() } catch { throw DecodingFailure(error) }
@@ -82,12 +82,12 @@ extension JSONValue {
         }
     }
 
-    /// The ids of an array, in their order and with their repetitions.
+    /// The ids of an array, in their order and with repetitions.
     func allIdentifiers(_ field: String) throws(DecodingFailure) -> [Identifier] {
         try identifiers(field, limit: .max, tooMany: DecodingFailure(code: .tooMany, message: field))
     }
 
-    /// The ids of an array, in their order and with their repetitions.
+    /// The ids of an array, in their order and with repetitions.
     ///
     /// - Throws: `tooMany` as soon as there are more than `limit`.
     package func identifiers(
@@ -103,12 +103,12 @@ extension JSONValue {
 }
 
 extension Identifier {
-    /// Wraps text that was found valid already.
+    /// Wraps text that was already validated.
     init(checked string: String) {
         self.string = string
     }
 
-    /// Eight bytes at a time: good enough to tell ids of one message apart.
+    /// Hashes eight bytes at a time: good enough to distinguish the ids of one message.
     fileprivate var hash: UInt64 {
         var string = string
         return string.withUTF8 { utf8 in
@@ -135,18 +135,18 @@ extension Identifier {
 }
 
 extension Array where Element == Identifier {
-    /// The same ids, each once, in the order of their first appearance.
+    /// The same ids, each once, in the order of first appearance.
     package func withoutRepetitions() -> [Identifier] {
-        // Mostly there is nothing to take out, which is seen without hashing them into a set.
+        // Usually there are no repetitions, which is faster to check than hashing the ids into a set.
         if count <= 100, !hasRepetitions { return self }
         var seen = Set<Identifier>(minimumCapacity: count)
         return filter { seen.insert($0).inserted }
     }
 
-    /// Whether two of at most 100 are the same. They have a table of 256 places, so that few meet on the way, and only those
-    /// whose hashes are alike are compared as strings.
+    /// Whether two of at most 100 ids are equal. They are put in a table of 256 places, so that few collide, and only
+    /// those with equal hashes are compared as strings.
     private var hasRepetitions: Bool {
-        // Unsafe: the memory is this call's own.
+        // Unsafe: the memory belongs to this call.
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 356) { memory in
             memory.initialize(repeating: 0)
             let places = UnsafeMutableBufferPointer(rebasing: memory[..<256])
@@ -155,7 +155,7 @@ extension Array where Element == Identifier {
                 let hash = self[index].hash
                 hashes[index] = hash
                 var place = UInt8(truncatingIfNeeded: hash >> 32)
-                // 0, or the number of the id that has the place.
+                // 0, or the number of the id at this place.
                 while places[Int(place)] != 0 {
                     let other = Int(places[Int(place)]) - 1
                     if hashes[other] == hash, self[other] == self[index] { return true }
@@ -169,7 +169,7 @@ extension Array where Element == Identifier {
 }
 
 extension JSONScanner {
-    /// Reads an object and hands over each member, the last of several with one key last, so that it wins.
+    /// Reads an object and passes on each member in order, so that the last of several with one key wins.
     @inline(__always)
     package mutating func forEachMember(
         _ body: (_ key: JSONValue, _ value: JSONValue) throws(DecodingFailure) -> Void

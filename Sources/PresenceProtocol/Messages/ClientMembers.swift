@@ -1,5 +1,5 @@
-/// Where the members of a client's message stand. If a key occurs more than once, the last one counts. `null` counts as
-/// absent, except in `id`, where it is wrong, and in `text`, where it has a meaning.
+/// The positions of the members in a client's message. If a key occurs more than once, the last one counts. `null`
+/// counts as absent, except in `id`, where it is an error, and in `text`, where it has a meaning.
 ///
 /// The values point into the message: they are valid as long as its bytes are.
 package struct ClientMembers {
@@ -23,19 +23,19 @@ package struct ClientMembers {
     package private(set) var typing: JSONValue?
     package private(set) var users: JSONValue?
     package private(set) var visibility: JSONValue?
-    /// Members with other keys, of which requests of features may know some.
+    /// Members with other keys. Features' requests may know some of them.
     private var others: [(key: JSONValue, value: JSONValue)] = []
-    /// How many of those are kept.
+    /// The most members of this kind that are kept.
     private static let mostOthers = 32
 
     package init() {}
 
-    /// A member that none of the above is for, by its key.
+    /// A member with another key than those above.
     package subscript(key: StaticString) -> JSONValue? {
         others.last { $0.key.equals(key) }.flatMap { $0.value.kind == .null ? nil : $0.value }
     }
 
-    /// Reads the whole message. If it throws, what was found up to there remains.
+    /// Reads the whole message. If it throws, the members found so far remain.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
         var scanner = JSONScanner(bytes)
         if try scanner.peek() == .object {

@@ -1,16 +1,16 @@
 extension ClientMessage {
-    /// The largest id of a request, and the largest version: the largest integer that every JSON library keeps exactly.
+    /// The largest id of a request, and the largest version: every JSON library represents integers up to it exactly.
     public static let maximumID: Int64 = 9_007_199_254_740_991
 
     /// Reads one message and checks every value in it.
     ///
-    /// The message is read twice: once to check its grammar and to find its members, then once those that its `type`
-    /// needs. That is how members may come in any order and a failure knows the request's id wherever it stands, and it
-    /// costs little, since the first reading builds nothing.
+    /// The message is read twice: first to check its grammar and find its members, then only the members that its
+    /// `type` needs. So members may come in any order, and a failure has the request's id at any position. This costs
+    /// little, since the first pass builds nothing.
     ///
     /// - Parameters:
     ///   - bytes: The whole text message; lent for the call.
-    ///   - limits: Of these only `subscribeBatch` is judged here.
+    ///   - limits: Only `subscribeBatch` is checked here.
     /// - Throws: `badRequest`, `unknownType`, `validationFailed` with `field`, or `tooMany`; with the request's id.
     public static func decode(
         _ bytes: UnsafeRawBufferPointer, limits: ConnectionLimits
@@ -36,7 +36,7 @@ extension ClientMessage {
 extension ClientMembers {
     /// The members and the id of a message; the id is `nil` if there is none.
     ///
-    /// - Throws: `badRequest` if the message is no JSON; with the id if it was found all the same.
+    /// - Throws: `badRequest` if the message is not JSON; with the id if it was found nevertheless.
     package static func scan(
         _ bytes: UnsafeRawBufferPointer
     ) throws(DecodingFailure) -> (members: ClientMembers, id: Int64?) {
@@ -64,7 +64,7 @@ extension ClientMembers {
 
     /// The type of a request.
     ///
-    /// - Throws: `badRequest` if the message is no object or has none.
+    /// - Throws: `badRequest` if the message is not an object or has no type.
     package func requestType() throws(DecodingFailure) -> JSONValue {
         guard isObject else {
             throw DecodingFailure(code: .badRequest, message: "a message must be a JSON object")
@@ -75,7 +75,7 @@ extension ClientMembers {
     }
 }
 
-/// What is in each request, decoded from its members and checked.
+/// The content of each request, decoded from its members and checked.
 package enum ClientRequest {
     package static func typing(
         _ members: ClientMembers
@@ -107,11 +107,11 @@ package enum ClientRequest {
             users: users, conversations: conversations, conversationList: list, notifications: notifications)
     }
 
-    /// What an `unsubscribe` names.
+    /// The subjects of an `unsubscribe`.
     package struct Unwatched {
         package let users: [UserID]
         package let conversations: [ConversationID]
-        /// Whether the list of the user's conversations is watched no longer.
+        /// Whether it ends watching the list of the user's conversations.
         package let conversationList: Bool
         package let notifications: Bool
     }
@@ -152,7 +152,7 @@ package enum ClientRequest {
         do throws(DecodingFailure) { return try VisibilityChange(change) } catch { throw error.inside("visibility") }
     }
 
-    /// The users a list gains or loses.
+    /// The users that a list gains or loses.
     package static func listed(
         _ members: ClientMembers, _ limits: ConnectionLimits, in type: String
     ) throws(DecodingFailure) -> [UserID] {
@@ -226,7 +226,7 @@ extension ClientMessage.KnownVersions {
         if value.kind == .null { return nil }
         switch value.number {
         case .integer(let version): return version
-        case .tooLarge: return nil  // No register has such a version, so knowing it is knowing nothing.
+        case .tooLarge: return nil  // No register has such a version, so knowing it means nothing.
         case .fraction, nil: throw .wrongKind("known", wanted: "an object of objects of integers")
         }
     }
@@ -238,13 +238,14 @@ extension ClientMembers {
         return value
     }
 
-    /// The people a list gains or loses.
+    /// The users that a list gains or loses.
     fileprivate func listed(limit: Int, in type: String) throws(DecodingFailure) -> [UserID] {
         let failure = DecodingFailure(code: .tooMany, message: "at most \(limit) users in one \(type)", field: "users")
         return try needed(users, "users").identifiers("users", limit: limit, tooMany: failure).withoutRepetitions()
     }
 
-    /// The people and conversations of `unsubscribe`, of which at least one list must be there, unless something is beside.
+    /// The users and conversations of `unsubscribe`. At least one list is required, unless the request names something
+    /// else.
     fileprivate func watched(
         limit: Int, in type: String, beside more: Bool
     ) throws(DecodingFailure) -> (users: [UserID], conversations: [ConversationID]) {

@@ -77,7 +77,7 @@ extension ClientMessage.Body {
         }
     }
 
-    /// At least one of the lists must be there: if both are empty, `users` is.
+    /// At least one of the lists is required: if both are empty, writes `users`.
     static func encode(users: [UserID], conversations: [ConversationID], into output: inout [UInt8]) {
         if !users.isEmpty || conversations.isEmpty { JSONWriter.member("users", users, to: &output) }
         if !conversations.isEmpty { JSONWriter.member("conversations", conversations, to: &output) }
@@ -106,7 +106,7 @@ extension Device {
         if let id { JSONWriter.member("id", id.string, to: &output) }
         JSONWriter.member("kind", kind.rawValue, to: &output)
         if let name { JSONWriter.member("name", name, to: &output) }
-        // Each member came with a comma before it; the first one's place is the brace's.
+        // Each member was written with a comma before it; the brace replaces the first one.
         output[brace] = UInt8(ascii: "{")
         JSONWriter.raw("}", to: &output)
     }
@@ -130,7 +130,7 @@ extension ProfileChanges {
         JSONWriter.change("photoURL", photoURL, to: &output)
         JSONWriter.change("timezone", timezone, to: &output)
         JSONWriter.change("locale", locale, to: &output)
-        // Each member came with a comma before it; the first one's place is the brace's.
+        // Each member was written with a comma before it; the brace replaces the first one.
         if output.count == brace { output.append(UInt8(ascii: ",")) }
         output[brace] = UInt8(ascii: "{")
         output.append(UInt8(ascii: "}"))

@@ -9,7 +9,7 @@ extension ClientMessage.Connect {
         if let value = members.status { status = try Self.status(value) }
     }
 
-    /// The status from the first moment: an object like a `status` message, or only its status as a string.
+    /// The initial status: an object like a `status` message, or only its status as a string.
     private static func status(_ value: JSONValue) throws(DecodingFailure) -> StatusChange {
         if value.kind == .string { return try StatusChange(status: value, text: nil, clearAfter: nil) }
         guard value.kind == .object else { throw .wrongKind("status", wanted: "an object or a string") }
@@ -37,12 +37,12 @@ extension ClientMessage.Connect {
 }
 
 extension StatusChange {
-    /// How long a status may be set for: 1 s to 30 days.
+    /// The possible duration of a status: 1 s to 30 days.
     public static let clearAfterBounds: ClosedRange<Milliseconds> = 1_000...2_592_000_000
 
     /// - Parameters:
-    ///   - text: Absent keeps, `null` and `""` remove.
-    ///   - clearAfter: Absent cancels.
+    ///   - text: If absent, the text is kept; `null` and `""` remove it.
+    ///   - clearAfter: If absent, a pending clearing is cancelled.
     init(status: JSONValue, text: JSONValue?, clearAfter: JSONValue?) throws(DecodingFailure) {
         self.init(status: try status.checkedCase(of: ChosenStatus.self, "status"))
         if let text { self.text = try Self.text(text) }

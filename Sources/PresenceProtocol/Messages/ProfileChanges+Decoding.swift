@@ -1,8 +1,8 @@
 extension ProfileChanges {
     /// Reads the changes of a profile from a JSON object, as the body of an HTTP request carries them.
     ///
-    /// - Throws: `badRequest` for what is not one JSON object or has a member of the wrong kind, `validationFailed` for
-    ///   a value out of bounds. One bad member refuses all.
+    /// - Throws: `badRequest` if the text is not one JSON object or has a member of the wrong kind, `validationFailed`
+    ///   for a value out of range. One invalid member rejects the whole change.
     public static func decode(json: UnsafeRawBufferPointer) throws(DecodingFailure) -> ProfileChanges {
         try ProfileChanges(RequestBody.object(json))
     }
@@ -11,7 +11,7 @@ extension ProfileChanges {
         try json.lend { (bytes) throws(DecodingFailure) in try decode(json: bytes) }
     }
 
-    /// Reads the object at whose beginning the scanner stands.
+    /// Reads the object at the scanner's position.
     init(_ scanner: consuming JSONScanner) throws(DecodingFailure) {
         self.init()
         var members = scanner

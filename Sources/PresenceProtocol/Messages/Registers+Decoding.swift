@@ -1,7 +1,7 @@
-// Registers and other objects as a client reads them: tolerant of whatever a later server may add.
+// Registers and other objects as a client reads them: it tolerates additions of later servers.
 
 extension Presence {
-    /// - Throws: `badRequest` if this is no object with a `version` and a `status`.
+    /// - Throws: `badRequest` if this is not an object with a `version` and a `status`.
     init(_ value: JSONValue) throws(DecodingFailure) {
         self.init(version: 0, status: .offline)
         var hasVersion = false
@@ -26,12 +26,12 @@ extension Presence {
         }
         guard hasVersion else { throw .missing("presence.version") }
         guard let statusName else { throw .missing("presence.status") }
-        // Of a status that it does not know an old client can still tell whether someone is there.
+        // With an unknown status, an old client can still show whether the user is online.
         let unknown: PresenceStatus = devices.isEmpty ? .offline : .away
         status = PresenceStatus(rawValue: try statusName.checkedString("presence.status")) ?? unknown
     }
 
-    /// Sorted and without repetition also if several kinds of a later server have become `.other`.
+    /// Sorted and without repetition, even if several unknown kinds of a later server have become `.other`.
     private static func devices(_ value: JSONValue) throws(DecodingFailure) -> [DeviceKind] {
         var kinds = try value.elements("presence.devices") { (element) throws(DecodingFailure) in
             DeviceKind(rawValue: try element.checkedString("presence.devices")) ?? .other
@@ -43,7 +43,7 @@ extension Presence {
 }
 
 extension Profile {
-    /// - Throws: `badRequest` if this is no object with a `version`.
+    /// - Throws: `badRequest` if this is not an object with a `version`.
     init(_ value: JSONValue) throws(DecodingFailure) {
         self.init(version: 0)
         var hasVersion = false

@@ -1,4 +1,4 @@
-// How registers and other objects look on the wire. Each function appends one JSON object.
+// The encoding of registers and other objects. Each function appends one JSON object.
 
 extension Presence {
     /// Appends the register, `version` first.
@@ -66,7 +66,7 @@ extension ProfileRegister {
 }
 
 extension UserSnapshot {
-    /// Appends the object that `subscribed`, `users` and the HTTP interface carry for one person.
+    /// Appends the object of one user in `subscribed`, `users` and the HTTP interface.
     public func encode(into output: inout [UInt8]) {
         JSONWriter.raw("{\"user\":", to: &output)
         JSONWriter.string(user.string, to: &output)
@@ -128,7 +128,7 @@ extension ServerMessage.ConversationSnapshot {
         JSONWriter.raw("}", to: &output)
     }
 
-    /// The object, to which more members can be added.
+    /// The object, open for more members.
     package func opened() -> [UInt8] {
         var output: [UInt8] = []
         JSONWriter.raw("{\"conversation\":", to: &output)

@@ -1,5 +1,5 @@
-/// The members of a JSON object in an HTTP request's body, as values that outlive its bytes. `null` counts as absent; of two
-/// members with one name the last one counts.
+/// The members of a JSON object in an HTTP request's body, as values that outlive its bytes. `null` counts as absent.
+/// If a name occurs more than once, the last member counts.
 package struct RequestObject {
     private enum Value {
         case string(String)
@@ -11,7 +11,7 @@ package struct RequestObject {
     private var values: [String: Value] = [:]
     private var names: Set<String> = []
 
-    /// - Throws: `badRequest` for what is not one JSON object.
+    /// - Throws: `badRequest` if the text is not one JSON object.
     package init(json: [UInt8]) throws(DecodingFailure) {
         self = try json.lend { (bytes) throws(DecodingFailure) in
             var object = RequestObject()
@@ -37,10 +37,10 @@ package struct RequestObject {
         }
     }
 
-    /// Whether it is there, if only as `null`.
+    /// Whether the member is present, even as `null`.
     package func has(_ field: String) -> Bool { names.contains(field) }
 
-    /// A text that has to be there.
+    /// A required text.
     package func text(_ field: String) throws(DecodingFailure) -> String {
         guard let text = try optionalText(field) else { throw .missing(field) }
         return text

@@ -1,5 +1,5 @@
-/// Where the members stand that servers' messages know. Of several with one key the last counts; `null` counts as
-/// absent: a `profile` that is `null` and one that is not there mean the same in an event.
+/// The positions of the known members in a server's message. If a key occurs more than once, the last one counts.
+/// `null` counts as absent: in an event, a `profile` that is `null` and a missing one mean the same.
 struct ServerMembers {
     /// Whether the message was an object at all.
     private(set) var isObject = false
@@ -82,7 +82,7 @@ struct ServerMembers {
         }
     }
 
-    /// Members of messages that come once a connection or less.
+    /// Members of messages that arrive at most once per connection.
     private mutating func setRare(_ key: JSONValue, _ value: JSONValue?) {
         if key.equals("code") {
             code = value

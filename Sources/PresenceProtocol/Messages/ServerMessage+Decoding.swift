@@ -1,13 +1,13 @@
 extension ServerMessage {
     /// Reads one message from a server, which may be newer than this library.
     ///
-    /// Members that are not known are ignored, an unknown `type` becomes `.unknown`. Of values of a later server an
-    /// unknown device becomes `.other`, an unknown presence `.away` with live devices and `.offline` without, an
-    /// unknown chosen status `.auto`.
+    /// Unknown members are ignored, and an unknown `type` becomes `.unknown`. From values of a later server, an unknown
+    /// device becomes `.other`, an unknown presence `.away` with devices and `.offline` without, and an unknown chosen
+    /// status `.auto`.
     ///
     /// - Parameter bytes: The whole text message; lent for the call.
-    /// - Throws: `badRequest` for what is not one JSON object with a `type`, or lacks a member that the type cannot do
-    ///   without; `validationFailed` for an id that cannot be one. Such a message is the server's fault.
+    /// - Throws: `badRequest` if the message is not one JSON object with a `type`, or lacks a required member;
+    ///   `validationFailed` for an invalid id. Such a message is a fault of the server.
     public static func decode(_ bytes: UnsafeRawBufferPointer) throws(DecodingFailure) -> ServerMessage {
         var members = ServerMembers()
         do throws(JSONError) { try members.read(bytes) } catch { throw DecodingFailure(error) }
@@ -25,7 +25,7 @@ extension ServerMessage {
 
     private init(type: JSONValue, _ members: ServerMembers) throws(DecodingFailure) {
         let id = try members.id?.checkedInteger("id")
-        // The frequent ones first.
+        // Frequent types first.
         if type.equals("presence") {
             let user = try members.needed(members.user, "user").checkedIdentifier("user")
             let presence = try Presence(members.needed(members.presence, "presence"))

@@ -7,7 +7,7 @@ extension ServerMessage {
         return output
     }
 
-    /// Appends the message as one JSON object, however long it becomes: `SnapshotReply` splits long replies.
+    /// Appends the message as one JSON object of any length: `SnapshotReply` splits long replies.
     public func encode(into output: inout [UInt8]) {
         switch self {
         case .connected(let id, let connected): ServerMessageWriter.connected(id: id, connected, to: &output)

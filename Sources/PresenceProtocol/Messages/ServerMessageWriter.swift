@@ -1,8 +1,8 @@
 /// Appends messages to clients as bytes, from values or from pieces that are JSON already.
 ///
-/// The server encodes a register once, where it changes, and every shard passes those bytes on: so whatever carries a
-/// register takes it as bytes. They are lent for the call and not looked into: what is appended is only as right as
-/// they are. Each function appends exactly one whole message, without framing.
+/// The server encodes a register once, where it changes, and every shard passes those bytes on. So messages take
+/// registers as bytes. They are valid during the call and are not checked: a message is only as correct as they are.
+/// Each function appends exactly one whole message, without framing.
 public enum ServerMessageWriter {
     /// The presence of a user who is unknown, does not exist, or is hidden from the client.
     public static let unknownPresence = Array(#"{"version":0,"status":"offline"}"#.utf8)
@@ -37,7 +37,7 @@ public enum ServerMessageWriter {
         JSONWriter.raw("}", to: &output)
     }
 
-    /// What `connected` says to every client alike: its last members, each with the comma before it.
+    /// The part of `connected` that is the same for every client: its last members, each with the comma before it.
     package static func settings(
         heartbeatInterval: Milliseconds, heartbeatTimeout: Milliseconds, linger: Milliseconds, limits: ConnectionLimits
     ) -> [UInt8] {

@@ -1,11 +1,12 @@
-/// A `subscribed` or `users` reply in the making, split into messages that are each no longer than a limit.
+/// A `subscribed` or `users` reply under construction, split into messages that are each no longer than a limit.
 ///
 ///     {"type":"subscribed","id":2,"users":[…],"more":true}
 ///     {"type":"subscribed","id":2,"users":[…],"conversations":[…]}
 ///
-/// People come first, then conversations; all parts but the last say `"more":true`. A reply about nobody is one message
-/// with an empty list. What does not fit into a part begins the next; a single person or conversation is never split,
-/// so one that alone is longer than the limit makes a part that is too (registers are bounded far below it).
+/// Users come first, then conversations. All parts except the last have `"more":true`. A reply without users is one
+/// message with an empty list. An entry that does not fit into a part begins the next one. A single user or
+/// conversation is never split, so one that alone exceeds the limit makes a part that does too (registers are bounded
+/// far below it).
 public struct SnapshotReply {
     public enum Kind: Sendable {
         case subscribed, users
@@ -16,7 +17,7 @@ public struct SnapshotReply {
     }
 
     private static let more: StaticString = ",\"more\":true}"
-    /// A person who shows a short text and has a name.
+    /// The estimated length for a user with a short text and a name.
     private static let bytesPerPerson = 160
 
     /// The message up to its `id`, the same for each part.
@@ -26,18 +27,19 @@ public struct SnapshotReply {
     /// The part being written; its list is still open.
     private var part: [UInt8]
     private var list = List.none
-    /// What the user's notifications are as a whole, as an object without its brace; each part says it.
+    /// The members that describe the user's notifications as a whole, as an object without its last brace; in each
+    /// part.
     private var notifications: [UInt8] = []
-    /// Whether each part has a list of people, even if nobody is in it.
+    /// Whether each part has a list of users, even if it is empty.
     private var alwaysHasUsers = false
-    /// Whether the open list has nothing yet.
+    /// Whether the open list is empty.
     private var isEmpty = true
-    /// One person or conversation, before it is known which part has room for it.
+    /// One user or conversation, before its part is chosen.
     private var entry: [UInt8] = []
 
     /// - Parameters:
     ///   - limit: The longest message in bytes, `limits.maxServerMessageBytes`.
-    ///   - people: About how many are added: room is taken for them at once.
+    ///   - people: The approximate number of users: memory is reserved for them.
     public init(_ kind: Kind, id: Int64?, limit: Int, people: Int = 1) {
         var head: [UInt8] = []
         ServerMessageWriter.begin(kind == .subscribed ? "subscribed" : "users", id: id, to: &head)
@@ -47,7 +49,7 @@ public struct SnapshotReply {
         part.reserveCapacity(min(limit, Self.bytesPerPerson * (people + 1)))
     }
 
-    /// Adds a person from the registers' bytes, which are lent for the call.
+    /// Adds a user from the registers' bytes, which are valid during the call.
     ///
     /// - Parameters:
     ///   - presence: An object; `nil` leaves the register out.
@@ -58,7 +60,7 @@ public struct SnapshotReply {
         addEntry(to: .users)
     }
 
-    /// Adds a person that `UserSnapshot.encode` has encoded.
+    /// Adds a user that `UserSnapshot.encode` has encoded.
     package mutating func add(user object: [UInt8]) { add(object, to: .users) }
 
     public mutating func add(user: UserID, presence: [UInt8]?, profile: [UInt8]?) {
@@ -83,17 +85,17 @@ public struct SnapshotReply {
         addEntry(to: .users)
     }
 
-    /// Adds a conversation. After the first one no more people may be added.
+    /// Adds a conversation. After the first one no more users may be added.
     public mutating func add(_ conversation: ServerMessage.ConversationSnapshot) {
         entry.removeAll(keepingCapacity: true)
         conversation.encode(into: &entry)
         addEntry(to: .conversations)
     }
 
-    /// Messages are answered: each part has a list of people beside them. To be said before anything is added.
+    /// The reply has messages: each part then has a list of users too. Call it before adding anything.
     package mutating func beginMessages() { alwaysHasUsers = true }
 
-    /// Adds what a client watches of a conversation, as an object that is JSON already.
+    /// Adds a watched conversation, as an object that is JSON already.
     package mutating func add(conversation object: [UInt8]) {
         entry = object
         addEntry(to: .conversations)
@@ -105,14 +107,14 @@ public struct SnapshotReply {
         addEntry(to: .conversationList)
     }
 
-    /// The list is answered, even if nothing is in it.
+    /// The reply has the list of conversations, even if it is empty.
     package mutating func beginConversationList() {
         if list != .conversationList { open(.conversationList) }
     }
 
-    /// The user's notifications are answered, even if there are none.
+    /// The reply has the user's notifications, even if there are none.
     ///
-    /// - Parameter head: What they are as a whole: an object without its last brace.
+    /// - Parameter head: The members that describe them as a whole: an object without its last brace.
     package mutating func begin(notifications head: [UInt8]) {
         notifications = head
         if list != .notifications { open(.notifications) }
@@ -124,7 +126,7 @@ public struct SnapshotReply {
         addEntry(to: .notifications)
     }
 
-    /// The messages, in the order in which they are to be sent; at least one.
+    /// The messages, in the order of sending; at least one.
     public consuming func finish() -> [[UInt8]] {
         if list == .none { open(.users) }
         close()
@@ -137,8 +139,8 @@ public struct SnapshotReply {
 
     private mutating func add(_ entry: [UInt8], to wanted: List) {
         precondition(wanted.rawValue >= list.rawValue, "a reply's lists are filled one after the other")
-        // `],"users":[],"conversationList":[` or `],"users":[],"notifications":{…,"items":[` is the most that can come
-        // before an entry.
+        // The most bytes before an entry are `],"users":[],"conversationList":[` or
+        // `],"users":[],"notifications":{…,"items":[`.
         let needed = entry.count + notifications.count + 42 + 2 + Self.more.utf8CodeUnitCount
         let isSplit = list != .none && part.count + needed > limit
         if isSplit {
@@ -157,7 +159,7 @@ public struct SnapshotReply {
         isEmpty = false
     }
 
-    /// Begins a list of the part; the one before it ends.
+    /// Begins a list in the part, after ending the one before it.
     private mutating func open(_ wanted: List) {
         close()
         switch wanted {
@@ -180,7 +182,7 @@ public struct SnapshotReply {
         isEmpty = true
     }
 
-    /// Ends the open list, and what it stands in.
+    /// Ends the open list, and the object around it.
     private mutating func close() {
         switch list {
         case .none: break

@@ -14,7 +14,7 @@ extension ClientMessage.Subscribe {
         if let known = members.known { try readKnown(known) }
     }
 
-    /// A bare id subscribes to typing, an object to the messages as well.
+    /// An id alone subscribes to typing, an object to the messages as well.
     private mutating func readConversations(
         _ list: JSONValue?, limit: Int, _ tooMany: () -> DecodingFailure
     ) throws(DecodingFailure) {
@@ -53,7 +53,8 @@ extension ClientMessage.Subscribe {
         return (id, cursor)
     }
 
-    /// No conversation has so large a version: who holds that holds an old one, and is told what became of it.
+    /// No conversation has so large a version: a client that claims one has an outdated version, and gets the current
+    /// one.
     private static func knownVersion(_ value: JSONValue) throws(DecodingFailure) -> Int64 {
         switch value.number {
         case .integer(let version) where version <= ClientMessage.maximumID: version
@@ -62,7 +63,7 @@ extension ClientMessage.Subscribe {
         }
     }
 
-    /// People have an object of two versions each, conversations one version.
+    /// Users have an object of two versions each, conversations one version.
     private mutating func readKnown(_ value: JSONValue) throws(DecodingFailure) {
         var versions = try value.object("known")
         let few = users.count <= 16
@@ -74,7 +75,7 @@ extension ClientMessage.Subscribe {
                 return
             }
             let known = try ClientMessage.KnownVersions(value)
-            // Versions of people who are not asked for are of no use to anyone.
+            // Ignores versions of users that the request does not name.
             guard let user = key.identifier, few ? users.contains(user) : watched.contains(user) else { return }
             self.known[user] = known
         }

@@ -31,7 +31,7 @@ extension ClientMessage.Subscribe {
     }
 
     private func encodeKnown(into output: inout [UInt8]) {
-        // In a fixed order, so that equal messages are equal bytes.
+        // In a fixed order, so that equal messages have equal bytes.
         let held = users.filter { known[$0] != nil }
         let conversations = knownConversations.sorted { $0.key < $1.key }
         guard !held.isEmpty || !conversations.isEmpty else { return }

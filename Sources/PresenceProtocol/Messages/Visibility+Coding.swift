@@ -1,4 +1,4 @@
-// Who may see a user, on the wire.
+// The encoding of who may see a user.
 
 extension Visibility {
     /// Appends the object.
@@ -10,7 +10,7 @@ extension Visibility {
         JSONWriter.raw("}", to: &output)
     }
 
-    /// As a client reads it: an audience of a later server counts as `nobody`.
+    /// As a client reads it: an unknown audience of a later server counts as `nobody`.
     init(_ value: JSONValue) throws(DecodingFailure) {
         self.init()
         var members = try value.object("visibility")
@@ -32,13 +32,13 @@ extension VisibilityChange {
 
     /// Reads the change from a JSON object, as the body of an HTTP request carries it.
     ///
-    /// - Throws: `badRequest` for what is not one JSON object or has a member of the wrong kind, `validationFailed` for
-    ///   an audience that there is not.
+    /// - Throws: `badRequest` if the text is not one JSON object or has a member of the wrong kind, `validationFailed`
+    ///   for an unknown audience.
     public static func decode(json: [UInt8]) throws(DecodingFailure) -> VisibilityChange {
         try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes)) }
     }
 
-    /// Reads the object at whose beginning the scanner stands.
+    /// Reads the object at the scanner's position.
     init(_ scanner: consuming JSONScanner) throws(DecodingFailure) {
         self.init()
         var members = scanner
@@ -64,7 +64,7 @@ extension VisibilityChange {
         if let presence { JSONWriter.member("presence", presence.rawValue, to: &output) }
         if let lastSeen { JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output) }
         if let receipts { JSONWriter.member("receipts", receipts.rawValue, to: &output) }
-        // Each member came with a comma before it; the first one's place is the brace's.
+        // Each member was written with a comma before it; the brace replaces the first one.
         if output.count == brace { output.append(UInt8(ascii: ",")) }
         output[brace] = UInt8(ascii: "{")
         output.append(UInt8(ascii: "}"))
@@ -72,10 +72,10 @@ extension VisibilityChange {
 }
 
 extension ListChange {
-    /// Reads `{"add":["bob"],"remove":["cy"]}`, of which one may be left out. Each id is returned once.
+    /// Reads `{"add":["bob"],"remove":["cy"]}`; one of the lists may be missing. Each id is returned once.
     ///
-    /// - Throws: `badRequest`, `validationFailed` (for somebody who is in both lists as well), or `tooMany` for more than
-    ///   `limit` ids in both lists together, repetitions counted.
+    /// - Throws: `badRequest`, `validationFailed` (also for a user in both lists), or `tooMany` for more than `limit`
+    ///   ids in both lists together, repetitions counted.
     public static func decode(json: [UInt8], limit: Int) throws(DecodingFailure) -> ListChange {
         try json.lend { (bytes) throws(DecodingFailure) in try ListChange(RequestBody.object(bytes), limit: limit) }
     }
@@ -122,7 +122,7 @@ extension VisibilityLists {
             blocks: try members.blocks?.allIdentifiers("blocks") ?? [])
     }
 
-    /// Appends the members that a reply carries, each with the comma before it.
+    /// Appends the members of a reply, each with the comma before it.
     func encodeMembers(into output: inout [UInt8]) {
         JSONWriter.key("visibility", to: &output)
         visibility.encode(into: &output)
@@ -130,12 +130,13 @@ extension VisibilityLists {
         JSONWriter.member("blocks", blocks, to: &output)
     }
 
-    /// The lists in parts whose ids come to at most so many bytes each: contacts first, then blocks; at least one part.
+    /// Splits the lists into parts whose ids have at most `limit` bytes each: contacts first, then blocks; at least one
+    /// part.
     public func parts(bytes limit: Int) -> [VisibilityLists] {
         var parts = [VisibilityLists(visibility: visibility)]
         var used = 0
         func room(for id: UserID) -> Bool {
-            // An id of printable ASCII at its longest: each byte escaped, quotes and a comma.
+            // The longest encoding of an id of printable ASCII: each byte escaped, quotes and a comma.
             let needed = id.string.utf8.reduce(3) { $0 + ($1 == 0x22 || $1 == 0x5C ? 2 : 1) }
             defer { used += needed }
             guard used + needed > limit, used > 0 else { return true }

@@ -1,4 +1,4 @@
-// Questions about single bytes of ASCII.
+// Tests of single ASCII bytes.
 
 func isDigit(_ byte: UInt8) -> Bool {
     byte &- UInt8(ascii: "0") < 10

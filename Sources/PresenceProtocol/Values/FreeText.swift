@@ -1,14 +1,14 @@
-/// What all text that people write for others has in common: names and status texts.
+/// The common rules of all text that users write for others: names and status texts.
 ///
-/// It is UTF-8 of at most 1 KiB, without characters that could end a line or turn the direction of what stands around
-/// it. Length is counted in characters as people count them (extended grapheme clusters, UAX #29). Nothing is
-/// normalised: what was sent is what others get.
+/// The text is UTF-8 of at most 1 KiB, without characters that could end a line or change the direction of the text
+/// around it. Length is counted in user-perceived characters (extended grapheme clusters, UAX #29). The text is not
+/// normalised: other users get it as it was sent.
 public enum FreeText {
-    /// The longest text, in bytes of UTF-8: a single character may be made of very many code points.
+    /// The longest text, in bytes of UTF-8, because a single character may consist of very many code points.
     public static let maximumBytes = 1024
 
-    /// Refused are C0 and C1 controls and DEL, the line and paragraph separators, and the bidirectional controls.
-    /// The joiners U+200C and U+200D stay allowed: scripts and emoji need them.
+    /// Rejected are C0 and C1 controls and DEL, the line and paragraph separators, and the bidirectional controls. The
+    /// joiners U+200C and U+200D are allowed: scripts and emoji need them.
     public static func allows(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F: false  // C0, DEL, C1
@@ -25,23 +25,23 @@ public enum FreeText {
         brokenRule(by: text, maximumCharacters: maximumCharacters) == nil
     }
 
-    /// What is wrong with `text`, to stand after the member's name in an error; `nil` if nothing is.
+    /// The rule that `text` breaks, to follow the member's name in an error; `nil` if there is none.
     public static func brokenRule(by text: String, maximumCharacters: Int) -> String? {
         let length = text.utf8.count
         guard length <= maximumBytes else { return "must be at most \(maximumBytes) bytes long" }
         guard text.unicodeScalars.allSatisfy(allows) else {
             return "must be without control and bidirectional-control characters"
         }
-        // No text has more characters than bytes, so most need not be counted.
+        // A text never has more characters than bytes, so most texts need not be counted.
         guard length <= maximumCharacters || text.count <= maximumCharacters else {
             return "must be at most \(maximumCharacters) characters long"
         }
         return nil
     }
 
-    /// Whether anything of it can be seen: a letter, digit, mark of punctuation or symbol that stands for itself. Spaces,
-    /// joiners, fillers, variation selectors, tags and combining marks without anything to combine with cannot;
-    /// nor can what Unicode gives no character, in private use or not yet.
+    /// Whether any part of it is visible: a letter, digit, punctuation mark or symbol that can stand alone. Spaces,
+    /// joiners, fillers, variation selectors, tags, and combining marks without a base are invisible, as are
+    /// private-use and unassigned code points.
     public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
@@ -58,8 +58,8 @@ public enum FreeText {
         }
     }
 
-    /// Whether it has code points that show nothing and mean nothing in a name: the deprecated format characters (U+206A
-    /// to U+206F), and those that will never be characters.
+    /// Whether it is a code point without effect or meaning in a name: a deprecated format character (U+206A to U+206F)
+    /// or a noncharacter.
     public static func isMeaningless(_ scalar: Unicode.Scalar) -> Bool {
         (0x206A...0x206F).contains(scalar.value) || scalar.properties.isNoncharacterCodePoint
     }
@@ -83,7 +83,7 @@ public enum StatusText {
     }
 }
 
-/// What a device is called by its owner.
+/// The owner's name for a device.
 public enum DeviceName {
     public static let maximumCharacters = 128
 
@@ -92,17 +92,17 @@ public enum DeviceName {
     }
 }
 
-/// What a person is called by others.
+/// The name of a user that others see.
 public enum DisplayName {
     public static let maximumCharacters = 50
 
-    /// The name as it is stored, white space at its ends removed; `nil` if it is empty then, or not allowed.
+    /// The name as it is stored, without white space at its ends; `nil` if that is empty or not allowed.
     public static func normalized(_ name: String) -> String? {
         let trimmed = FreeText.trimmed(name)
         return brokenRule(by: trimmed) == nil ? trimmed : nil
     }
 
-    /// What is wrong with a name that has been trimmed, to stand after the member's name in an error; `nil` if nothing is.
+    /// The rule that a trimmed name breaks, to follow the member's name in an error; `nil` if there is none.
     public static func brokenRule(by name: String) -> String? {
         guard !name.isEmpty else { return "must not be empty" }
         if let rule = FreeText.brokenRule(by: name, maximumCharacters: maximumCharacters) { return rule }

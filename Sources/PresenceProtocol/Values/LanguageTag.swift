@@ -1,11 +1,11 @@
 /// A language tag of BCP 47 (RFC 5646), such as `pt-BR`, `zh-Hant-TW` or `de-CH-1996`.
 ///
-/// Judged is whether it is well-formed; whether its subtags are registered is not, since the registry grows.
+/// Only the form is checked, not whether the subtags are registered, since the registry grows.
 public enum LanguageTag {
-    /// The longest tag, in bytes. RFC 5646 asks for room for 35.
+    /// The longest tag, in bytes. RFC 5646 requires room for 35.
     public static let maximumBytes = 128
 
-    /// Tags that the grammar does not cover but RFC 5646 keeps for old times' sake.
+    /// Tags outside the grammar that RFC 5646 keeps for compatibility.
     private static let irregular: Set<String> = [
         "en-gb-oed", "i-ami", "i-bnn", "i-default", "i-enochian", "i-hak", "i-klingon", "i-lux", "i-mingo", "i-navajo",
         "i-pwn", "i-tao", "i-tay", "i-tsu", "sgn-be-fr", "sgn-be-nl", "sgn-ch-de",
@@ -44,7 +44,7 @@ public enum LanguageTag {
         subtag.count == 2 && subtag.allSatisfy(isLetter) || subtag.count == 3 && subtag.allSatisfy(isDigit)
     }
 
-    /// Takes all variants; `false` if one comes twice.
+    /// Consumes all variants; `false` if one occurs twice.
     private static func takeVariants(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         var seen: Set<String> = []
         while let subtag = subtags.first {
@@ -55,7 +55,7 @@ public enum LanguageTag {
         return true
     }
 
-    /// Takes all extensions; `false` if one is empty or comes twice.
+    /// Consumes all extensions; `false` if one is empty or occurs twice.
     private static func takeExtensions(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         var seen: Set<UInt8> = []
         while let singleton = subtags.first, singleton.count == 1, singleton.first! != UInt8(ascii: "x") {
@@ -68,7 +68,7 @@ public enum LanguageTag {
         return true
     }
 
-    /// Takes `x` and what follows it, which may be anything.
+    /// Consumes `x` and the subtags after it, which may be anything.
     private static func takePrivateUse(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         guard let first = subtags.first, first.count == 1, first.first! == UInt8(ascii: "x"), subtags.count > 1 else {
             return false

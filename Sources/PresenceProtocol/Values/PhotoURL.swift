@@ -1,8 +1,8 @@
 /// The address of a profile's photo: an absolute https URL (RFC 3986) of at most 2,048 bytes, with a host, without user
-/// information. Plain http is taken for loopback hosts only, so that apps can be developed without certificates.
+/// information. Plain http is allowed for loopback hosts only, so that apps can be developed without certificates.
 ///
-/// Checked by hand, since every watcher's app will load it: what is let through here must mean the same to all of them.
-/// Characters outside ASCII are refused: they are to be percent-encoded, in hosts written as punycode.
+/// Parsed by hand, since every watcher's app will load the URL: an accepted URL must mean the same to all of them.
+/// Characters outside ASCII are rejected: they must be percent-encoded, or punycode in hosts.
 public enum PhotoURL {
     /// The longest URL, in bytes.
     public static let maximumBytes = 2048
@@ -19,7 +19,7 @@ public enum PhotoURL {
         return false
     }
 
-    /// Everything after the scheme, which is compared without regard to case.
+    /// The text after the scheme, which is compared without regard to case.
     private static func remainder(of bytes: [UInt8], after scheme: String) -> ArraySlice<UInt8>? {
         let prefix = Array(scheme.utf8)
         guard bytes.count > prefix.count, bytes.prefix(prefix.count).map(lowercased) == prefix else { return nil }
@@ -72,8 +72,8 @@ public enum PhotoURL {
         var labels = host.split(separator: ".", omittingEmptySubsequences: false)
         if labels.count > 1, labels.last == "" { labels.removeLast() }  // A name may end with the root's dot.
         guard host.utf8.count <= 253, labels.allSatisfy(isLabel) else { return false }
-        // Browsers read a host whose last label is a number, as `0x7f000001` or `1`, as an IPv4 address, and others do
-        // not: only the plain form of four decimal numbers is taken.
+        // Browsers read a host whose last label is a number, such as `0x7f000001` or `1`, as an IPv4 address, and other
+        // programs do not. So only the plain form of four decimal numbers is accepted.
         guard let last = labels.last, last.hasPrefix("0x") || last.utf8.allSatisfy(isDigit) else { return true }
         return labels.count == 4 && labels.allSatisfy(isOctet)
     }
@@ -83,8 +83,8 @@ public enum PhotoURL {
             && label.utf8.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
 
-    /// Eight groups of up to four hexadecimal digits, one run of zero groups may be `::`, the last two may be an IPv4
-    /// address.
+    /// Eight groups of up to four hexadecimal digits. One run of zero groups may be `::`, and the last two may be an
+    /// IPv4 address.
     private static func isIPv6(_ text: Substring) -> Bool {
         let halves = splitAtDoubleColon(text)
         guard halves.count <= 2 else { return false }
@@ -126,7 +126,7 @@ public enum PhotoURL {
     // MARK: Path, query and fragment
 
     private static func isValidPath(_ path: ArraySlice<UInt8>) -> Bool {
-        // RFC 3986's characters, and the brackets that it wants encoded but everyone writes in queries.
+        // RFC 3986's characters, and the brackets, which should be encoded in queries but usually are not.
         let marks = Array("-._~:/?#[]@!$&'()*+,;=".utf8)
         var index = path.startIndex
         while index < path.endIndex {

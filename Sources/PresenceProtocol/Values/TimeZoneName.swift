@@ -1,6 +1,6 @@
 /// The name of a time zone in the IANA database, such as `America/Argentina/Buenos_Aires` or `Etc/GMT+5`.
 ///
-/// Only the shape is judged here: the database changes several times a year and is not the same on every machine.
+/// Only the form is checked: the database changes several times a year and differs between machines.
 public enum TimeZoneName {
     /// The longest name, in bytes.
     public static let maximumBytes = 64
