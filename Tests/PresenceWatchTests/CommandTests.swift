@@ -94,7 +94,7 @@ struct CommandTests {
             "ana", token: forged, fails: 77, "the server refused the token: the token's signature is wrong")
         try await expect(
             "ana", url: "wss://127.0.0.1:\(server.port)", fails: 69,
-            "no connection to 127.0.0.1:\(server.port): no TLS handshake: the server may speak plain ws there")
+            "no connection to 127.0.0.1:\(server.port): no TLS handshake: the port may be for plain ws")
         try await expect("a b", fails: 64, "\"a b\" is not the id of a user")
         try await expect("ana", "--url", "http://x", fails: 64, "http://x is not the address of a server")
         try await expect("ana", token: "", fails: 64, "a token is needed: ")

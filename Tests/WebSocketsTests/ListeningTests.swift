@@ -66,7 +66,7 @@ struct ListeningTests {
         let error = #expect(throws: ListeningError.self) {
             try ListeningPort(host: "127.0.0.1", port: port, share: false)
         }
-        #expect(error?.description == "cannot listen on 127.0.0.1 port \(port): another server holds it")
+        #expect(error?.description == "cannot listen on 127.0.0.1 port \(port): another server uses it")
     }
 
     @Test func `connections over IPv6 and IPv4 reach one socket`() async throws {

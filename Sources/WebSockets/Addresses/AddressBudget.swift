@@ -1,10 +1,11 @@
 import EventLoops
 
-/// How many bytes all connections of a process may hold of something, of which each address has a share; the servers of all
-/// loops have one.
+/// A limit on the bytes that all connections of a process may hold for one purpose. Each address has a share of it. The
+/// servers of all loops use the same budget.
 ///
-/// An address gets more as long as it holds, with that, no more than all left free before: of small pieces one alone gets half of
-/// it, the next a quarter, and so on. So there is always some left for one more. One lock, for addresses that are counted.
+/// A reservation succeeds if the address then holds at most as many bytes as were free before. With small reservations
+/// a single address gets half of the budget, the next one a quarter, and so on, so some is always left for one more.
+/// One lock, for addresses that are counted.
 public final class AddressBudget: Sendable {
     let all: ByteBudget
     /// 0: no limit.
@@ -14,7 +15,8 @@ public final class AddressBudget: Sendable {
 
     /// - Parameters:
     ///   - most: in bytes; 0 for no limit.
-    ///   - countsLoopback: whether addresses of this machine have shares too; if not, a proxy there has all of it.
+    ///   - countsLoopback: whether addresses of this machine have shares too; if not, a local proxy may use the whole
+    ///     budget.
     public init(_ most: Int, countsLoopback: Bool = false) {
         (self.most, self.countsLoopback) = (most, countsLoopback)
         all = ByteBudget(most)
@@ -23,12 +25,12 @@ public final class AddressBudget: Sendable {
     /// In bytes.
     public var held: Int { all.held }
 
-    /// As what a peer is counted; `.none`: it has no share, and may have all.
+    /// The block under which a peer is counted; `.none`: it has no share, and may use the whole budget.
     func block(of peer: PeerAddress) -> AddressBlock {
         countsLoopback || !peer.isLoopback ? peer.block : .none
     }
 
-    /// Room for so many bytes more, to be given back; false if there is none.
+    /// Reserves this many bytes more, to be released with `give`; false if there is no room.
     func take(_ bytes: Int, for block: AddressBlock) -> Bool {
         guard most > 0, block != .none else { return all.take(bytes) }
         return ofAddress.withLock { ofAddress in
@@ -44,7 +46,7 @@ public final class AddressBudget: Sendable {
         giveShare(bytes, of: block)
     }
 
-    /// To the address alone.
+    /// Releases bytes of the address' share only.
     func giveShare(_ bytes: Int, of block: AddressBlock) {
         guard most > 0, block != .none else { return }
         ofAddress.withLock { ofAddress in

@@ -4,8 +4,8 @@ public struct AddressRange: Hashable, Sendable {
     private let maskHigh: UInt64
     private let maskLow: UInt64
 
-    /// `nil` unless `text` is such a range. Bits behind the prefix must be zero: of `10.1.2.3/8` nobody could say what
-    /// it means.
+    /// `nil` unless `text` is such a range. Bits after the prefix must be zero, because the meaning of `10.1.2.3/8` is
+    /// unclear.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = PeerAddress(host: String(parts[0])) else { return nil }

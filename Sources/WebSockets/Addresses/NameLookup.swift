@@ -3,7 +3,8 @@ import Glibc
 
 /// Finds the addresses of a host without blocking a loop (libwebsockets' own lookup would).
 enum NameLookup {
-    /// Calls `found` on another thread with the addresses as text in the order to try them, or with why there are none.
+    /// Calls `found` on another thread, with the addresses as text in the order to try them, or with the reason of the
+    /// failure.
     static func start(_ host: String, found: @escaping @Sendable (Result<[String], Failure>) -> Void) {
         DispatchQueue.global().async { found(addresses(of: host)) }
     }

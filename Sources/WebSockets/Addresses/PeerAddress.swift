@@ -11,7 +11,7 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
 
     public var isIPv4: Bool { high == 0 && low >> 32 == Self.mappedIPv4 >> 32 }
 
-    /// - Parameter storage: what the kernel filled in when it accepted; another family than IP gives `::`, port 0.
+    /// - Parameter storage: the kernel's address of an accepted connection. A family other than IP gives `::`, port 0.
     init(_ storage: sockaddr_storage) {
         switch Int32(storage.ss_family) {
         case AF_INET:
@@ -34,7 +34,7 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// An address that was written as text, without brackets and port; `nil` if it is none.
+    /// Parses an address without brackets and port; `nil` if the text is not an address.
     public init?(host: String, port: UInt16 = 0) {
         var four = in_addr()
         var six = in6_addr()
@@ -53,7 +53,7 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Whether it is this machine's own: 127.0.0.0/8 or ::1.
+    /// Whether it belongs to this machine: 127.0.0.0/8 or ::1.
     public var isLoopback: Bool { isIPv4 ? low >> 24 & 0xff == 127 : high == 0 && low == 1 }
 
     /// The IP address as text, without the port.

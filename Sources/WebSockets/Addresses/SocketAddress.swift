@@ -1,6 +1,6 @@
 import Glibc
 
-/// An IP address and a port to bind to, as the kernel wants them.
+/// An IP address and a port to bind to, in the kernel's format.
 struct SocketAddress: Sendable {
     private var storage = sockaddr_storage()
     private let length: socklen_t
@@ -26,7 +26,7 @@ struct SocketAddress: Sendable {
 
     var isLoopback: Bool { PeerAddress(storage).isLoopback }
 
-    /// In both families the port stands in the two bytes after the family.
+    /// In both families the port is in the two bytes after the family.
     var port: Int {
         withUnsafeBytes(of: storage) { Int(UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self))) }
     }
@@ -51,10 +51,10 @@ struct SocketAddress: Sendable {
         var on: Int32 = 1
         var off: Int32 = 0
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // Connections of an earlier server that linger in TIME_WAIT are no reason not to start.
+        // Connections of an earlier server in TIME_WAIT must not prevent a start.
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
         if reusePort { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
-        // `::` takes IPv4 too.
+        // `::` accepts IPv4 too.
         if isIPv6 { setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &off, size) }
         let result = withUnsafePointer(to: storage) { storage in
             storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
@@ -69,8 +69,8 @@ struct SocketAddress: Sendable {
 
     private struct Marked: Error {}
 
-    /// An exclusive holder listens on an abstract Unix socket named after address and port, for others to find by
-    /// connecting. A sharing one leaves no mark, but looks for one.
+    /// Claims the address among processes. An exclusive server listens on an abstract Unix socket named after address
+    /// and port, which others find by connecting. A sharing server leaves no such socket, but checks for one.
     ///
     /// - Throws: if another process has marked the address.
     func mark(exclusive: Bool) throws -> Int32? {
@@ -80,7 +80,7 @@ struct SocketAddress: Sendable {
         name.sun_family = sa_family_t(AF_UNIX)
         let text = Array("tcp-listener:\(PeerAddress(storage))".utf8)
         withUnsafeMutableBytes(of: &name.sun_path) { path in
-            // A leading zero makes it abstract: no file, gone with the process.
+            // A leading zero makes the name abstract: without a file, and removed with the process.
             path.baseAddress!.advanced(by: 1).copyMemory(from: text, byteCount: text.count)
         }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + 1 + text.count)

@@ -1,10 +1,10 @@
-/// The proxies that are believed when they say, in `X-Forwarded-For`, which client a request comes from.
+/// The proxies whose `X-Forwarded-For` is trusted to name the client of a request.
 ///
-/// Each proxy appends its client's address to the list that it was sent: `client, proxy1`. So the list is read from
-/// its end, and only as far as its writers are trusted. The first untrusted address is the client's; what stands
-/// before it may be anything that the client made up.
+/// Each proxy appends its client's address to the list that it received: `client, proxy1`. So the list is read from its
+/// end, and only as far as its writers are trusted. The first untrusted address is the client's. The addresses before
+/// it may be invented by the client.
 ///
-/// `Forwarded` (RFC 7239) is not read: a proxy that knows only the one passes the other on as it came.
+/// `Forwarded` (RFC 7239) is not read: a proxy that knows only one of the two headers passes the other on unchanged.
 public struct TrustedProxies: Sendable {
     public var ranges: [AddressRange]
 
@@ -12,8 +12,9 @@ public struct TrustedProxies: Sendable {
         self.ranges = ranges
     }
 
-    /// The client's address, as far as it can be believed; `.unknown` if a trusted proxy names it so that it cannot be read.
-    /// It is not the proxy's then: what is on this machine or in a network of operators may do more than others.
+    /// The client's address, as far as it can be trusted; `.unknown` if a trusted proxy's entry cannot be parsed. It is
+    /// not the proxy's address then, because addresses of this machine or of the operators' network may have more
+    /// rights.
     ///
     /// - Parameters:
     ///   - peer: the connected peer.
@@ -22,7 +23,7 @@ public struct TrustedProxies: Sendable {
         guard let list, isTrusted(peer) else { return peer }
         var client = peer
         for element in list.split(separator: ",", omittingEmptySubsequences: false).reversed() {
-            // "unknown", a made-up name, or nonsense: nobody can tell who is behind it.
+            // The entry "unknown", an invented name or nonsense does not identify a client.
             guard let address = PeerAddress(forwarded: element) else { return .unknown }
             client = address
             guard isTrusted(address) else { break }
@@ -32,12 +33,12 @@ public struct TrustedProxies: Sendable {
 
     public var hasAny: Bool { !ranges.isEmpty }
 
-    /// Whether what it says about its clients is believed.
+    /// Whether the address is a proxy whose entries are trusted.
     public func isTrusted(_ address: PeerAddress) -> Bool { ranges.contains { $0.contains(address) } }
 }
 
 extension PeerAddress {
-    /// What all clients have together that cannot be told apart: the unspecified address, which is nobody's.
+    /// The common address of all clients that cannot be distinguished: the unspecified one, which no client has.
     static let unknown = PeerAddress(host: "::")!
 
     /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`, with blanks around it.

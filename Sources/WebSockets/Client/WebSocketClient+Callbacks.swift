@@ -10,7 +10,7 @@ let clientCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
         LWS_CALLBACK_WS_PEER_INITIATED_CLOSE, LWS_CALLBACK_WSI_DESTROY:
         guard let wsi, let data = lws_get_opaque_user_data(wsi) else { return 0 }
         let reference = Unmanaged<WebSocketClient>.fromOpaque(data)
-        // The reference that dialling retained; the last callback gives it back.
+        // The reference that dialling retained; the last callback releases it.
         let client =
             reason == LWS_CALLBACK_WSI_DESTROY ? reference.takeRetainedValue() : reference.takeUnretainedValue()
         return client.handle(reason, wsi, UnsafeMutableRawBufferPointer(start: input, count: input == nil ? 0 : length))
@@ -20,7 +20,7 @@ let clientCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
 }
 
 extension WebSocketClient {
-    /// 0 to go on, -1 to end the connection.
+    /// Returns 0 to continue, -1 to end the connection.
     func handle(
         _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ input: UnsafeMutableRawBufferPointer
     ) -> Int32 {
@@ -30,7 +30,8 @@ extension WebSocketClient {
         case LWS_CALLBACK_CLIENT_RECEIVE_PONG:
             heard()
         case LWS_CALLBACK_CLIENT_WRITEABLE:
-            // Also called after a ping was answered, which is not reported otherwise; and after we asked for it.
+            // libwebsockets also calls this after it answered a ping, which it reports in no other way, and after our
+            // own requests.
             if !hasQueued { heard() }
             return flush(wsi) ? 0 : -1
         case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
@@ -55,7 +56,7 @@ extension WebSocketClient {
         if state == .open { delegate?.heard(self) }
     }
 
-    /// `input` is where to write on, as a pointer to a pointer, and how much room there is.
+    /// `input` is a pointer to the write position, and the size of the room after it.
     private func appendHeaders(_ input: UnsafeMutableRawBufferPointer) -> Int32 {
         guard let cursor = input.baseAddress?.assumingMemoryBound(to: UnsafeMutablePointer<UInt8>.self) else {
             return -1
@@ -75,7 +76,7 @@ extension WebSocketClient {
         return 0
     }
 
-    /// The server's answer to the upgrade, whatever it is.
+    /// Reads the server's answer to the upgrade, whether it accepted or not.
     private func readAnswer(_ wsi: OpaquePointer) {
         let status = Int(lws_http_client_http_response(wsi))
         if status != 101 {

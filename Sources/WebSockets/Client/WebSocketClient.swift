@@ -2,20 +2,20 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// One WebSocket connection to a server, made of libwebsockets. Confined to its loop's thread.
+/// One WebSocket connection to a server, by libwebsockets. Confined to its loop's thread.
 ///
-/// Messages are sent in their order, queued without a bound: a caller faster than the server should look at
-/// `queuedBytes`. Pings of the server are answered by libwebsockets.
+/// Messages are sent in order, from a queue without a limit: a caller that may be faster than the server should check
+/// `queuedBytes`. libwebsockets answers the server's pings.
 public final class WebSocketClient {
     let shared: WebSocketClientContext
     weak var delegate: (any WebSocketClientDelegate)?
 
     /// A longer message closes with 1009.
     public static let maxMessageBytes = 16 * 1024 * 1024
-    /// How long the server may take to answer our close frame, in milliseconds.
+    /// The time limit for the server's answer to our close frame, in milliseconds.
     private static let closeTimeout: Int64 = 3_000
 
-    /// LWS_WRITE_CLOSE, which libwebsockets' headers do not show.
+    /// LWS_WRITE_CLOSE, which is missing from libwebsockets' public headers.
     private static let closeFrame = lws_write_protocol(4)
 
     enum State {
@@ -23,7 +23,7 @@ public final class WebSocketClient {
     }
 
     var state = State.idle
-    /// libwebsockets' connection, from the dialling to its last callback. While it is there it retains this object.
+    /// libwebsockets' connection, from dialling until its last callback. While it exists it retains this object.
     var wsi: OpaquePointer?
     private var url = WebSocketURL(isSecure: false, host: "", port: 0, path: "/")
     private(set) var headers: [(name: String, value: String)] = []
@@ -35,7 +35,7 @@ public final class WebSocketClient {
     /// Frames to be sent, each with room for its header in front. The close frame is the last one.
     private var outbox: [(bytes: [UInt8], kind: lws_write_protocol)] = []
     private var sent = 0
-    /// The bytes of messages that wait to be sent.
+    /// The bytes of queued messages.
     public private(set) var queuedBytes = 0
     var hasQueued: Bool { !outbox.isEmpty }
 
@@ -44,7 +44,7 @@ public final class WebSocketClient {
     var closure: Closure?
     private var ownCode: UInt16 = 0
 
-    /// - Parameter delegate: held weakly.
+    /// - Parameter delegate: referenced weakly.
     public init(context: WebSocketClientContext, delegate: any WebSocketClientDelegate) {
         shared = context
         self.delegate = delegate
@@ -55,8 +55,8 @@ public final class WebSocketClient {
     /// Connects; `opened` or `closed` follows. Once only.
     ///
     /// - Parameters:
-    ///   - headers: for the request, beside those of the handshake.
-    ///   - handshakeTimeout: milliseconds for everything from the name's lookup to the server's answer.
+    ///   - headers: for the request, in addition to those of the handshake.
+    ///   - handshakeTimeout: milliseconds for everything from the name lookup to the server's answer.
     public func connect(
         to url: WebSocketURL, headers: [(name: String, value: String)] = [], subprotocol: String? = nil,
         handshakeTimeout: Int64 = 10_000
@@ -81,7 +81,7 @@ public final class WebSocketClient {
         enqueue(text, LWS_WRITE_TEXT)
     }
 
-    /// Sends a close frame after what is queued, waits for the server's, and ends; then `closed` is called.
+    /// Sends a close frame after the queued messages, waits for the server's, and ends; then `closed` is called.
     public func close(code: UInt16 = 1000, reason: String = "") {
         guard state == .open else { return abort() }
         state = .closing
@@ -91,7 +91,7 @@ public final class WebSocketClient {
         timer?.set(after: Self.closeTimeout)
     }
 
-    /// Ends the connection, or the attempt to get one, without a close frame, soon after this call.
+    /// Ends the connection or the attempt without a close frame, soon after this call.
     public func abort() {
         guard state != .idle && state != .over else { return }
         closure = closure ?? .lost
@@ -137,33 +137,33 @@ public final class WebSocketClient {
             Int32(LCCSCF_HTTP_NO_FOLLOW_REDIRECT.rawValue) | (url.isSecure ? Int32(LCCSCF_USE_SSL.rawValue) : 0)
         // Retained until libwebsockets' last callback for the connection, which releases it.
         info.opaque_user_data = Unmanaged.passRetained(self).toOpaque()
-        // It may call back before it returns: with the failure, and with the last callback.
+        // libwebsockets may call back before it returns: with the failure, and with the last callback.
         isForgotten = false
         let dialled = lws_client_connect_via_info(&info)
         if isForgotten { return }
         if let dialled {
             wsi = dialled
         } else {
-            // It failed before it made a connection that could call back: we take the reference back ourselves.
+            // The attempt failed before there was a connection that could call back: release the reference here.
             Unmanaged<WebSocketClient>.fromOpaque(info.opaque_user_data).release()
             closure = closure ?? .failed("\(address) port \(url.port): no connection")
             forgotten()
         }
     }
 
-    /// The last callback came from inside `lws_client_connect_via_info`.
+    /// The last callback was made inside `lws_client_connect_via_info`.
     private var isForgotten = false
 
-    // MARK: - What libwebsockets tells
+    // MARK: - Reports of libwebsockets
 
     func handshakeFailed(_ text: String) {
         if closure == nil { closure = .failed(Self.plain(text)) }
     }
 
-    /// OpenSSL's numbers say nothing to people.
+    /// OpenSSL's error numbers do not help people.
     private static func plain(_ text: String) -> String {
         guard text.hasPrefix("connect SSL err") else { return text }
-        return "no TLS handshake: the server may speak plain ws there (\(text))"
+        return "no TLS handshake: the port may be for plain ws (\(text))"
     }
 
     func established() {
@@ -173,7 +173,7 @@ public final class WebSocketClient {
         delegate?.opened(self, subprotocol: acceptedSubprotocol)
     }
 
-    /// The server's close frame. Whether to hang up at once, instead of answering it.
+    /// Handles the server's close frame. Returns whether to close immediately, instead of answering it.
     func serverCloses(_ payload: UnsafeRawBufferPointer) -> Bool {
         if state == .closing && closure == nil {
             closure = .byClient(code: ownCode, clean: true)
@@ -191,12 +191,12 @@ public final class WebSocketClient {
         return false
     }
 
-    /// libwebsockets' last word on this connection.
+    /// The last callback of libwebsockets for this connection.
     func forgotten() {
         if wsi == nil { isForgotten = true }
         wsi = nil
         if case .failed = closure, state == .connecting, !addresses.isEmpty {
-            // Not from inside its callback.
+            // Dials later, because this runs inside libwebsockets' callback.
             let me = OnLoop(client: self)
             return shared.loop.execute {
                 if me.client.state == .connecting { me.client.dialNext() }
@@ -246,16 +246,17 @@ public final class WebSocketClient {
         if let wsi { lws_callback_on_writable(wsi) }
     }
 
-    /// The socket takes bytes: writes until a part of one message has to wait. False if the connection broke.
+    /// Called when the socket can be written: writes until a part of a message must wait. Returns false if the
+    /// connection broke.
     func flush(_ wsi: OpaquePointer) -> Bool {
-        // Several messages go in as few packets as they fit in.
+        // Sends several messages in as few packets as possible.
         let holdsBack = outbox.count - sent > 1
         if holdsBack { clws_hold_back(wsi, true) }
         defer { if holdsBack { clws_hold_back(wsi, false) } }
         while sent < outbox.count, lws_partial_buffered(wsi) == 0 {
             let length = outbox[sent].bytes.count - Int(clws_pre)
             let kind = outbox[sent].kind
-            // Masked in place by libwebsockets, its header written in front.
+            // libwebsockets masks the bytes in place, and writes the header in front of them.
             let written = outbox[sent].bytes.withUnsafeMutableBufferPointer { buffer in
                 lws_write(wsi, buffer.baseAddress! + Int(clws_pre), length, kind)
             }
@@ -273,7 +274,7 @@ public final class WebSocketClient {
         return true
     }
 
-    // @unchecked: carries the client through a queue back to its own loop, where alone it is used.
+    // @unchecked: carries the client through a queue back to its own loop, the only place where it is used.
     private struct OnLoop: @unchecked Sendable {
         let client: WebSocketClient
     }

@@ -1,16 +1,17 @@
 import CLibWebSockets
 import EventLoops
 
-/// What all WebSocket clients of one loop share. Confined to the loop's thread; `destroy` it before the loop stops.
+/// The state that all WebSocket clients of one loop share. Confined to the loop's thread; `destroy` it before the loop
+/// stops.
 public final class WebSocketClientContext {
     let loop: EventLoop
     private(set) var context: LibWebSockets.Context?
     private static let serviceBuffer = 32 * 1024
-    /// Where libwebsockets makes handshakes and reads to; see `closeCode`. Its owner is the context.
+    /// The buffer in which libwebsockets makes handshakes and receives bytes; see `closeCode`. Owned by the context.
     private var buffer: UnsafeRawBufferPointer?
 
     /// - Parameters:
-    ///   - tls: whether wss is needed: it costs reading the system's certificates.
+    ///   - tls: whether wss is needed: it requires reading the system's certificates.
     ///   - authorities: a PEM file of the only authorities to trust; nil for the system's.
     /// - Throws: `WebSocketError`.
     public init(loop: EventLoop, tls: Bool = true, authorities: String? = nil) throws {
@@ -22,11 +23,11 @@ public final class WebSocketClientContext {
                 receiveBuffer: 4096,
                 maxHeaderBytes: 16 * 1024,
                 headerPool: 0,
-                // Longer than any handshake's time-out of ours.
+                // Longer than the time-out of any of our handshakes.
                 timeoutSeconds: 3600,
                 serviceBuffer: UInt32(Self.serviceBuffer),
                 tls: tls ? .dials(authorities: authorities) : .none,
-                // Unretained: the context is destroyed before this object goes.
+                // Unretained: the context is destroyed before this object is released.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: clientCallback))
     }
@@ -35,25 +36,24 @@ public final class WebSocketClientContext {
         precondition(context == nil, "a WebSocketClientContext must be destroyed before it goes")
     }
 
-    /// Ends what is left of its connections, whose delegates hear of it, and frees everything.
+    /// Ends the remaining connections, whose delegates get `closed`, and frees everything.
     public func destroy() {
         context?.destroy()
         context = nil
     }
 
-    /// Learns where the service buffer lies: handshakes are made at its beginning, and libwebsockets says how much of
-    /// it is left behind `position` (it keeps 12 bytes back).
+    /// Records the position of the service buffer: handshakes are made at its beginning, and libwebsockets reports the
+    /// room that is left after `position` (it reserves 12 bytes).
     func locateBuffer(position: UnsafeRawPointer, left: Int) {
         let end = position + left + 12
         buffer = UnsafeRawBufferPointer(start: end - Self.serviceBuffer, count: Self.serviceBuffer)
     }
 
-    /// The code that the server really sent.
+    /// The code that the server actually sent.
     ///
-    /// libwebsockets 4.1.6 overwrites codes that it does not know in the frame that it hands us with 1002, among them
-    /// 1012 and 1013, which mean "come back later". The frame as it was read still lies in the service buffer: a
-    /// server's frames are not masked, so it is found by its header and its reason. If it is not there (it came in two
-    /// pieces), 1002 stays.
+    /// In the frame that it passes on, libwebsockets 4.1.6 replaces unknown codes with 1002, among them 1012 and 1013,
+    /// which mean "reconnect later". The original frame is still in the service buffer. A server's frames are not
+    /// masked, so its header and reason locate it. If it is not there (it arrived in two pieces), the code stays 1002.
     func closeCode(_ code: UInt16, reason: UnsafeRawBufferPointer) -> UInt16 {
         guard code == 1002, let buffer else { return code }
         let length = 4 + reason.count

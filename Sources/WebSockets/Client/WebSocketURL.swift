@@ -1,7 +1,7 @@
 /// The address of a WebSocket: `ws://host:port/path?query` or `wss://…`.
 public struct WebSocketURL: Hashable, Sendable, CustomStringConvertible {
     public var isSecure: Bool
-    /// A name or an address; an IPv6 one without its brackets.
+    /// A name or an address; an IPv6 address without brackets.
     public var host: String
     public var port: Int
     /// With the query, beginning with `/`.

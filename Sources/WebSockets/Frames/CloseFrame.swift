@@ -1,11 +1,11 @@
-/// What a peer's close frame says (RFC 6455, 5.5.1).
+/// The content of a peer's close frame (RFC 6455, 5.5.1).
 struct CloseFrame {
-    /// `nil` when it has none.
+    /// `nil` if the frame has none.
     let code: UInt16?
-    /// `nil` when it is not UTF-8.
+    /// `nil` if it is not UTF-8.
     let reason: String?
 
-    /// `nil` for half a code.
+    /// `nil` if the code is incomplete.
     init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count != 1 else { return nil }
         guard payload.count >= 2 else {

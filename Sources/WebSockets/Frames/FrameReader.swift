@@ -1,21 +1,21 @@
-/// Reads the frames of a client (RFC 6455, section 5): a state machine over bytes, which may come in any pieces.
+/// Reads the frames of a client (RFC 6455, section 5): a state machine over bytes, which may arrive in any pieces.
 ///
-/// It copies nothing. A payload is unmasked where it lies, and told piece by piece: what is whole in the bytes given is one
-/// piece. A message that comes in several pieces is put together by the owner of the reader.
+/// It copies nothing. A payload is unmasked in place, and reported piece by piece: the part that is in the given bytes
+/// is one piece. The owner of the reader joins the pieces of a message.
 ///
-/// After a `fault` it reads nothing more. After a message that is refused (binary, or too long) it reads on, so that the
-/// peer's close frame is found.
+/// After a `fault` it reads nothing more. After a message that is rejected (binary, or too long) it continues, so that
+/// it finds the peer's close frame.
 struct FrameReader {
     enum Event: Equatable {
-        /// All bytes are used up.
+        /// All bytes are consumed.
         case needsMore
         /// A piece of a text message, as the range of its bytes. Only an empty message has an empty last piece alone.
         case text(Range<Int>, isLast: Bool)
         /// A piece of a control frame's payload.
         case control(Control, Range<Int>, isLast: Bool)
-        /// A message that is not taken has begun. Pieces of it follow as `text`, to be thrown away.
+        /// A message that is rejected has begun. Its pieces follow as `text`, to be discarded.
         case refused(Refusal)
-        /// The peer broke the protocol: the connection is to be closed with 1002.
+        /// The peer violated the protocol: the connection must be closed with 1002.
         case fault(Fault)
     }
 
@@ -31,7 +31,7 @@ struct FrameReader {
         case tooLong
     }
 
-    /// How the protocol was broken; the value says it to the peer.
+    /// The violation of the protocol; the value is the reason sent to the peer.
     enum Fault: String {
         case reservedBits = "a reserved bit is set"
         case opcode = "unknown opcode"
@@ -43,22 +43,23 @@ struct FrameReader {
         case length = "a length is in its shortest form"
     }
 
-    /// What the next byte is.
+    /// The meaning of the next byte.
     private enum Stage: UInt8 {
         case first, second, length, mask, payload, faulty
     }
 
     private var stage = Stage.first
-    /// How many bytes of the length or of the mask are missing.
+    /// The number of missing bytes of the length or of the mask.
     private var missing: UInt8 = 0
     /// The first byte of the frame: FIN and opcode.
     private var first: UInt8 = 0
     private var isInMessage = false
-    /// The length has eight bytes, and not two.
+    /// Whether the length has eight bytes, not two.
     private var isLong = false
-    /// The mask in the order of its bytes in memory, turned so that its first byte is for the next one of the payload.
+    /// The mask in the order of its bytes in memory, rotated so that its first byte is for the next byte of the
+    /// payload.
     private var mask: UInt32 = 0
-    /// The length of the payload, as far as it is known; within the payload, how much of it is missing.
+    /// The length of the payload as read so far; inside the payload, the number of missing bytes.
     private var left = 0
     /// The bytes of the message that its frames have announced so far.
     private var announced = 0
@@ -66,15 +67,15 @@ struct FrameReader {
     private var isFinal: Bool { first & 0x80 != 0 }
     private var opcode: UInt8 { first & 0x0F }
 
-    /// How many bytes of the present frame's payload have not come.
+    /// The number of missing bytes of the current frame's payload.
     var payloadLeft: Int { stage == .payload ? left : 0 }
 
-    /// Reads nothing more, as after a fault.
+    /// Makes the reader stop, as after a fault.
     mutating func stop() { stage = .faulty }
 
-    /// The next thing that `bytes` say, from `place` on, which is moved behind it.
+    /// Returns the next event in `bytes` from `place` on, and moves `place` behind it.
     ///
-    /// - Parameter limit: the most bytes that a message may have.
+    /// - Parameter limit: the most bytes of a message.
     mutating func next(in bytes: UnsafeMutableRawBufferPointer, at place: inout Int, limit: Int) -> Event {
         while place < bytes.count {
             if stage == .payload { return takePayload(in: bytes, at: &place) }
@@ -89,13 +90,13 @@ struct FrameReader {
                 return .fault(fault)
             }
             guard stage == .mask, missing == 4 || missing == 0 else { continue }
-            // The length is known: judged at once, before the mask and the payload have come.
+            // The length is known, so it is checked immediately, before the mask and the payload have arrived.
             if missing == 4, opcode < Control.close.rawValue, let refusal = beginPayload(limit: limit) {
                 return .refused(refusal)
             }
             guard missing == 0 else { continue }
             stage = .payload
-            // An empty payload is told even when these were the last bytes.
+            // Reports an empty payload even if these were the last bytes.
             if left == 0 { return takePayload(in: bytes, at: &place) }
         }
         return .needsMore
@@ -163,7 +164,7 @@ struct FrameReader {
         mask = 0
     }
 
-    /// Of a frame of a message.
+    /// Begins the payload of a message's frame.
     private mutating func beginPayload(limit: Int) -> Refusal? {
         if opcode != 0 {
             announced = 0
@@ -192,9 +193,9 @@ struct FrameReader {
         return .text(piece, isLast: isLast)
     }
 
-    /// Eight bytes at a time, which the optimiser makes more of.
+    /// Unmasks eight bytes at a time, which the optimiser vectorises.
     ///
-    /// - Parameter mask: its first byte in memory is for the first one of `bytes`.
+    /// - Parameter mask: its first byte in memory is for the first byte of `bytes`.
     static func unmask(_ bytes: UnsafeMutableRawBufferPointer, _ mask: UInt32) {
         guard mask != 0, let start = bytes.baseAddress else { return }
         let wide = UInt64(mask) << 32 | UInt64(mask)

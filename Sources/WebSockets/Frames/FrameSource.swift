@@ -2,11 +2,11 @@ import CLibEV
 import EventLoops
 import Glibc
 
-/// What an open connection without TLS is read and written with.
+/// The state for reading and writing an open connection without TLS.
 ///
-/// libev links its watcher, so it has a place of its own in memory: `make` allocates it, and `free` gives it back.
+/// libev links its watcher, so it needs a fixed address: `make` allocates it, and `free` frees it.
 struct FrameSource {
-    /// For what `events` say; started while they say anything.
+    /// Watches for the flags in `events`; started while there are any.
     private var watcher = ev_io()
     private var events: Int32 = 0
     private let descriptor: Int32
@@ -16,21 +16,21 @@ struct FrameSource {
     private let server: Unmanaged<WebSocketServer>
     private let socket: SocketID
     var reader = FrameReader()
-    /// Nothing is taken for now.
+    /// Reading is paused.
     var isPaused = false
-    /// The peer sends no more.
+    /// The peer will send no more.
     var isAtEnd = false
-    /// To be ended once everything has been written.
+    /// To be closed once everything has been written.
     var hangsUp = false
     /// The beginning of a control frame's payload.
     var control: [UInt8] = []
     /// The answer to the latest ping, which waits for room in the socket.
     var pong: [UInt8] = []
-    /// What was read and not taken, because the connection was paused. It stands in the inbox' budget.
+    /// Bytes that were read, but not processed because the connection was paused. The inbox' budget counts them.
     var rest: [UInt8] = []
-    /// What the kernel did not take: at most one write, and answers of the server's own.
+    /// Bytes that the kernel did not accept: at most one write, and answers of the server's own.
     private(set) var unsent: [UInt8] = []
-    /// How much of it has been sent since.
+    /// The number of these bytes that were sent since.
     private var sent = 0
 
     private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32, isWatched: Bool) {
@@ -56,7 +56,7 @@ struct FrameSource {
         place.deallocate()
     }
 
-    /// Watches the connection exactly when something can be taken from it, or is to be sent.
+    /// Watches the connection for reading unless paused, and for writing while bytes wait.
     mutating func watch(_ loop: EventLoop) {
         let isRead = !isPaused && !isAtEnd && rest.isEmpty
         let wanted = (isRead ? Int32(EV_READ) : 0) | (unsent.isEmpty ? 0 : Int32(EV_WRITE))
@@ -77,14 +77,14 @@ struct FrameSource {
         ev_io_start(loop.raw, &watcher)
     }
 
-    // MARK: - What waits to be sent
+    // MARK: - Unsent bytes
 
     mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, _ loop: EventLoop) {
         unsent.append(contentsOf: bytes)
         watch(loop)
     }
 
-    /// Sends what the kernel takes of it. `false` if the connection broke.
+    /// Sends as much as the kernel accepts. `false` if the connection broke.
     mutating func sendRest(_ loop: EventLoop) -> Bool {
         let count = unsent.withUnsafeBytes { bytes in
             send(descriptor, bytes.baseAddress! + sent, bytes.count - sent, WebSocketServer.sendFlags)

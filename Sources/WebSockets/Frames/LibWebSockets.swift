@@ -3,49 +3,49 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// libwebsockets as a whole: its log, and the making of contexts.
+/// libwebsockets as a whole: its log, and the creation of contexts.
 public enum LibWebSockets {
     private static let log = Locked<(@Sendable (String) -> Void)?>(nil)
-    /// Held while a context is made, which may log.
+    /// Locked while a context is made, which may log.
     private static let making = Locked<Void>(())
 
-    /// Says where libwebsockets' complaints go, line by line: errors only, since on lower levels it logs every change
-    /// of what it waits for. They come from any loop's thread. Without a handler they are dropped.
+    /// Sets the handler for libwebsockets' log, line by line: errors only, since on lower levels it logs every change
+    /// of its events. Any loop's thread may call the handler. Without a handler the lines are dropped.
     public static func onError(_ handler: @escaping @Sendable (String) -> Void) {
         log.withLock { $0 = handler }
     }
 
-    /// The type of libwebsockets' callbacks, as Swift imports it where it is not part of a struct.
+    /// The type of libwebsockets' callbacks, as Swift imports it outside a struct.
     typealias Callback =
         @convention(c) (
             OpaquePointer?, lws_callback_reasons, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int
         ) -> Int32
 
-    /// What a context's connections may do about TLS.
+    /// The role of a context's connections in TLS.
     enum TLS: Equatable {
         case none
-        /// Be those of a server, whose SSL_CTX `callback` is asked to prepare.
+        /// Connections of a server, whose SSL_CTX `callback` is asked to prepare.
         case serves
-        /// Be those of clients, which trust the authorities in a PEM file; nil for the system's.
+        /// Connections of clients, which trust the authorities in a PEM file; nil for the system's.
         case dials(authorities: String?)
     }
 
-    /// What differs between the contexts that we make.
+    /// The settings in which our contexts differ.
     struct ContextSetting {
         var subprotocols: [String]
         var receiveBuffer: Int
         var maxHeaderBytes: UInt16
         var headerPool: UInt32
         var timeoutSeconds: UInt32
-        /// The one buffer that handshakes are made in and bytes are read into; 0 for 4096 bytes.
+        /// The size of the buffer in which handshakes are made and bytes are received; 0 for 4096 bytes.
         var serviceBuffer: UInt32 = 0
         var tls = TLS.none
-        /// Given back by `lws_context_user`; the caller keeps it alive.
+        /// Returned by `lws_context_user`; the caller keeps it alive.
         var user: UnsafeMutableRawPointer
         var callback: Callback
     }
 
-    /// One libwebsockets context on one loop, with the memory that it refers to. Confined to the loop's thread.
+    /// One libwebsockets context on one loop, with its memory. Confined to the loop's thread.
     final class Context {
         let raw: OpaquePointer
         /// The virtual host of its connections.
@@ -57,8 +57,8 @@ public enum LibWebSockets {
         /// - Throws: `WebSocketError.noContext`.
         init(on loop: EventLoop, _ setting: ContextSetting) throws {
             let memory = try ContextMemory(loop: loop, setting)
-            // Making a context also sets up process-wide things (the log), so only one at a time. Nothing of the process' own is set
-            // up before the first context asks for it.
+            // Making a context also initialises process-wide state (the log), so only one is made at a time. No
+            // process-wide state is initialised before the first context needs it.
             let made = making.withLock { _ in
                 lws_set_log_level(LLL_ERR, { _, line in LibWebSockets.emit(line) })
                 return memory.makeContext(loop: loop, setting)
@@ -74,7 +74,8 @@ public enum LibWebSockets {
             beat()
         }
 
-        /// Closes everything that is left, with all the callbacks, and frees it. Not inside a callback.
+        /// Closes all remaining connections, with all callbacks, and frees the context. Must not be called inside a
+        /// callback.
         func destroy() {
             heartbeat?.cancel()
             heartbeat = nil
@@ -82,8 +83,8 @@ public enum LibWebSockets {
             memory.free()
         }
 
-        /// The libev plugin re-arms its timer wrongly, so libwebsockets' own timers fire late or never on a quiet
-        /// loop. Waking it twice a second cures that.
+        /// The libev plugin re-arms its timer wrongly, so libwebsockets' own timers fire late or never on an idle loop.
+        /// Waking it twice a second cures that.
         private func beat() {
             let context = raw
             let timer = LoopTimer(loop) { [weak self] in
@@ -95,7 +96,7 @@ public enum LibWebSockets {
         }
 
         /// Carries a new context out of the lock.
-        // @unchecked: it belongs to nobody else yet.
+        // @unchecked: no other code has it yet.
         fileprivate struct Made: @unchecked Sendable {
             let context: OpaquePointer
             let host: OpaquePointer
@@ -103,7 +104,7 @@ public enum LibWebSockets {
     }
 
     private static func emit(_ line: UnsafePointer<CChar>?) {
-        // 4.1.6 reports each connection that is adopted with bytes as an error (`adopt_socket_readbuf`).
+        // 4.1.6 logs each connection that is adopted with bytes as an error (`adopt_socket_readbuf`).
         guard let line, strstr(line, "adopt_socket_readbuf: calling service") == nil else { return }
         // A dump begins with an empty line.
         let text = String(cString: line).filter { !$0.isNewline }
@@ -112,23 +113,23 @@ public enum LibWebSockets {
     }
 }
 
-/// Why a server or a client could not be made.
+/// The reason why a server or a client could not be made.
 public enum WebSocketError: Error, CustomStringConvertible {
     /// libwebsockets made no context: most likely its libev plugin is missing.
     case noContext
 
-    /// A client was to trust authorities that cannot be read.
+    /// The authorities that a client should trust cannot be read.
     case noAuthorities(file: String)
 
     public var description: String {
         switch self {
         case .noContext: "libwebsockets could not be started: is its libev plugin (libwebsockets-evlib-ev) installed?"
-        case .noAuthorities(let file): "no authority's certificate can be read from \(file)"
+        case .noAuthorities(let file): "no certificate authorities can be read from \(file)"
         }
     }
 }
 
-/// Memory that a context refers to for as long as it lives; the context's owner frees it after the context.
+/// Memory that a context refers to during its life; the context's owner frees it after the context.
 private final class ContextMemory {
     private let names: [UnsafeMutablePointer<CChar>]
     private let protocols: UnsafeMutablePointer<lws_protocols>
@@ -136,7 +137,7 @@ private final class ContextMemory {
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
     private let hostName: UnsafeMutablePointer<CChar>
-    /// What clients of it begin TLS with. Owned: libwebsockets frees only those that it has made.
+    /// The TLS context of its clients. Owned: libwebsockets frees only those that it has made.
     private let dialling: OpaquePointer?
 
     init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) throws(WebSocketError) {
@@ -145,7 +146,7 @@ private final class ContextMemory {
         case .serves: dialling = clws_dialling_make(nil, false)
         case .dials(let authorities):
             dialling = clws_dialling_make(authorities, true)
-            guard dialling != nil else { throw .noAuthorities(file: authorities ?? "where the system keeps them") }
+            guard dialling != nil else { throw .noAuthorities(file: authorities ?? "the system's store") }
         }
         names = (setting.subprotocols.isEmpty ? [""] : setting.subprotocols).map { strdup($0) }
         protocols = .allocate(capacity: names.count + 1)
@@ -153,11 +154,12 @@ private final class ContextMemory {
             var entry = lws_protocols()
             entry.name = UnsafePointer(name)
             entry.callback = setting.callback
-            // Without any, libwebsockets does not tell when it begins to close a connection.
+            // Without any, libwebsockets does not report when it begins to close a connection.
             entry.per_session_data_size = 1
             // With 256 an idle connection costs 1.7 KB, with 4096 or 0 (the default) 6.1 KB.
             entry.rx_buffer_size = setting.receiveBuffer
-            // What one write may send at once; the rest would be copied. Its default is rx_buffer_size.
+            // The limit for sending one write at once; libwebsockets would copy the rest. Its default is
+            // rx_buffer_size.
             entry.tx_packet_size = 1 << 20
             (protocols + index).initialize(to: entry)
         }
@@ -171,12 +173,12 @@ private final class ContextMemory {
         hostName = strdup("host")
     }
 
-    /// A context with one virtual host.
+    /// Makes a context with one virtual host.
     ///
-    /// TLS is asked for when the host is made and not the context: with each context that asks for it, libwebsockets
-    /// 4.1.6 takes a new number, in a variable of the process, under which it then looks for what it has filed with
-    /// every open connection under the old one, and finds nothing: their handshakes fail. OpenSSL (since 1.1) needs no
-    /// setting up, and the number that the variable has from the start, 0, is kept for applications.
+    /// TLS is requested for the host and not for the context. For each context with TLS, libwebsockets 4.1.6 allocates
+    /// a new index, in a variable of the process, under which it then looks up data that it stored with every open
+    /// connection under the old index. It finds nothing, and their handshakes fail. OpenSSL (since 1.1) needs no
+    /// initialisation, and the variable's first value, 0, is reserved for applications.
     func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> LibWebSockets.Context.Made? {
         var info = info(loop: loop, setting)
         info.options |= UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)

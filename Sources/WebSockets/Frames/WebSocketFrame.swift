@@ -1,6 +1,6 @@
-/// The framing of RFC 6455 as a server sends it: unmasked, never fragmented.
+/// The frames of RFC 6455 as a server sends them: unmasked, never fragmented.
 ///
-/// Framed once, a message's bytes can be shared by all connections that get it.
+/// A message's frame, made once, can be shared by all connections that get it.
 ///
 ///     1000 0001 | 0 length < 126                    | text
 ///     1000 0001 | 0 126          | length, 2 bytes  | text
@@ -16,7 +16,7 @@ public enum WebSocketFrame {
         return bytes
     }
 
-    /// Appends the header of a text frame whose payload has `textLength` bytes; the payload is to follow.
+    /// Appends the header of a text frame whose payload has `textLength` bytes; the payload must follow.
     public static func appendHeader(textLength length: Int, to bytes: inout [UInt8]) {
         bytes.append(0x81)
         if length < 126 {
@@ -47,7 +47,7 @@ public enum WebSocketFrame {
         return bytes
     }
 
-    /// A ping. It carries one byte, because libwebsockets does not report an empty pong.
+    /// A ping. It has one byte, because libwebsockets does not report an empty pong.
     public static let ping: [UInt8] = [0x89, 0x01, 0x2e]
 
     /// Appends the answer to a ping, whose payload has at most 125 bytes.
@@ -60,7 +60,7 @@ public enum WebSocketFrame {
     /// The longest reason that fits into a close frame, in bytes.
     public static let maxReasonLength = 123
 
-    /// A close frame. A longer reason is cut, at a character's end.
+    /// A close frame. A longer reason is truncated at the end of a character.
     public static func close(code: UInt16, reason: String) -> [UInt8] {
         var cut = Substring(reason)
         while cut.utf8.count > maxReasonLength { cut.removeLast() }

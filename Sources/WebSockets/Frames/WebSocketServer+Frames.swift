@@ -4,19 +4,19 @@ import Glibc
 
 /// Open connections without TLS.
 ///
-/// libwebsockets does not know of them: it reads 256 bytes at a time, goes through them one by one, has the loop turn
-/// once more after each, and with each connection that ends it looks through the whole table of descriptors, which has as
-/// many entries as the process may have files open (4.1.6, `sanity_assert_no_sockfd_traces`).
+/// libwebsockets does not handle them. It reads 256 bytes at a time, parses them one by one, and needs another turn of
+/// the loop after each. For each connection that ends, it searches the whole table of descriptors, which has as many
+/// entries as the process may have open files (4.1.6, `sanity_assert_no_sockfd_traces`).
 extension WebSocketServer {
-    /// What one read takes at least: some twenty messages. So one who sends without end keeps the others waiting for no
-    /// longer than these take; the kernel wakes us for more in the next turn.
+    /// The least that one read takes: some twenty messages. A peer that sends without pause therefore delays the others
+    /// only by the time for these; the kernel wakes the loop for more in the next turn.
     private static let frameReadSize = 4 * 1024
-    /// So many reads of what a peer sent after its last frame are thrown away before the connection ends.
+    /// The most reads of bytes after a peer's last frame, which are discarded before the connection ends.
     private static let drainedAtEnd = 16
 
     // MARK: - Beginning and end
 
-    /// Reads the connection from now on: `early` first, which came with the request.
+    /// Starts reading the connection: first `early`, the bytes that arrived with the request.
     func beginReading(_ socket: SocketID, _ early: [UInt8]) {
         guard let index = table.index(socket), let source = table[index].source else { return }
         guard !early.isEmpty else { return source.pointee.watch(loop) }
@@ -38,7 +38,7 @@ extension WebSocketServer {
         table[index].source?.pointee.watch(loop)
     }
 
-    /// Ends it as soon as everything is with the kernel, or at the deadline.
+    /// Ends the connection when the kernel has accepted everything, or at the deadline.
     private func endOnceWritten(_ index: Int) {
         guard let source = table[index].source, !source.pointee.unsent.isEmpty else { return doom(index) }
         source.pointee.hangsUp = true
@@ -46,10 +46,10 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// Before the connection ends: bytes that nobody has read would make the kernel send a reset, and throw away what
-    /// the peer has not read of ours.
+    /// Called before the connection ends: because of unread bytes the kernel would send a reset, and discard our bytes
+    /// that the peer has not read.
     func finishReading(_ index: Int) {
-        // There is nothing more if the peer has shut its side.
+        // If the peer has shut down its side, there are no more bytes.
         guard let source = table[index].source, !source.pointee.isAtEnd else { return }
         Glibc.shutdown(table[index].descriptor, Int32(SHUT_WR))
         guard table[index].state == .closing else { return }
@@ -64,18 +64,18 @@ extension WebSocketServer {
         recv(table[index].descriptor, frameScratch.baseAddress, room, Int32(MSG_DONTWAIT))
     }
 
-    /// What the connection was watched for has come.
+    /// Called with the events for which the connection was watched.
     func ready(_ socket: SocketID, _ events: Int32) {
         depth += 1
         defer { depth -= 1 }
-        // Reading goes first: of a peer that has gone, its close frame is still there.
+        // Reads first: the close frame of a disconnected peer is still there.
         if events & Int32(EV_READ) != 0 { readFrames(socket) }
         if events & Int32(EV_WRITE) != 0 { writeRest(socket) }
     }
 
     private func readFrames(_ socket: SocketID) {
         guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed else { return }
-        // Of one long frame more may be taken at once.
+        // More may be read at once if it belongs to one long frame.
         let room = min(max(Self.frameReadSize, source.pointee.reader.payloadLeft), frameScratch.count)
         let count = receive(index, atMost: room)
         if count > 0 {
@@ -86,7 +86,7 @@ extension WebSocketServer {
         guard count < 0 else {
             source.pointee.isAtEnd = true
             source.pointee.watch(loop)
-            // Whatever is called on it from now on does nothing.
+            // Later calls for this connection do nothing.
             table[index].state = .closing
             return endOnceWritten(index)
         }
@@ -97,7 +97,7 @@ extension WebSocketServer {
         if table[index].state == .open { delegate.heard(table.id(index)) }
     }
 
-    /// Takes the frames that have come, until the connection is paused or to be ended.
+    /// Processes the frames that have arrived, until the connection is paused or must end.
     private func take(_ bytes: UnsafeMutableRawBufferPointer, _ socket: SocketID) {
         var place = 0
         defer { tellIdle(socket) }
@@ -135,7 +135,7 @@ extension WebSocketServer {
         }
     }
 
-    /// What comes behind it means nothing, not even a close frame. So the peer is shown the end at once.
+    /// Bytes after the violation have no meaning, not even a close frame. So our side is shut down immediately.
     private func fail(_ fault: FrameReader.Fault, _ index: Int) {
         guard table[index].state == .open else { return }
         beginClosing(index, code: 1002, reason: fault.rawValue)
@@ -145,12 +145,12 @@ extension WebSocketServer {
 
     // MARK: - Pausing
 
-    /// Keeps what was read and is not to be taken yet.
+    /// Keeps bytes that were read but must not be processed yet.
     private func keep(_ rest: Slice<UnsafeMutableRawBufferPointer>, _ index: Int) {
         sendPongs(index)
         guard !rest.isEmpty, let source = table[index].source else { return }
         guard hold(rest.count, for: table[index].block) else {
-            // Where the next frame begins is not known any more.
+            // The position of the next frame is now unknown.
             source.pointee.reader.stop()
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
         }
@@ -162,7 +162,8 @@ extension WebSocketServer {
         source.pointee.watch(loop)
     }
 
-    /// Goes on, with what was kept first: at the end of the turn, since the delegate is in the middle of something.
+    /// Resumes reading, first with the kept bytes: at the end of the turn, since the delegate is in the middle of a
+    /// call.
     func resumeSource(_ source: UnsafeMutablePointer<FrameSource>, _ socket: SocketID) {
         guard source.pointee.isPaused else { return }
         source.pointee.isPaused = false
@@ -171,7 +172,7 @@ extension WebSocketServer {
         loop.execute {}
     }
 
-    /// At the end of the turn.
+    /// Processes the kept bytes, at the end of the turn.
     func takeRest(_ socket: SocketID) {
         guard let index = table.index(socket), let source = table[index].source, !source.pointee.isPaused else {
             return
@@ -189,7 +190,7 @@ extension WebSocketServer {
         _ control: FrameReader.Control, _ piece: UnsafeRawBufferPointer, isLast: Bool, _ index: Int,
         _ source: UnsafeMutablePointer<FrameSource>
     ) {
-        // What is whole at once is not copied.
+        // A payload that arrives whole is not copied.
         if isLast && source.pointee.control.isEmpty { return take(control, piece, index, source) }
         source.pointee.control += piece
         guard isLast else { return }
@@ -207,7 +208,7 @@ extension WebSocketServer {
         case .ping:
             guard table[index].state == .open else { return }
             guard source.pointee.pong.isEmpty, source.pointee.unsent.isEmpty else {
-                // The latest is answered once there is room (RFC 6455, 5.5.3).
+                // Only the latest ping is answered, once there is room (RFC 6455, 5.5.3).
                 source.pointee.pong.removeAll()
                 WebSocketFrame.appendPong(payload, to: &source.pointee.pong)
                 return
@@ -220,19 +221,20 @@ extension WebSocketServer {
         }
     }
 
-    /// Says the same as the peer's close frame.
+    /// Echoes the peer's close frame.
     private func answerClose(_ payload: UnsafeRawBufferPointer, _ index: Int) {
         ([0x88, UInt8(payload.count)] + payload).withUnsafeBytes { _ = send($0, index) }
     }
 
-    /// Answers the pings that came with one read, in one write.
+    /// Answers the pings of one read, in one write.
     private func sendPongs(_ index: Int) {
         guard !pongs.isEmpty else { return }
         pongs.withUnsafeBytes { answerPings($0, index) }
         pongs.removeAll(keepingCapacity: true)
     }
 
-    /// Not `write`: the delegate does not wait for it to be taken, and learns of a full socket when it writes itself.
+    /// Does not use `write`: the delegate does not wait for these bytes, and notices a full socket when it writes
+    /// itself.
     private func answerPings(_ frames: UnsafeRawBufferPointer, _ index: Int) {
         guard table[index].state == .open, !table[index].isDoomed else { return }
         _ = sendDirectly(frames, index)
@@ -240,8 +242,8 @@ extension WebSocketServer {
 
     // MARK: - Writing
 
-    /// Sends to a connection without TLS, and keeps what the kernel does not take. `false` if it broke; then it is ended at
-    /// the end of the turn.
+    /// Sends to a connection without TLS, and keeps bytes that the kernel does not accept. `false` if the connection
+    /// broke; it is then ended at the end of the turn.
     func sendDirectly(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
         guard let source = table[index].source else { return false }
         guard source.pointee.unsent.isEmpty else {
@@ -252,7 +254,7 @@ extension WebSocketServer {
         return sent == bytes.count || keepUnsent(bytes, sent, index)
     }
 
-    /// What `send` has just answered for `bytes` is not their number: keeps the rest. As above.
+    /// Called if `send` accepted less than all of `bytes`: keeps the rest. The result is as above.
     func keepUnsent(_ bytes: UnsafeRawBufferPointer, _ sent: Int, _ index: Int) -> Bool {
         guard sent >= 0 || errno == EAGAIN || errno == EINTR, let source = table[index].source else {
             doom(index)
@@ -263,7 +265,7 @@ extension WebSocketServer {
         return true
     }
 
-    /// There is room in the kernel's buffer.
+    /// Called when the kernel's buffer has room.
     private func writeRest(_ socket: SocketID) {
         guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed,
             !source.pointee.unsent.isEmpty
@@ -283,7 +285,7 @@ extension WebSocketServer {
             pong.withUnsafeBytes { answerPings($0, index) }
             guard !table[index].isDoomed else { return }
             guard source.pointee.unsent.isEmpty else {
-                // It is called again.
+                // `writable` is called again.
                 if wasCongested { table[index].unsent = .writes }
                 return
             }

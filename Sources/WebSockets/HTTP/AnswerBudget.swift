@@ -1,11 +1,12 @@
-/// How many bytes of long answers may wait for clients of a process that do not take them, shared by the servers of all loops.
+/// A limit on the bytes of long answers that wait for slow clients in this process, shared by the servers of all loops.
 ///
-/// One lock, taken twice for each long answer to an address that has a share.
+/// One lock, acquired twice for each long answer to an address that has a share.
 public final class AnswerBudget: Sendable {
     private let budget: AddressBudget
 
     /// - Parameters:
-    ///   - most: in bytes; 0 for no limit.
+    ///   - countsLoopback: whether addresses of this machine have shares too; if not, a local proxy may use the whole
+    ///     budget.
     ///   - countsLoopback: whether addresses of this machine have shares too; if not, a proxy there has all of it.
     public init(_ most: Int, countsLoopback: Bool = false) {
         budget = AddressBudget(most, countsLoopback: countsLoopback)
@@ -15,7 +16,7 @@ public final class AnswerBudget: Sendable {
     /// In bytes.
     public var held: Int { budget.held }
 
-    /// What an address holds, as long as this is kept.
+    /// The bytes of one address, reserved as long as this object is kept.
     final class Share: Sendable {
         private let budget: AddressBudget
         private let bytes: Int
@@ -28,7 +29,8 @@ public final class AnswerBudget: Sendable {
         deinit { budget.giveShare(bytes, of: block) }
     }
 
-    /// Room for so many bytes more, which are given back to `all`, and to their address with the share; `nil` if there is none.
+    /// Reserves this many bytes more; `nil` if there is no room. They must be released to `all`, and the share releases
+    /// them for their address.
     func take(_ bytes: Int, for peer: PeerAddress) -> Share? {
         let block = budget.block(of: peer)
         return budget.take(bytes, for: block) ? Share(bytes, of: block, in: budget) : nil

@@ -1,48 +1,49 @@
-/// Takes the body of a request in pieces, so that no more of it is in memory than its taker wants.
+/// Receives the body of a request in pieces, so that only as much of it is in memory as the receiver wants.
 ///
-/// Called on the server's loop only, which the taker never leaves. (It is `Sendable` because a request carries it.)
+/// Called on the server's loop only; the sink never leaves it. (It is `Sendable` because a request contains it.)
 public protocol BodySink: AnyObject, Sendable {
-    /// The next piece, in the order in which the client sent them. The bytes are lent for the call.
+    /// The next piece, in order. The bytes are valid during the call.
     ///
-    /// - Returns: `false` if nothing more is to be read until ``WebSocketServer/resumeBody(_:)``. What has been read by then
-    ///   does not exceed this piece; the rest waits in the kernel, and the client feels it.
+    /// - Returns: `false` to stop reading until ``WebSocketServer/resumeBody(_:)``. At most this piece has been read by
+    ///   then; the rest waits in the kernel, which slows the client down.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// The body will not come whole: the client has gone, was too slow, or was refused. Nothing is called after it. A body
-    /// that came whole ends with the delegate's `request` instead.
+    /// The body will not be complete: the client has disconnected, was too slow, or was rejected. This is the last
+    /// call. After a complete body the delegate's `request` is called instead.
     func cancel()
 }
 
-/// Gives the body of an answer in pieces, each when the client has taken the one before.
+/// Supplies the body of an answer in pieces, each after the client has received the one before.
 ///
-/// Called on the server's loop only, which the source never leaves. (It is `Sendable` because an answer carries it.)
+/// Called on the server's loop only; the source never leaves it. (It is `Sendable` because an answer contains it.)
 public protocol BodySource: AnyObject, Sendable {
-    /// How many bytes it gives in all: they are announced before the first.
+    /// The total number of bytes: they are announced before the first one.
     var length: Int { get }
 
-    /// Asks for the next piece. `then` is called once, on the loop and never within the call, with from one byte to as many
-    /// as are left; or with `nil` if they cannot be had, which breaks the connection, since they were announced.
+    /// Requests the next piece. `then` is called once, on the loop and never within the call, with at least one byte
+    /// and at most the remaining ones. With `nil`, for bytes that cannot be read, the connection is dropped, since they
+    /// were announced.
     func read(_ then: @escaping ([UInt8]?) -> Void)
 
-    /// Nothing more is asked for: all was given, or the client has gone, or it wanted the head alone.
+    /// The last call: all bytes were supplied, the client has disconnected, or it requested only the head.
     func close()
 }
 
 extension HTTPConnection {
-    /// An answer that is being given in pieces.
+    /// An answer whose body is supplied in pieces.
     struct Outflow {
         let source: any BodySource
-        /// How many bytes the source has still to give.
+        /// The number of bytes that the source must still supply.
         var left: Int
-        /// It was asked for the next piece.
+        /// Whether the next piece was requested.
         var isReading = false
     }
 
-    /// What is watched of a body on its way, in either direction: the bytes that move in each window of time.
+    /// The progress of a body in either direction: the bytes that move in each window of time.
     struct Transfer {
         /// In ms.
         private let window: Int64
-        /// Bytes moved, and how many of them when the window began.
+        /// All moved bytes, and those before the window.
         private var moved = 0
         private var seen = 0
         /// When the window ends, in ms of the loop.
@@ -58,14 +59,14 @@ extension HTTPConnection {
         /// How many bytes have moved in this window.
         var progress: Int { moved - seen }
 
-        /// A window begins, for instance when the server's own disk has had its time.
+        /// Begins a window, for example when the server's own disk caused a delay.
         mutating func beginWindow(now: Int64) {
             seen = moved
             due = now + window
         }
     }
 
-    /// Ends what is on its way.
+    /// Ends the streams in both directions.
     func dropStreams() {
         transfer = nil
         let (sink, outflow) = (sink, outflow)

@@ -1,44 +1,44 @@
-/// Takes a body in chunks apart (RFC 9112, 7.1), as strictly as `RequestHeadReader` reads heads, for the same reason: bytes in, the
-/// body's bytes out, and where it ends.
+/// Parses a body in chunks (RFC 9112, 7.1), as strictly as `RequestHeadReader` reads heads, for the same reason: bytes
+/// in, the body's bytes and its end out.
 ///
-/// What stands between the body's bytes is bounded by a share of them, so many small chunks are refused and not paid for.
-/// Extensions of chunks and fields behind the last one are read and mean nothing.
+/// The overhead between the body's bytes is limited to a share of them, so a body of many small chunks is rejected.
+/// Extensions of chunks and trailer fields are read and ignored.
 struct ChunkedBody {
     private enum State {
-        /// Of a size, so many digits have come.
+        /// In a size; `digits` have arrived.
         case size(digits: Int)
-        /// Behind the semicolon.
+        /// After the semicolon.
         case extensions
         case sizeEnd
         case data
         case dataEnd(hasReturn: Bool)
-        /// A line behind the last chunk: so many bytes of it have come.
+        /// In a line after the last chunk; `length` bytes of it have arrived.
         case trailer(length: Int)
         case trailerEnd(isEmpty: Bool)
         case ended
     }
 
     private var state = State.size(digits: 0)
-    /// Of the present chunk, so many bytes are missing.
+    /// The number of missing bytes of the current chunk.
     private var missing = 0
-    /// Bytes of the body, and those around them, so far.
+    /// Bytes of the body so far, and of the overhead.
     private var total = 0
     private var framing = 0
     private let most: Int
 
-    /// Digits that any size has which fits a body.
+    /// The most digits of a size that fits a body.
     private static let mostDigits = 8
     private static let freeFraming = 4_096
 
-    /// - Parameter most: bytes that the body may have.
+    /// - Parameter most: the most bytes of the body.
     init(most: Int) { self.most = most }
 
     var hasEnded: Bool { if case .ended = state { true } else { false } }
 
-    /// Reads on, up to the body's end.
+    /// Continues, up to the body's end.
     ///
-    /// - Parameter take: gets each piece of the body; lent for the call.
-    /// - Returns: How many of the bytes are this body's, with what stands around it.
+    /// - Parameter take: gets each piece of the body; valid during the call.
+    /// - Returns: How many of the bytes belong to this body, overhead included.
     mutating func read(
         _ bytes: UnsafeRawBufferPointer, take: (UnsafeRawBufferPointer) -> Void
     ) throws(RequestFault) -> Int {

@@ -1,6 +1,6 @@
 import EventLoops
 
-/// A connection before it is a WebSocket: what has come of its requests, one after the other, and what goes back.
+/// A connection before it is a WebSocket: its requests, one after the other, and the answers.
 ///
 ///     greeting ─▶ shaking ─┐ (TLS only)
 ///                          ▼
@@ -9,93 +9,94 @@ import EventLoops
 ///                          ▼          ▼          │
 ///        (WebSocket) ◀── upgrade   answering ─▶ writing ─▶ draining ─▶ (end)
 ///
-/// A body goes into memory, or to a sink; an answer comes from memory, or from a source (`WebSocketServer+Streaming`).
+/// A body is received into memory or by a sink; an answer comes from memory or from a source
+/// (`WebSocketServer+Streaming`).
 ///
-/// Without TLS the descriptor is ours. With TLS libwebsockets has it from the client's hello on, since the session of TLS is
-/// its own; until the upgrade it is kept from reading, and its session is used in its place.
+/// Without TLS the server owns the descriptor. With TLS libwebsockets owns it from the client's hello on, together with
+/// the TLS session. Until the upgrade it is kept from reading, and the server uses its session directly.
 ///
 /// Confined to the loop's thread.
 final class HTTPConnection {
     enum Stage {
-        /// TLS: the client's hello is not whole.
+        /// TLS: the client's hello is incomplete.
         case greeting
-        /// TLS: the handshake is under way.
+        /// TLS: the handshake is in progress.
         case shaking
-        /// A head is waited for, or coming.
+        /// Waiting for a head, or receiving one.
         case head
-        /// The delegate has not said yet whether the request's body may come.
+        /// The delegate has not decided yet whether to accept the request's body.
         case judging
-        /// A request's body is coming.
+        /// Receiving a request's body.
         case body
         /// The delegate has the request.
         case answering
-        /// The answer is being written.
+        /// Writing the answer.
         case writing
-        /// The last answer was or is being written; what still comes is thrown away.
+        /// The last answer was or is being written; later input is discarded.
         case draining
     }
 
     let descriptor: Int32
     var stage: Stage
     var reader: RequestHeadReader
-    /// What has come and is not used yet: the beginning of a head.
+    /// Bytes that have arrived and are not consumed yet: the beginning of a head.
     var input: [UInt8] = []
-    /// `input` was left by the request before and has not been read.
+    /// Whether `input` was left over by the request before, and has not been read.
     var hasUnreadInput = false
-    /// How much of this the inbox' budget was asked for, and for which address.
+    /// The number of these bytes that the inbox' budget counts, and for which address.
     var held = 0
     var heldFor = AddressBlock.none
-    /// Its body is coming.
+    /// The request whose body is being received.
     var request: HTTPRequest?
-    /// How much of it is missing; of one in chunks that is not known.
+    /// The number of missing bytes of the body; unknown for one in chunks.
     var missing = 0
     var chunks: ChunkedBody?
     /// Counts the requests.
     var number: UInt32 = 0
-    /// What the latest one is called.
+    /// The name of the latest request.
     var requestName = ""
-    /// Who made the latest one: the peer, or whom a trusted proxy names.
+    /// The client of the latest request: the peer, or the one that a trusted proxy names.
     var client: PeerAddress
-    /// Its one entry among the server's `idles` has not come up yet.
+    /// Whether its only entry in the server's `idles` is still pending.
     var isTimed = false
     var isHead = false
     var keepsAlive = false
-    /// Its client reads answers that are compressed.
+    /// Whether its client accepts compressed answers.
     var acceptsGzip = false
     var output: [UInt8] = []
-    /// How much of it has been written.
+    /// The number of its bytes that have been written.
     var written = 0
-    /// When there was a new answer, or the kernel last took some of it, in ms of the loop.
+    /// When the latest answer began, or when the kernel last accepted a part of it, in ms of the loop.
     var movedAt: Int64 = 0
-    /// How many bytes of output the budget for answers counts.
+    /// The number of bytes of output that the budget for answers counts.
     var waiting = 0
-    /// What they take of the address' share, if the answer is long.
+    /// The reservation in the address' share, if the answer is long.
     var share: AnswerBudget.Share?
-    /// Where the request's body goes.
+    /// The receiver of the request's body.
     var sink: (any BodySink)?
-    /// The sink takes nothing for now.
+    /// Whether the sink has stopped the body for now.
     var isSinkBehind = false
-    /// Where the rest of the answer's body comes from.
+    /// The source of the rest of the answer's body.
     var outflow: Outflow?
     /// Set while a body is streamed, in or out.
     var transfer: Transfer?
-    /// Its one entry among the server's `transfers` has not come up yet.
+    /// Whether its only entry in the server's `transfers` is still pending.
     var isTransferTimed = false
-    /// So many bytes have to have come before the kernel wakes us; 1 but within bodies.
+    /// The number of bytes at which the kernel wakes the loop; 1 except in bodies.
     var wakesAt: Int32 = 1
-    /// TLS: the client has sent something.
+    /// TLS: whether the client has sent anything.
     var hasGreeted = false
-    /// It came as far as a first byte behind the handshake.
+    /// Whether a byte after the handshake has arrived.
     var hasSpoken = false
-    /// `advance` is at work on it.
+    /// Whether `advance` is running for it.
     var isAdvancing = false
 
     private var readable: ReadableWatcher?
     private var writable: WritableWatcher?
-    /// What the next room in the kernel's buffer is waited for.
+    /// The action when the kernel's buffer has room.
     private var whenWritable: (() -> Void)?
     private(set) var awaitsInput = false
-    /// The loop has watched the descriptor.
+    /// Whether the loop has watched the descriptor.
     private(set) var wasWatched = false
 
     init(_ descriptor: Int32, of peer: PeerAddress, isSecure: Bool, _ reader: RequestHeadReader) {
@@ -105,8 +106,8 @@ final class HTTPConnection {
         stage = isSecure ? .greeting : .head
     }
 
-    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one. (A body that is
-    /// streamed has times of its own.)
+    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one. (A streamed
+    /// body has time limits of its own.)
     var waitsForPeer: Bool {
         switch stage {
         case .greeting, .shaking, .head: true
@@ -115,11 +116,11 @@ final class HTTPConnection {
         }
     }
 
-    /// Since when nothing but its peer has held it up, in ms of the loop; `nil` if the server has to do something, or if it has
-    /// times of its own, as a body that is streamed has: between two steps of the kernel's buffer (43 KB) a client that reads
-    /// steadily may be silent for long.
+    /// The time since which only the peer has delayed it, in ms of the loop; `nil` if the server must act, or if it has
+    /// time limits of its own, as a streamed body has. Between two steps of the kernel's buffer (43 KB) a client that
+    /// reads steadily may be silent for long.
     ///
-    /// - Parameter step: when its present step began.
+    /// - Parameter step: when its current step began.
     func waitsForPeer(since step: Int64) -> Int64? {
         switch stage {
         case .writing: isStreaming ? nil : movedAt
@@ -128,13 +129,13 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether an answer is being written whose body is given in pieces.
+    /// Whether an answer is being written whose body comes in pieces.
     var isStreaming: Bool { stage == .writing && transfer != nil }
 
-    /// Whether it was kept after an answer, and nothing of another request has come.
+    /// Whether it was kept after an answer, and no byte of another request has arrived.
     var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
 
-    /// Whether it has not got as far as a first whole request.
+    /// Whether it has not yet sent a first complete request.
     var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
 
     /// - Parameter isFirst: before libwebsockets, in each turn.
@@ -152,13 +153,13 @@ final class HTTPConnection {
         readable?.cancel()
     }
 
-    /// Calls `action` once, when there is room; what was waited for before is forgotten.
+    /// Calls `action` once, when there is room. Replaces an earlier action.
     func awaitRoom(_ loop: EventLoop, _ action: @escaping () -> Void) {
         whenWritable = action
         let watcher =
             writable
             ?? WritableWatcher(loop, descriptor: descriptor) { [unowned self] in
-                // It may end this connection, after which nothing here is touched.
+                // The action may end this connection, so nothing of it is used afterwards.
                 let action = whenWritable
                 whenWritable = nil
                 action?()
@@ -167,7 +168,7 @@ final class HTTPConnection {
         watcher.wait()
     }
 
-    /// Watches nothing any more. Before its descriptor's number can be another connection's.
+    /// Stops watching. Must happen before the descriptor's number can belong to another connection.
     func cancel() {
         pauseInput()
         readable = nil

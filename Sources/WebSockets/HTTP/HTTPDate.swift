@@ -1,6 +1,6 @@
 import Glibc
 
-/// Times as HTTP writes them (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Times in HTTP's format (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 public enum HTTPDate {
     /// - Parameter seconds: since 1970.
     public static func text(_ seconds: Int64) -> String {
@@ -13,7 +13,7 @@ public enum HTTPDate {
             + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
     }
 
-    /// Seconds since 1970; `nil` for what is not of that form.
+    /// Seconds since 1970; `nil` if the text does not have that form.
     public static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ")
         let clock = words.count == 6 ? words[4].split(separator: ":").compactMap { Int32($0) } : []
@@ -24,7 +24,7 @@ public enum HTTPDate {
         (parts.tm_mday, parts.tm_mon, parts.tm_year) = (day, Int32(month), year - 1900)
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (clock[0], clock[1], clock[2])
         let seconds = Int64(timegm(&parts))
-        // `timegm` makes another time of 25 o'clock.
+        // `timegm` accepts 25 o'clock as another time.
         return HTTPDate.text(seconds) == text ? seconds : nil
     }
 
@@ -39,7 +39,7 @@ struct DateHeader {
     private var second: Int64 = -1
     private var text = ""
 
-    /// - Parameter now: the loop's time, in ms: it tells when to look at the wall clock.
+    /// - Parameter now: the loop's time, in ms, which decides when to read the wall clock.
     mutating func value(now: Int64) -> String {
         if now / 1_000 != second {
             second = now / 1_000

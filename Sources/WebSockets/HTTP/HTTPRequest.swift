@@ -1,22 +1,23 @@
-/// One request: its head, as it came, and its body whole, or where that went.
+/// One request: its unchanged head, and its complete body, or the receiver of the body.
 public struct HTTPRequest: Sendable {
     public let head: RequestHead
     public var body: [UInt8] = []
     /// The client's address: the peer's, or the one a trusted proxy names.
     public var peer: PeerAddress
-    /// What it is called in logs and in its answer (`X-Request-Id`).
+    /// Its name in logs and in its answer (`X-Request-Id`).
     public var name = ""
     /// Whether it came over TLS.
     public var isSecure = false
-    /// That of the listener that its connection came through.
+    /// The tag of the listener that accepted its connection.
     public var tag: UInt8 = 0
-    /// Whether the delegate wants the body; else it is read and thrown away.
+    /// Whether the delegate wants the body; otherwise it is read and discarded.
     public var keepsBody = true
-    /// How many bytes of a body in chunks the delegate takes; of one with a length it judges that. At most `maxBodyBytes`.
+    /// The most bytes of a body in chunks that the delegate accepts; it checks a body with a length by that. At most
+    /// `maxBodyBytes`.
     public var mostBodyBytes = Int.max
-    /// Gets the body in pieces; `body` then stays empty. Set by the delegate when it is asked whether the body may come.
+    /// Receives the body in pieces; `body` then stays empty. The delegate sets it in `admission`.
     public var sink: (any BodySink)?
-    /// What the delegate found when it was asked whether the body may come.
+    /// The delegate's result from `admission`.
     public var grant: (any Sendable)?
 
     public var method: String { head.method }

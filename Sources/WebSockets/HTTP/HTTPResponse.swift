@@ -1,12 +1,12 @@
-/// An answer to a request, or to an upgrade that is refused.
+/// An answer to a request, or to a rejected upgrade.
 public struct HTTPResponse: Sendable {
     public var status: Int
-    /// Beside `Content-Length`, `Date` and `Connection`, which are added. Values must not contain line breaks.
+    /// In addition to `Content-Length`, `Date` and `Connection`, which are added. Values must not contain line breaks.
     public var headers: [(name: String, value: String)]
     public var body: [UInt8]
-    /// Gives the rest of the body in pieces, behind what stands in `body`.
+    /// Supplies the rest of the body in pieces, after the bytes in `body`.
     public var source: (any BodySource)?
-    /// The connection ends with this answer.
+    /// Whether the connection ends after this answer.
     public var isLast = false
 
     public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
@@ -21,11 +21,11 @@ public struct HTTPResponse: Sendable {
             status: status, headers: [("Content-Type", "text/plain; charset=utf-8")], body: Array((text + "\n").utf8))
     }
 
-    /// As bytes of HTTP/1.1. A HEAD request gets everything but the body.
+    /// Encodes the answer as HTTP/1.1. A HEAD request gets everything except the body.
     ///
     /// - Parameters:
     ///   - date: the value of `Date`; empty for none.
-    ///   - request: what the request is called; empty for nothing.
+    ///   - request: the request's name; empty for none.
     func encoded(keepAlive: Bool, withBody: Bool = true, date: String = "", request: String = "") -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\n"
         if !date.isEmpty { head += "Date: \(date)\r\n" }
@@ -34,7 +34,7 @@ public struct HTTPResponse: Sendable {
             head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
         }
         if status != 204 && status != 304 { head += "Content-Length: \(body.count + (source?.length ?? 0))\r\n" }
-        // What Upgrade says is of this connection alone (RFC 9110, 7.8).
+        // Upgrade is about this connection alone (RFC 9110, 7.8).
         let upgrade = headers.contains { $0.name == "Upgrade" } ? ", upgrade" : ""
         head += "Connection: \(keepAlive ? "keep-alive" : "close")\(upgrade)\r\n\r\n"
         var bytes = Array(head.utf8)

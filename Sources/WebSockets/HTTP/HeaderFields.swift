@@ -1,8 +1,8 @@
 import Glibc
 
-/// The header fields of a request: names and values as they came, in their order.
+/// The header fields of a request: names and values unchanged, in order.
 public struct HeaderFields: Sendable {
-    /// Where a name and its value stand in `bytes`. A head has fewer than 65,536 bytes.
+    /// The positions of a name and its value in `bytes`. A head has fewer than 65,536 bytes.
     struct Field {
         var nameStart: UInt16
         var nameEnd: UInt16
@@ -20,9 +20,9 @@ public struct HeaderFields: Sendable {
 
     public var count: Int { fields.count }
 
-    /// The value of a field, nil if there is none; of several fields of this name all values, joined by commas.
+    /// The value of a field, nil if there is none. If several fields have this name, all values, joined by commas.
     ///
-    /// - Parameter name: in small letters.
+    /// - Parameter name: in lower case.
     public subscript(name: String) -> String? {
         var found: String?
         let key = Self.key(name)
@@ -33,7 +33,7 @@ public struct HeaderFields: Sendable {
         return found
     }
 
-    /// How many fields have this name, which is in small letters.
+    /// The number of fields with this name, which must be in lower case.
     func count(of name: String) -> Int {
         let key = Self.key(name)
         return fields.reduce(0) { isNamed($1, name, key) ? $0 + 1 : $0 }
@@ -41,7 +41,7 @@ public struct HeaderFields: Sendable {
 
     /// The elements of a list whose parts are separated by commas (RFC 9110, 5.6.1).
     static func list(_ value: String?) -> [String] {
-        // Over bytes: as characters this would be the dearest part of a handshake.
+        // Over bytes, because with characters this would be the most expensive part of a handshake.
         (value ?? "").utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
             var element = element
             while let first = element.first, isBlank(first) { element.removeFirst() }
@@ -54,7 +54,7 @@ public struct HeaderFields: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    /// What of a name is compared before all of it: its length, its first and its last byte.
+    /// The parts of a name that are compared first: its length, its first and its last byte.
     private static func key(_ name: String) -> UInt32 {
         let utf8 = name.utf8
         guard let first = utf8.first, let last = utf8.last else { return 0 }
@@ -66,7 +66,7 @@ public struct HeaderFields: Sendable {
             Int(field.nameEnd - field.nameStart), bytes[Int(field.nameStart)], bytes[Int(field.nameEnd) - 1])
     }
 
-    /// The same for small letters and capitals. Other bytes may be alike, too, which the comparison tells apart.
+    /// The same for both cases of a letter. Other bytes may collide too; the full comparison distinguishes them.
     private static func key(_ length: Int, _ first: UInt8, _ last: UInt8) -> UInt32 {
         UInt32(truncatingIfNeeded: length) << 16 | UInt32(first | 0x20) << 8 | UInt32(last | 0x20)
     }

@@ -1,6 +1,6 @@
 import CLibWebSockets
 
-/// Reads a header of the answer that a client of libwebsockets has been given; valid inside its callbacks only.
+/// Reads a header of the answer to a libwebsockets client; valid inside its callbacks only.
 struct HeaderTable {
     private let wsi: OpaquePointer
 
@@ -11,7 +11,7 @@ struct HeaderTable {
     func value(_ token: lws_token_indexes) -> String? {
         let length = Int(lws_hdr_total_length(wsi, token))
         guard length > 0 else { return nil }
-        // One more for the final zero, and one for each comma that joins what came in several parts.
+        // One more for the final zero, and one for each comma that joins parts.
         let room = length + 64
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: room) { buffer in
             let copied = lws_hdr_copy(wsi, buffer.baseAddress, Int32(room), token)

@@ -1,39 +1,39 @@
-/// The head of an HTTP/1 request as `RequestHeadReader` has read it: its request line and its header fields.
+/// The head of an HTTP/1 request, parsed by `RequestHeadReader`: its request line and its header fields.
 ///
-/// Every decision about a request rests on this one reading.
+/// Every decision about a request uses this one parse.
 public struct RequestHead: Sendable {
-    /// A token, as it came: `GET` is a method that is known here, `get` is not.
+    /// A token, unchanged: `GET` is a known method, `get` is not.
     public let method: String
-    /// The path as it came, neither decoded nor normalised, without its query. `*`, or what a CONNECT names, is none and
-    /// stands here as it came.
+    /// The unchanged path, neither decoded nor normalised, without its query. `*` and the target of CONNECT are not
+    /// paths, and stand here unchanged.
     public let path: String
-    /// What follows the `?`, as it came. Empty if there is none.
+    /// The unchanged text after the `?`. Empty if there is none.
     public let query: String
-    /// Whether it is HTTP/1.1, and not HTTP/1.0.
+    /// Whether it is HTTP/1.1, not HTTP/1.0.
     public let isHTTP11: Bool
     public let headers: HeaderFields
-    /// What the target names before its path (`http://host/path`): it stands for `Host` (RFC 9112, 3.2.2).
+    /// The authority before the target's path (`http://host/path`): it replaces `Host` (RFC 9112, 3.2.2).
     let authority: String?
     /// `nil` without Content-Length.
     public let contentLength: Int?
-    /// Its body comes in chunks, without a length.
+    /// Whether its body comes in chunks, without a length.
     public let isChunked: Bool
 
-    /// Which host is asked.
+    /// The requested host.
     public var host: String? { authority ?? headers["host"] }
 
-    /// Whether the client asks for a WebSocket. A server may ignore an upgrade to anything else (RFC 9110, 7.8), and this
-    /// one does: what asks for HTTP/2 as well is answered in HTTP/1.1.
+    /// Whether the client requests a WebSocket. A server may ignore an upgrade to anything else (RFC 9110, 7.8), and
+    /// this one does: a request that also offers HTTP/2 is answered in HTTP/1.1.
     ///
-    /// In HTTP/1.0 there are no upgrades.
+    /// HTTP/1.0 has no upgrades.
     var asksForWebSocket: Bool {
         guard isHTTP11, let upgrade = headers["upgrade"] else { return false }
         if upgrade == "websocket" { return true }
         return HeaderFields.list(upgrade).contains { $0.lowercased() == "websocket" }
     }
 
-    /// Whether the client reads answers that are compressed with gzip (RFC 9110, 12.5.3): it names it, or everything else by
-    /// `*`, with no weight of zero.
+    /// Whether the client accepts answers compressed with gzip (RFC 9110, 12.5.3): it names gzip, or `*`, with a weight
+    /// above zero.
     var acceptsGzip: Bool {
         guard let accepted = headers["accept-encoding"] else { return false }
         var others = false
@@ -61,7 +61,7 @@ public struct RequestHead: Sendable {
     }
 }
 
-/// Why a head is refused: the status of the answer, and a sentence.
+/// The reason why a head is rejected: the status of the answer, and a sentence.
 struct RequestFault: Error, Equatable {
     let status: Int
     let reason: String

@@ -1,43 +1,43 @@
 import Glibc
 
-/// Reads the head of an HTTP/1 request strictly (RFC 9112), as its bytes come: bytes in, a head or a fault out.
+/// Parses the head of an HTTP/1 request strictly (RFC 9112), as its bytes arrive: bytes in, a head or a fault out.
 ///
-/// What RFC 9112 lets a server overlook is refused, since another server before this one may overlook something else:
-/// lines end with CR LF, one space stands between the words of the request line, a name is a token that its colon
-/// follows, no line is folded, and fields that decide a request's end or its user come once.
+/// It rejects every deviation that RFC 9112 lets a server tolerate, since a proxy in front of it may tolerate another
+/// one. Lines end with CR LF, one space separates the words of the request line, a name is a token with a colon
+/// directly after it, no line is folded, and fields that determine a request's end or its user occur once.
 ///
-/// Each byte is looked at a fixed number of times, however many pieces it comes in. A fault is found with the line
-/// that it is in.
+/// Each byte is visited a fixed number of times, in however many pieces it arrives. A fault is found when its line is
+/// complete.
 struct RequestHeadReader {
     enum Reading {
         /// The head has not ended.
         case incomplete
-        /// The head, and how many bytes it takes.
+        /// The head, and its length in bytes.
         case head(RequestHead, length: Int)
     }
 
-    /// More than most heads have.
+    /// More fields than most heads have.
     private static let usualFields = 16
 
     private let maxBytes: Int
     private let maxFields: Int
-    /// Where the line begins that is not whole yet.
+    /// The beginning of the incomplete line.
     private var lineStart = 0
-    /// Up to here every line end has been found.
+    /// All line ends before this position have been found.
     private var scanned = 0
     private var line: RequestLine?
     private var fields: [HeaderFields.Field] = []
 
-    /// - Parameter maxBytes: of the whole head, at most 65,535.
+    /// - Parameter maxBytes: the limit for the whole head, at most 65,535.
     init(maxBytes: Int = 16 * 1024, maxFields: Int = 100) {
         precondition(maxBytes <= Int(UInt16.max), "offsets in a head have 16 bits")
         self.maxBytes = maxBytes
         self.maxFields = maxFields
     }
 
-    /// Reads on.
+    /// Continues parsing.
     ///
-    /// - Parameter bytes: everything that has come since the head began: what was shown before, and more.
+    /// - Parameter bytes: all bytes since the head began, those of earlier calls included.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(RequestFault) -> Reading {
         while let end = Self.lineEnd(bytes, from: scanned) {
             guard end < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
@@ -48,7 +48,7 @@ struct RequestHeadReader {
             scanned = end + 1
             lineStart = end + 1
             if line == nil {
-                // One empty line before a request is passed over (RFC 9112, 2.2).
+                // One empty line before a request is skipped (RFC 9112, 2.2).
                 if content.isEmpty && content.lowerBound == 0 { continue }
                 line = try RequestLine(bytes, content)
             } else if content.isEmpty {
@@ -59,7 +59,7 @@ struct RequestHeadReader {
         }
         scanned = bytes.count
         guard bytes.count < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
-        // What cannot become a request line need not be waited for.
+        // Bytes that cannot become a request line are rejected without waiting for the line's end.
         if line == nil, bytes.count > lineStart, bytes[lineStart] != carriageReturn, !isTokenByte(bytes[lineStart]) {
             throw .malformed("the request line is malformed")
         }
@@ -95,7 +95,7 @@ struct RequestHeadReader {
 
     // MARK: - The whole
 
-    /// Those that may come once: a second could be the one that somebody else believes.
+    /// Fields that may occur once: another server might use the second one.
     private static let single = [
         "host", "content-length", "transfer-encoding", "authorization", "origin", "content-type", "expect",
         "sec-websocket-key", "sec-websocket-version",
@@ -117,7 +117,7 @@ struct RequestHeadReader {
             isChunked: try isChunked(headers, line))
     }
 
-    /// Of transfer codings, chunked alone is known here: another would leave open where the body ends.
+    /// Chunked is the only supported transfer coding: with another one the end of the body would be unknown.
     private func isChunked(_ headers: HeaderFields, _ line: RequestLine) throws(RequestFault) -> Bool {
         guard let coding = headers["transfer-encoding"] else { return false }
         guard line.isHTTP11 else { throw .malformed("HTTP/1.0 has no Transfer-Encoding") }
@@ -127,7 +127,7 @@ struct RequestHeadReader {
         return true
     }
 
-    /// - Returns: `.max` for a number that is larger than any that can be meant.
+    /// - Returns: `.max` for a number that is larger than any plausible one.
     private func contentLength(_ headers: HeaderFields) throws(RequestFault) -> Int? {
         guard let text = headers["content-length"] else { return nil }
         guard headers.count(of: "transfer-encoding") == 0 else {
@@ -172,7 +172,7 @@ struct RequestHeadReader {
     }
 }
 
-/// `METHOD SP TARGET SP HTTP/1.x`, as places in the bytes of the head.
+/// `METHOD SP TARGET SP HTTP/1.x`, as positions in the bytes of the head.
 private struct RequestLine {
     let method: Range<Int>
     let target: Range<Int>
@@ -210,7 +210,7 @@ private func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Strin
 
 private func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == 0x09 }
 
-/// A token's (RFC 9110, 5.6.2): what methods and names of headers are made of.
+/// The bytes of a token (RFC 9110, 5.6.2), of which methods and header names consist.
 func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -227,10 +227,10 @@ func isTokenByte(_ byte: UInt8) -> Bool {
 /// A target is printable ASCII, and has no fragment.
 private func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte && byte != UInt8(ascii: "#") }
 
-/// A value is anything but control characters (RFC 9110, 5.5).
+/// A value may contain all bytes except control characters (RFC 9110, 5.5).
 private func isValueByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
-/// What a host and its port are written with (RFC 3986, 3.2.2): no blank, and nothing that would end it.
+/// The bytes of a host and its port (RFC 3986, 3.2.2): no blank, and no byte that would end it.
 private func isHostByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), UInt8(ascii: "\\"),

@@ -1,9 +1,10 @@
-/// What a request is called in logs, here and elsewhere: as its client or a proxy says (`X-Request-Id`), else as it is made up.
+/// A request's name in logs, here and elsewhere: from its client or a proxy (`X-Request-Id`), otherwise generated.
 struct RequestName {
-    /// In bytes. What is longer, or has anything but letters, digits, `-`, `_` and `.`, is not taken: it goes into logs.
+    /// In bytes. A longer name, or one with anything but letters, digits, `-`, `_` and `.`, is not used, because it
+    /// appears in logs.
     static let longest = 64
 
-    /// Differs from that of other loops and processes.
+    /// Differs between loops and processes.
     private let prefix = String(UInt32.random(in: .min ... .max), radix: 36)
     private var count: UInt64 = 0
 

@@ -1,4 +1,4 @@
-/// A request to become a WebSocket, checked to be one that RFC 6455 allows.
+/// A request for a WebSocket, validated by RFC 6455.
 public struct UpgradeRequest: Sendable {
     public var request: HTTPRequest
 
@@ -11,18 +11,18 @@ public struct UpgradeRequest: Sendable {
     public var origin: String? { request.headers["origin"] }
 }
 
-/// What becomes of an upgrade.
+/// The decision about an upgrade.
 public enum UpgradeDecision: Sendable {
-    /// The first subprotocol offered that the server's configuration has is echoed. If some are offered and none is
-    /// known, the upgrade is refused with 400 all the same.
+    /// The server selects the first offered subprotocol that is in its configuration. If some are offered and none is
+    /// known, the upgrade is rejected with 400.
     case accept
     case refuse(HTTPResponse)
 }
 
 extension UpgradeRequest {
-    /// Checks it.
+    /// Validates the request.
     ///
-    /// - Throws: the response that refuses the request.
+    /// - Throws: the response that rejects the request.
     init(checking request: HTTPRequest) throws(Refusal) {
         let headers = request.headers
         guard request.method == "GET" else {
@@ -63,7 +63,7 @@ extension UpgradeRequest {
         init(_ response: HTTPResponse) { self.response = response }
     }
 
-    /// 16 bytes in base64 are 22 characters and two signs that fill.
+    /// 16 bytes in base64 are 22 characters and two padding signs.
     private static func isKey(_ key: String) -> Bool {
         let bytes = key.utf8
         return bytes.count == 24 && bytes.suffix(2).allSatisfy { $0 == UInt8(ascii: "=") }

@@ -1,10 +1,12 @@
-/// What waits of answers for clients that do not take them, in a budget that the servers of all loops share.
+/// Limits the bytes of answers that wait for slow clients, by a budget that the servers of all loops share.
 extension WebSocketServer {
-    /// A longer body, in bytes, is only sent if the budget has room for it. Shorter ones, and pieces from sources, are counted
-    /// and always sent: the number of connections bounds them, and a server under load still says that it is alive.
+    /// A longer body, in bytes, is sent only if the budget has room for it. Shorter ones, and pieces from sources, are
+    /// counted and always sent: the number of connections limits them, and a server under load still answers health
+    /// checks.
     static let freeAnswer = 64 * 1024
 
-    /// `response`; or, if it is long and too much waits already, of all clients or of its client's address, 503.
+    /// Returns `response`; or 503 if it is long and too much waits already, for all clients or for its client's
+    /// address.
     func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
         let size = response.body.count
         guard size > Self.freeAnswer, !http.isHead else { return response }
@@ -22,7 +24,7 @@ extension WebSocketServer {
         return response
     }
 
-    /// Counts its output until all of it is written: it is one array, of which no part is freed before.
+    /// Counts its output until all of it is written: it is one array, which is freed as a whole.
     func countOutput(_ http: HTTPConnection) {
         let waiting = http.written < http.output.count ? http.output.count : 0
         if waiting == 0 { http.share = nil }

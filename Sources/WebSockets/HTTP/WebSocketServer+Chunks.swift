@@ -1,15 +1,15 @@
 import CLibWebSockets
 import Glibc
 
-/// Bodies in chunks. They are taken whole: where a body goes to a sink, its length has to be known first.
+/// Bodies in chunks. They are collected in memory: a sink needs the body's length first.
 extension WebSocketServer {
-    /// Whether there is more to do at once.
+    /// Returns whether there is more to do now.
     func readChunks(_ index: Int, _ http: HTTPConnection) -> Bool {
         if http.hasUnreadInput {
             let input = http.input
             return input.withUnsafeBytes { takeChunks(index, http, $0, isPeek: false) }
         }
-        // Over TLS what follows the body is left to libwebsockets, which may get the connection.
+        // Over TLS the bytes after the body are left for libwebsockets, which may get the connection.
         let isPeek = table[index].isSecure
         switch read(index, http, peeking: isPeek) {
         case .nothing:

@@ -2,20 +2,20 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// What comes from a connection before it is a WebSocket: heads and bodies of requests.
+/// The input of a connection before it is a WebSocket: heads and bodies of requests.
 extension WebSocketServer {
     /// The most that one read takes; over TLS, a whole record.
     static let readSize = 16 * 1024
-    /// So many steps (a read, or a request) of one connection, then everything else has its turn.
+    /// The most steps (a read, or a request) of one connection before other work gets its turn.
     private static let stepsATurn = 32
 
-    /// Does what can be done for the connection, and waits for what is missing.
+    /// Does all that can be done for the connection now, and waits for the rest.
     func advance(_ socket: SocketID) {
         guard let first = table.index(socket), let http = table[first].extras?.http, !http.isAdvancing else { return }
         http.isAdvancing = true
         defer { http.isAdvancing = false }
         for _ in 0..<Self.stepsATurn {
-            // It may have ended, or become a WebSocket.
+            // The connection may have ended, or become a WebSocket.
             guard let index = table.index(socket), table[index].extras?.http === http, !table[index].isDoomed else {
                 return
             }
@@ -32,11 +32,11 @@ extension WebSocketServer {
         }
         http.pauseInput()
         unfinished.append(socket)
-        // If the turn is ending already, it has to come round to us once more.
+        // If the turn is already ending, this causes one more pass.
         loop.execute {}
     }
 
-    /// At the end of the turn.
+    /// Continues unfinished connections, at the end of the turn.
     func advanceUnfinished() {
         advancePostponed()
         guard !unfinished.isEmpty else { return }
@@ -52,7 +52,7 @@ extension WebSocketServer {
         }
     }
 
-    /// Ends it now or, if libwebsockets knows it, at the end of the turn.
+    /// Ends the connection now or, if libwebsockets owns it, at the end of the turn.
     func end(_ index: Int, _ http: HTTPConnection) {
         http.cancel()
         guard table[index].wsi == nil else { return doom(index) }
@@ -64,9 +64,9 @@ extension WebSocketServer {
 
     enum Input {
         case bytes(Int)
-        /// Nothing has come.
+        /// No bytes have arrived.
         case nothing
-        /// The peer has hung up, or the connection broke.
+        /// The peer has disconnected, or the connection broke.
         case ended
     }
 
@@ -85,8 +85,8 @@ extension WebSocketServer {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? .nothing : .ended
     }
 
-    /// Room in the inbox' budget for so many bytes more from an address (`.none`: one without a share): for what the delegate
-    /// keeps of what came, too. Given back with `letGo`.
+    /// Reserves room in the inbox' budget for this many bytes more of an address (`.none`: one without a share), also
+    /// for bytes that the delegate keeps. Release them with `letGo`.
     public func hold(_ count: Int, for block: AddressBlock) -> Bool {
         guard configuration.inbox.take(count, for: block) else {
             counters.inboxRefusals += 1
@@ -102,10 +102,10 @@ extension WebSocketServer {
         inboxHeld -= count
     }
 
-    /// Changes what `http` holds to `count` bytes, if the budget has room for it.
+    /// Changes the reservation of `http` to `count` bytes, if the budget has room.
     func hold(_ count: Int, for http: HTTPConnection) -> Bool {
         let block = configuration.inbox.block(of: http.client)
-        // A proxy has said since whom it speaks for.
+        // A proxy has named another client since.
         if block != http.heldFor { letGoAll(of: http) }
         http.heldFor = block
         if count <= http.held {
@@ -128,7 +128,7 @@ extension WebSocketServer {
         RequestHeadReader(maxBytes: configuration.maxHeaderBytes, maxFields: configuration.maxHeaders)
     }
 
-    /// Whether there is more to do at once.
+    /// Returns whether there is more to do now.
     private func readHead(_ index: Int, _ http: HTTPConnection) -> Bool {
         if http.hasUnreadInput {
             http.hasUnreadInput = false
@@ -136,7 +136,7 @@ extension WebSocketServer {
             http.input = []
             return input.withUnsafeBytes { takeHead(index, http, $0, isPeek: false) }
         }
-        // Over TLS what follows the head is left to libwebsockets, which may get the connection.
+        // Over TLS the bytes after the head are left for libwebsockets, which may get the connection.
         let isPeek = table[index].isSecure
         switch read(index, http, peeking: isPeek) {
         case .nothing:
@@ -161,7 +161,7 @@ extension WebSocketServer {
         do throws(RequestFault) {
             let reading: RequestHeadReader.Reading
             if before == 0 {
-                // The usual case: the head is whole, and nothing has to be kept of it.
+                // The usual case: the head arrived whole, and nothing of it must be kept.
                 reading = try http.reader.read(bytes)
             } else {
                 http.input += bytes
@@ -175,7 +175,7 @@ extension WebSocketServer {
                 return true
             case .head(let head, let length):
                 let used = length - before
-                // A WebSocket's last line feed is libwebsockets'.
+                // libwebsockets reads the last line feed of a WebSocket's head.
                 let isUpgrade = head.asksForWebSocket
                 if isPeek, used > 1 || !isUpgrade { _ = read(index, http, atMost: isUpgrade ? used - 1 : used) }
                 http.input = isPeek ? [] : Array(bytes[used...])
@@ -189,7 +189,7 @@ extension WebSocketServer {
     }
 
     private func readOn(_ http: HTTPConnection) throws(RequestFault) -> RequestHeadReader.Reading {
-        // (`withUnsafeBytes` would make the error an untyped one.)
+        // (`withUnsafeBytes` would lose the type of the error.)
         var outcome: Result<RequestHeadReader.Reading, RequestFault>?
         http.input.withUnsafeBytes { bytes in
             outcome = Result { () throws(RequestFault) in try http.reader.read(bytes) }
@@ -217,7 +217,7 @@ extension WebSocketServer {
             http.isSinkBehind = false
             watchTransfer(index, http)
         }
-        // A client of HTTP/1.0 knows no answer before the answer (RFC 9110, 10.1.1).
+        // HTTP/1.0 clients do not understand an interim answer (RFC 9110, 10.1.1).
         if request.head.isHTTP11, request.headers["expect"]?.lowercased() == "100-continue", http.input.isEmpty {
             http.output = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
             http.written = 0
@@ -226,7 +226,7 @@ extension WebSocketServer {
         return true
     }
 
-    /// Whether there is more to do at once.
+    /// Returns whether there is more to do now.
     private func readBody(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard !http.isSinkBehind else { return false }
         guard http.chunks == nil else { return readChunks(index, http) }
@@ -252,7 +252,7 @@ extension WebSocketServer {
         }
     }
 
-    /// - Parameter isHeld: the piece stands in the inbox' budget already.
+    /// - Parameter isHeld: the inbox' budget counts the piece already.
     private func bodyGrew(
         _ index: Int, _ http: HTTPConnection, by piece: UnsafeRawBufferPointer, isHeld: Bool
     ) -> Bool {
@@ -283,10 +283,10 @@ extension WebSocketServer {
 
     // MARK: - The end
 
-    /// Throws away what comes after the last answer: hanging up over it would make the kernel throw the answer away.
+    /// Discards input after the last answer: with unread input, closing would make the kernel discard the answer.
     private func drain(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard http.written == http.output.count else { return false }
-        // Past TLS, which has nothing more to say.
+        // Reads past TLS, whose session is over.
         let count = recv(http.descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
         if count > 0 { return true }
         if count < 0 && (errno == EAGAIN || errno == EINTR) {

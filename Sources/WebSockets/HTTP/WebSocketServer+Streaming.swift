@@ -1,18 +1,18 @@
 import CLibWebSockets
 import EventLoops
 
-/// Bodies in pieces: into a sink, and out of a source. Neither holds more than a piece here.
+/// Bodies in pieces: into a sink, and out of a source. In both directions at most a piece is in memory here.
 ///
-/// Both have to move on by `transferBytes` in each `transferTimeout`. One look at each in that time, not one for each
-/// byte: a body that comes byte by byte costs nothing, since the kernel wakes us for `wakeBytes` of it, or for the rest.
-/// When the server was behind itself, the time begins anew.
+/// Both must move by `transferBytes` in each `transferTimeout`. The server checks each once in that time, not for each
+/// byte: a body that arrives byte by byte is cheap, since the kernel wakes the loop only for `wakeBytes` of it, or for
+/// the rest. After a delay by the server itself, the time begins anew.
 extension WebSocketServer {
-    /// So many bytes of a body are waited for at a time. The progress of a body is told this exactly.
+    /// The number of body bytes to wait for at a time. The progress of a body is measured with this granularity.
     static let wakeBytes = 4096
 
     // MARK: - In
 
-    /// Goes on reading the body whose sink said that it takes nothing for now; does nothing if its client is gone.
+    /// Continues reading a body whose sink had stopped it. Does nothing if its client has disconnected.
     public func resumeBody(_ exchange: HTTPExchangeID) {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http, http.isSinkBehind,
             http.stage == .body, http.number == exchange.number, !table[index].isDoomed
@@ -22,20 +22,20 @@ extension WebSocketServer {
         advance(exchange.socket)
     }
 
-    /// A piece of the body has come.
+    /// Passes a piece of the body to the sink.
     func pour(_ piece: UnsafeRawBufferPointer, into sink: any BodySink, _ http: HTTPConnection) {
         http.transfer?.move(piece.count)
         let isBehind = !sink.take(piece)
-        // The sink may have had it refused.
+        // The sink may have rejected the request.
         guard http.stage == .body, isBehind else { return }
         http.isSinkBehind = true
         http.pauseInput()
     }
 
-    /// The kernel wakes us when so many bytes have come.
+    /// Makes the kernel wake the loop when this many bytes have arrived.
     ///
-    /// Not over TLS: what OpenSSL has read of a record stands in its own buffer, and the rest may be shorter than what is
-    /// missing of the body.
+    /// Not over TLS: OpenSSL has its own buffer for a record that it has read, and the rest may be shorter than the
+    /// missing part of the body.
     func wake(_ index: Int, _ http: HTTPConnection, at bytes: Int) {
         guard table[index].wsi == nil, http.wakesAt != Int32(bytes) else { return }
         http.wakesAt = Int32(bytes)
@@ -44,7 +44,7 @@ extension WebSocketServer {
 
     // MARK: - Out
 
-    /// The output is written. Whether the answer goes on from its source.
+    /// Called when the output is written. Returns whether the answer continues from its source.
     func pump(_ index: Int, _ http: HTTPConnection, lingers: Bool) -> Bool {
         guard let outflow = http.outflow else { return false }
         guard outflow.left > 0 else {
@@ -63,7 +63,7 @@ extension WebSocketServer {
             http.outflow?.isReading = false
             http.transfer?.beginWindow(now: loop.now)
             guard let piece, !piece.isEmpty, piece.count <= http.outflow?.left ?? 0 else {
-                // What was announced cannot be given.
+                // The announced bytes cannot be supplied.
                 return end(index, http)
             }
             http.outflow?.left -= piece.count
@@ -82,14 +82,14 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// One entry a connection, which comes up no later than it is due.
+    /// One entry a connection, which fires no later than it is due.
     private func timeTransfer(_ socket: SocketID, _ http: HTTPConnection, due: Int64) {
         guard !http.isTransferTimed else { return }
         http.isTransferTimed = true
         transfers.add(socket, due: due)
     }
 
-    /// Ends the transfer of an exchange, if it is under way: its place is wanted.
+    /// Ends the transfer of an exchange, if it is in progress, to free its place.
     public func giveUp(_ exchange: HTTPExchangeID) {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.number == exchange.number, http.transfer != nil, !table[index].isDoomed
@@ -103,7 +103,7 @@ extension WebSocketServer {
         http.isTransferTimed = false
         guard var transfer = http.transfer else { return }
         if loop.now >= transfer.due {
-            // Either is our own doing.
+            // Both are delays of the server itself.
             let waitsForUs = http.isSinkBehind || http.outflow?.isReading == true
             guard waitsForUs || transfer.progress >= configuration.transferBytes else {
                 counters.slowTransfers += 1

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// How many bytes all connections of a process may hold of something, such as of requests that have not come whole.
+/// A limit on the bytes that all connections of a process may hold for one purpose, such as incomplete requests.
 ///
-/// The servers of all loops share one; one number, no lock.
+/// The servers of all loops share one: an atomic number without a lock.
 public final class ByteBudget: Sendable {
     /// 0: no limit.
     private let most: Int
@@ -14,7 +14,7 @@ public final class ByteBudget: Sendable {
     /// In bytes.
     public var held: Int { sum.load(ordering: .relaxed) }
 
-    /// Room for so many bytes more, to be given back; false if there is none.
+    /// Reserves this many bytes more, to be released with `give`; false if there is no room.
     func take(_ bytes: Int) -> Bool {
         let sum = sum.wrappingAdd(bytes, ordering: .relaxed).newValue
         guard most > 0, sum > most else { return true }
@@ -22,7 +22,7 @@ public final class ByteBudget: Sendable {
         return false
     }
 
-    /// Counts bytes that are held in any case; fewer, if it is negative.
+    /// Counts bytes without a check; negative numbers release bytes.
     func add(_ bytes: Int) { sum.wrappingAdd(bytes, ordering: .relaxed) }
 
     func give(_ bytes: Int) { sum.wrappingSubtract(bytes, ordering: .relaxed) }

@@ -1,72 +1,72 @@
-/// All TCP connections of a server: those that shake hands, speak HTTP, or are WebSockets.
+/// All TCP connections of a server: in handshakes, in HTTP, or WebSockets.
 ///
-/// Entries have dense indices, which are reused. libwebsockets keeps the entry's id for each of its connections (as
-/// "opaque user data"), and a watcher that of its own, so finding one costs an array access.
+/// Entries have dense indices, which are reused. libwebsockets stores the entry's id with each of its connections (as
+/// "opaque user data"), and so does a watcher, so finding an entry costs one array access.
 struct ConnectionTable {
     enum State: UInt8 {
-        /// Nobody has this index.
+        /// The index is unused.
         case free
-        /// Accepted; no head of a request has come yet.
+        /// Accepted; no complete head has arrived yet.
         case handshaking
-        /// Speaks HTTP.
+        /// In HTTP.
         case http
-        /// A WebSocket that the delegate knows of.
+        /// A WebSocket that was announced to the delegate.
         case open
-        /// We sent a close frame and wait for the peer's, or for the deadline. What arrives is thrown away.
+        /// The server sent a close frame and waits for the peer's, or for the deadline. Input is discarded.
         case closing
-        /// Refused over HTTP; the rest of the request's body is thrown away until the peer is done, or the deadline.
+        /// Rejected over HTTP; the rest of the request's body is discarded until the peer ends, or the deadline.
         case draining
     }
 
-    /// What waits until the socket takes more.
+    /// The bytes that wait until the socket accepts more.
     enum Unsent: UInt8 {
         case nothing
-        /// Answers of the server's own. The delegate does not know of it, and may write once more.
+        /// Answers of the server's own. The delegate does not know of them, and may write once more.
         case answers
-        /// A part of what the delegate wrote: it writes no more before it hears `writable`.
+        /// A part of the delegate's write: the delegate waits for `writable` before it writes again.
         case writes
     }
 
-    /// 64 bytes, of which writing needs the first half.
+    /// 64 bytes; writing needs only the first half.
     ///
-    /// (The booleans behind `ownCode` fill a gap.)
+    /// (The booleans after `ownCode` fill a gap.)
     struct Entry {
-        /// libwebsockets' connection, if it speaks TLS and has said hello.
+        /// libwebsockets' connection, for TLS after the client's hello.
         var wsi: OpaquePointer?
         var generation: UInt32 = 0
-        /// That of a WebSocket without TLS, which owns it; -1 for all others.
+        /// The descriptor of a WebSocket without TLS, owned by it; -1 for all others.
         var descriptor: Int32 = -1
         var state = State.free
-        /// The delegate was told `opened`, and has to be told `closed`.
+        /// The delegate was called with `opened`, so it must be called with `closed`.
         var isAnnounced = false
         var unsent = Unsent.nothing
-        /// To be ended at the end of this turn.
+        /// Will be ended at the end of this turn.
         var isDoomed = false
-        /// The code that we closed with; 0 if we did not.
+        /// The code of the server's close frame; 0 without one.
         var ownCode: UInt16 = 0
-        /// It speaks TLS.
+        /// Whether it uses TLS.
         var isSecure = false
-        /// It is a WebSocket, or was one.
+        /// Whether it is or was a WebSocket.
         var isSettled = false
-        /// The fragments of a message that is not whole yet.
+        /// The fragments of an incomplete message.
         var message: [UInt8] = []
-        /// What it is read and written with, if it is a WebSocket without TLS. Owned; freed before the entry is removed.
+        /// The state for reading and writing a WebSocket without TLS. Owned; freed before the entry is removed.
         var source: UnsafeMutablePointer<FrameSource>?
         var extras: Extras?
-        /// As what a WebSocket counts in the inbox' budget.
+        /// The block under which the inbox' budget counts a WebSocket.
         var block = AddressBlock.none
-        /// Its messages may have as many bytes as any.
+        /// Whether its messages may have `maxMessageBytes`.
         var mayBeLong = false
-        /// Frames that ended no message, and of which the delegate was not told yet.
+        /// Frames that ended no message, and that were not reported to the delegate yet.
         var idleFrames: UInt16 = 0
     }
 
-    /// What an open WebSocket does without: before the upgrade, while HTTP is spoken, and when it closes.
+    /// State that an open WebSocket does not need: before the upgrade, in HTTP, and while closing.
     final class Extras {
         let peer: PeerAddress?
         /// When it was accepted, or its last request was answered.
         var since: Int64
-        /// That of the listener that it came through.
+        /// The tag of the listener that accepted it.
         let tag: UInt8
         /// Until it is a WebSocket.
         var http: HTTPConnection?
@@ -81,19 +81,19 @@ struct ConnectionTable {
 
     private(set) var entries: [Entry] = []
     private var free: [UInt32] = []
-    /// How many are in use.
+    /// The number of connections.
     var count: Int { entries.count - free.count }
-    /// How many of these are no WebSockets, nor were.
+    /// The number of connections that never were WebSockets.
     var unsettledCount: Int { count - settledCount }
     private var settledCount = 0
 
-    /// Without checking the generation: for an index that libwebsockets itself just gave.
+    /// Does not check the generation: for an index that libwebsockets has just passed.
     subscript(index: Int) -> Entry {
         get { entries[index] }
         _modify { yield &entries[index] }
     }
 
-    /// The index of a connection that still lives, nil otherwise.
+    /// The index of a connection that still exists, otherwise nil.
     func index(_ socket: SocketID) -> Int? {
         let index = Int(socket.index)
         guard index < entries.count, entries[index].generation == socket.generation, entries[index].state != .free
@@ -101,7 +101,7 @@ struct ConnectionTable {
         return index
     }
 
-    /// Where an open connection is written to, unless it is congested, or about to end.
+    /// The target for writing to an open connection, unless it is congested, or about to end.
     func writable(_ socket: SocketID) -> Writable? {
         let index = Int(socket.index)
         guard index < entries.count else { return nil }
@@ -116,7 +116,7 @@ struct ConnectionTable {
 
     struct Writable {
         let index: Int
-        /// -1 if it cannot be written to directly: it speaks TLS, or something waits already.
+        /// -1 if it cannot be written to directly, because of TLS or because bytes wait already.
         let descriptor: Int32
     }
 
@@ -138,7 +138,7 @@ struct ConnectionTable {
         return id(index)
     }
 
-    /// It has become a WebSocket.
+    /// Records that the connection is now a WebSocket.
     mutating func settle(_ index: Int) {
         entries[index].isSettled = true
         settledCount += 1

@@ -1,7 +1,7 @@
-/// Deadlines that all lie equally far in the future when they are set: a queue, so that each costs O(1).
+/// Deadlines with the same delay: a queue, so that each costs O(1).
 ///
-/// (libwebsockets' own timers stand in one sorted list, which makes each handshake slower the more connections wait.)
-/// A stale entry is not removed; the code that takes it checks whether it still means something.
+/// (libwebsockets' own timers are in one sorted list, so more waiting connections make each handshake slower.) Deletion
+/// is lazy: the code that takes an entry checks whether it still applies.
 struct DeadlineQueue {
     private var entries: [(due: Int64, socket: SocketID)] = []
     private var head = 0
@@ -12,24 +12,24 @@ struct DeadlineQueue {
         self.delay = delay
     }
 
-    /// When the first one falls due, in monotonic milliseconds.
+    /// The time of the first deadline, in monotonic milliseconds.
     var next: Int64? { head < entries.count ? entries[head].due : nil }
 
     mutating func add(_ socket: SocketID, now: Int64) {
         entries.append((now + delay, socket))
     }
 
-    /// One that falls due earlier than one that is added now: takes as long as there are later ones.
+    /// Adds a deadline that may be earlier than others; the cost grows with the number of later ones.
     mutating func add(_ socket: SocketID, due: Int64) {
         var place = entries.count
         while place > head, entries[place - 1].due > due { place -= 1 }
         entries.insert((due, socket), at: place)
     }
 
-    /// How many there are.
+    /// The number of deadlines.
     var count: Int { entries.count - head }
 
-    /// Takes one that is due, nil if none is.
+    /// Removes and returns one that is due, nil if none is.
     mutating func take(now: Int64) -> SocketID? {
         guard head < entries.count, entries[head].due <= now else { return nil }
         defer {

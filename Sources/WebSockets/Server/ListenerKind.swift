@@ -1,8 +1,8 @@
-/// What is known of a connection by the socket that it was accepted from.
+/// Properties that a connection gets from the socket that accepted it.
 public struct ListenerKind: Sendable {
-    /// It speaks TLS.
+    /// Whether it uses TLS.
     public var isSecure: Bool
-    /// Given back with each request, so that one port can answer otherwise than another.
+    /// Contained in each request, so that ports can be answered differently.
     public var tag: UInt8
 
     public init(isSecure: Bool = false, tag: UInt8 = 0) {

@@ -1,7 +1,7 @@
 import CLibWebSockets
 import Glibc
 
-/// Why a server cannot listen.
+/// The reason why a server cannot listen.
 public enum ListeningError: Error, CustomStringConvertible {
     case unknownHost(host: String, reason: String)
     /// Another process (or another `ListeningPort` of this one) listens there.
@@ -11,33 +11,33 @@ public enum ListeningError: Error, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownHost(let host, let reason): "cannot listen on \(host): \(reason)"
-        case .inUse(let host, let port): "cannot listen on \(host) port \(port): another server holds it"
+        case .inUse(let host, let port): "cannot listen on \(host) port \(port): another server uses it"
         case .failed(let host, let port, let step, let errno):
             "cannot listen on \(host) port \(port): \(step): \(String(cString: strerror(errno)))"
         }
     }
 }
 
-/// A TCP port to listen on, held by this object for as long as it lives.
+/// A TCP port to listen on, reserved as long as this object exists.
 ///
-/// Each shard takes a listening socket of its own from it: they share the port by SO_REUSEPORT, and the kernel spreads
-/// connections over them. Since that would let any other process of the same user in as well, a port that is not to be
-/// shared is tried without SO_REUSEPORT first, and marked with a listening abstract Unix socket, which goes when this
-/// process does.
+/// Each shard gets a listening socket of its own: they share the port by SO_REUSEPORT, and the kernel distributes
+/// connections among them. SO_REUSEPORT would also let any other process of the same user listen. So an exclusive port
+/// is first tried without SO_REUSEPORT, and marked with a listening abstract Unix socket, which disappears with this
+/// process.
 public final class ListeningPort: Sendable {
     public let host: String
-    /// The port, even when 0 was asked for.
+    /// The port, also if 0 was requested.
     public let port: Int
 
     private let address: SocketAddress
-    /// The first socket on the port, which never listens (so it gets no connections): it keeps the port ours.
+    /// The first socket on the port. It never listens, so it gets no connections: it only reserves the port.
     private let holder: Int32
     private let marker: Int32?
 
     /// - Parameters:
     ///   - host: a name or an address; `0.0.0.0` for all of IPv4, `::` for everything.
     ///   - port: 0 picks a free one.
-    ///   - share: whether other processes may listen on it too, if they also ask for that.
+    ///   - share: whether other processes may listen on it too, if they also request sharing.
     /// - Throws: `ListeningError`.
     public init(host: String, port: Int, share: Bool) throws {
         self.host = host
@@ -48,7 +48,7 @@ public final class ListeningPort: Sendable {
                 : .failed(host: host, port: address.port, step: step, errno: code)
         }
         if !share && address.port != 0 {
-            // Fails if anything is bound there, with SO_REUSEPORT or not.
+            // Fails if the port is bound, with SO_REUSEPORT or without.
             let probe = try address.bound(reusePort: false, failure)
             Glibc.close(probe)
         }
@@ -86,18 +86,18 @@ public final class ListeningPort: Sendable {
         }
         let descriptor = try address.bound(reusePort: true, failure)
         let socket = ListeningSocket(descriptor: descriptor, port: port)
-        // 138 KB to a slow reader before the first partial write, instead of 3.9 MB. Connections inherit both.
+        // 138 KB to a slow reader before the first partial write, instead of 3.9 MB. Connections inherit both sizes.
         var sendBuffer: Int32 = 64 * 1024
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &sendBuffer, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
-        // Connections wait here while the loop is busy; the kernel cuts it to net.core.somaxconn.
+        // Connections wait here while the loop is busy; the kernel limits it to net.core.somaxconn.
         guard listen(descriptor, 4096) == 0 else { throw failure("listen", errno) }
         return socket
     }
 }
 
-/// One listening socket, closed when the last reference goes.
+/// One listening socket, closed when the last reference is released.
 public final class ListeningSocket: Sendable {
     let descriptor: Int32
     public let port: Int
@@ -107,17 +107,17 @@ public final class ListeningSocket: Sendable {
         self.port = port
     }
 
-    /// One socket on a port that only it listens on.
+    /// One socket on a port that it does not share.
     ///
     /// - Throws: `ListeningError`.
     public static func single(host: String, port: Int) throws -> ListeningSocket {
         try ListeningPort(host: host, port: port, share: true).socket()
     }
 
-    /// How many clients wait to be accepted; 0 where the kernel does not say.
+    /// The number of clients that wait to be accepted; 0 if the kernel does not know.
     var waiting: Int { Int(clws_waiting(descriptor)) }
 
-    /// Whether a client waits to be accepted, as far as the kernel knows.
+    /// Whether a client waits to be accepted, according to the kernel.
     var hasClient: Bool {
         var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&watched, 1, 0) > 0

@@ -1,16 +1,16 @@
 import CLibWebSockets
 import Glibc
 
-/// A certificate with its chain and its private key, by which a server makes itself known in TLS.
+/// A server's certificate with its chain and its private key, for TLS.
 ///
-/// Read once and whole: files that do not fit together make none. All shards share one; a connection keeps the one that
-/// it began with, whatever becomes of the files.
-// @unchecked: the SSL_CTX is never changed once it is made, and OpenSSL counts references to it atomically.
+/// The files are read once, completely; files that do not match are rejected. All shards share one identity. A
+/// connection keeps the one that it began with, even if the files change.
+// @unchecked: the SSL_CTX never changes after it is made, and OpenSSL counts references to it atomically.
 public final class TLSIdentity: @unchecked Sendable {
     /// Owned; freed in `deinit`. Connections hold references of their own.
     let context: OpaquePointer
 
-    /// When the certificate ends, in seconds since 1970.
+    /// When the certificate expires, in seconds since 1970.
     public let expiry: Int64
 
     /// Whether other users of this machine may read the key's file.
@@ -35,7 +35,7 @@ public final class TLSIdentity: @unchecked Sendable {
     deinit { clws_tls_free(context) }
 }
 
-/// Why a certificate and a key cannot be used: a sentence that names the file, without anything out of it.
+/// The reason why a certificate and a key cannot be used: a sentence that names the file, without its content.
 public struct TLSIdentityError: Error, CustomStringConvertible {
     public let description: String
 }

@@ -2,9 +2,9 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// From listening sockets to connections.
+/// Accepts connections from listening sockets.
 extension WebSocketServer {
-    /// Accepts from `socket` from now on, and keeps it.
+    /// Starts accepting from `socket`, and keeps it.
     public func listen(on socket: ListeningSocket, as kind: ListenerKind = ListenerKind()) {
         precondition(!kind.isSecure || identityPlace.pointee != nil, "TLS needs a certificate")
         let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in
@@ -14,7 +14,7 @@ extension WebSocketServer {
         if acceptsPaused { watcher.cancel() }
     }
 
-    /// Accepts no more connections; those that are there stay.
+    /// Stops accepting connections; existing ones stay.
     public func stopListening() {
         isStopping = true
         for listener in listeners { listener.watcher.cancel() }
@@ -24,16 +24,17 @@ extension WebSocketServer {
     }
 
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
-        // To find none costs as much as to accept one, so it is asked first how many there are.
+        // An accept that finds no client costs as much as one that finds one, so the kernel is first asked for their
+        // number.
         var waiting = max(1, socket.waiting)
         while waiting > 0, takesTurn() {
             waiting -= 1
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
-                // They wait in the kernel until a connection goes.
+                // New clients wait in the kernel until a connection ends.
                 return pauseAccepting()
             }
             if table.unsettledCount >= configuration.maxHandshakes {
-                // Without a client who waits nobody has to go.
+                // Without a waiting client no connection has to make room.
                 guard socket.hasClient else { return }
                 guard makeRoom() else {
                     roomRetry?.set(after: Self.roomDelay)
@@ -49,10 +50,11 @@ extension WebSocketServer {
             }
             switch -descriptor {
             case EAGAIN: return
-            // The client gave up, or a firewall did; the next one may be fine.
+            // The client or a firewall gave up; the next client may be fine.
             case EINTR, ECONNABORTED, EPROTO, EPERM, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENONET: continue
             default:
-                // Out of descriptors or memory. The listening socket stays readable, so trying at once would spin.
+                // No descriptors or memory are left. The listening socket stays readable, so an immediate retry would
+                // spin.
                 counters.acceptFailures += 1
                 if !acceptFails { delegate.acceptingFailed(String(cString: strerror(-descriptor))) }
                 acceptFails = true
@@ -75,11 +77,11 @@ extension WebSocketServer {
         armDeadlines()
         table[Int(socket.index)].extras?.http = HTTPConnection(
             descriptor, of: peer, isSecure: kind.isSecure, newReader)
-        // Often the first bytes are there already.
+        // Often the first bytes have arrived already.
         advance(socket)
     }
 
-    /// The connection is gone, and its index free.
+    /// Removes an ended connection, and frees its index.
     func forget(_ index: Int) {
         dropMessage(index)
         dropBacklog(index)
@@ -99,7 +101,7 @@ extension WebSocketServer {
         resumeAccepting()
     }
 
-    /// Ends one that libwebsockets does not know of.
+    /// Ends a connection that libwebsockets does not own.
     func discard(_ index: Int) {
         guard let http = table[index].extras?.http, table[index].wsi == nil else { return }
         http.cancel()
@@ -120,12 +122,12 @@ extension WebSocketServer {
         for listener in listeners { listener.watcher.resume() }
     }
 
-    /// What libwebsockets keeps for us with each connection: the socket's id in the bits of a pointer, never NULL.
+    /// libwebsockets' pointer for each connection: the socket's id in its bits, never NULL.
     static func opaque(_ socket: SocketID) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: UInt(socket.generation) << 32 | UInt(socket.index) + 1)
     }
 
-    /// The index of the connection that `opaque` made known, nil if it is none of ours (any more).
+    /// The index of the connection with this `opaque` pointer, nil if it does not belong to this server (any more).
     func index(of wsi: OpaquePointer) -> Int? {
         let bits = UInt(bitPattern: lws_get_opaque_user_data(wsi))
         guard bits != 0 else { return nil }

@@ -1,7 +1,7 @@
 import CLibWebSockets
 import EventLoops
 
-/// The one entry from C: libwebsockets calls it on the loop's thread for everything that happens to connections over TLS.
+/// The one entry from C: libwebsockets calls it on the loop's thread for all events of connections over TLS.
 let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length in
     switch reason {
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
@@ -20,13 +20,14 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length 
         server.beginAdoption(of: wsi)
         return 0
     case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
-        // While the context is made; `wsi` is none, but knows the context, and the third argument is the SSL_CTX.
+        // Called while the context is made: `wsi` is not a connection, but has the context, and the third argument is
+        // the SSL_CTX.
         guard let wsi, let host, let user = lws_context_user(lws_get_context(wsi)) else { return -1 }
         let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
         clws_tls_prepare(OpaquePointer(host), server.identityPlace)
         return 0
     case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
-        // CONNECT turns a connection into a raw one; we have no use for it.
+        // CONNECT makes a raw connection, which the server does not support.
         return -1
     default:
         return 0
@@ -34,7 +35,7 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length 
 }
 
 extension WebSocketServer {
-    /// 0 to go on, -1 to end the connection.
+    /// Returns 0 to continue, -1 to end the connection.
     func handle(
         _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ index: Int, _ input: UnsafeRawBufferPointer
     ) -> Int32 {
@@ -60,7 +61,7 @@ extension WebSocketServer {
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             return upgrading?.socket == table.id(index) ? 0 : -1
         case LWS_CALLBACK_HTTP:
-            // Requests are answered before libwebsockets sees them.
+            // The server answers requests itself, before libwebsockets sees them.
             return -1
         default:
             break
@@ -78,8 +79,8 @@ extension WebSocketServer {
         if table[index].state == .open { delegate.heard(table.id(index)) }
     }
 
-    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping, which it
-    /// does not report otherwise.
+    /// libwebsockets calls this when a congested socket has accepted everything, and also after it answered a ping,
+    /// which it reports in no other way.
     private func writeable(_ index: Int, _ wsi: OpaquePointer) {
         guard table[index].state == .open else { return }
         if table[index].unsent == .nothing { return heard(index) }
@@ -93,11 +94,11 @@ extension WebSocketServer {
     private func receive(_ index: Int, _ wsi: OpaquePointer, _ piece: UnsafeRawBufferPointer) {
         guard table[index].state == .open else { return }
         heard(index)
-        // The delegate may have closed it just now.
+        // The delegate may just have closed it.
         guard table[index].state == .open else { return }
         counters.bytesReceived += piece.count
         if lws_frame_is_binary(wsi) != 0 { return refuseBinary(index) }
-        // What the frame's header announces counts already.
+        // Counts the whole frame that the header announces.
         let announced = table[index].message.count + piece.count + lws_remaining_packet_payload(wsi)
         if announced > mostMessageBytes(index) { return refuseLength(index) }
         let (socket, isLast) = (table.id(index), lws_is_final_fragment(wsi) != 0)
@@ -108,7 +109,7 @@ extension WebSocketServer {
 
     func noteIdle(_ index: Int) { table[index].idleFrames &+= 1 }
 
-    /// The delegate charges for them: without end they would cost a core and meet no limit of messages.
+    /// The delegate charges the client for them: without a limit they would use up a core without counting as messages.
     func tellIdle(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open, table[index].idleFrames >= 100 else {
             return
@@ -123,7 +124,7 @@ extension WebSocketServer {
         return table[index].mayBeLong ? most : min(most, configuration.maxFirstMessageBytes)
     }
 
-    /// Messages of this connection may have `maxMessageBytes` from now on: its client has said who it is.
+    /// Allows `maxMessageBytes` for this connection's messages: its client is authenticated.
     public func allowLongMessages(_ socket: SocketID) {
         if let index = table.index(socket) { table[index].mayBeLong = true }
     }
@@ -134,7 +135,7 @@ extension WebSocketServer {
         beginClosing(index, code: 1009, reason: "at most \(mostMessageBytes(index)) bytes")
     }
 
-    /// A piece of a text message, which is not too long.
+    /// Adds a piece of a text message, which is not too long.
     func collect(_ piece: UnsafeRawBufferPointer, isLast: Bool, _ index: Int) {
         if table[index].message.isEmpty && isLast {
             return deliver(piece, index)
@@ -149,7 +150,7 @@ extension WebSocketServer {
         message.withUnsafeBytes { deliver($0, index) }
     }
 
-    /// Lets go of the fragments of a message.
+    /// Releases the fragments of a message.
     func dropMessage(_ index: Int) {
         letGo(table[index].message.count, of: table[index].block)
         table[index].message = []
@@ -166,7 +167,8 @@ extension WebSocketServer {
 }
 
 extension UnsafeRawBufferPointer {
-    /// We check whole messages ourselves: libwebsockets closes with a handshake of its own that can hang for 5 s.
+    /// The server checks whole messages itself: libwebsockets would close with a handshake of its own that can hang for
+    /// 5 s.
     var isValidUTF8: Bool {
         withMemoryRebound(to: UInt8.self) { bytes in
             (try? UTF8Span(validating: bytes.span)) != nil

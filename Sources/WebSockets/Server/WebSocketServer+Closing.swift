@@ -2,22 +2,23 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// How connections end.
+/// Ends connections.
 ///
-/// We write the close frame, throw away what still arrives, and end the connection when the peer's close frame comes or the
-/// deadline passes. So it is over TLS too, since libwebsockets' own closing handshake keeps a timer for each connection in
-/// a sorted list and waits up to 5 s to flush a slow one; but there it answers a close frame of the peer.
+/// The server writes the close frame, discards further input, and ends the connection when the peer's close frame
+/// arrives or the deadline passes. It does so over TLS too, since libwebsockets' own closing handshake keeps a timer
+/// for each connection in a sorted list and waits up to 5 s to flush a slow one; but over TLS libwebsockets answers the
+/// peer's close frame.
 extension WebSocketServer {
-    /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. The delegate hears `closed`
-    /// then, never from inside this call.
+    /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. Then `closed` is called,
+    /// never from inside this call.
     ///
-    /// - Parameter reason: at most 123 bytes; longer ones are cut.
+    /// - Parameter reason: at most 123 bytes; longer ones are truncated.
     public func close(_ socket: SocketID, code: UInt16, reason: String = "") {
         guard let index = table.index(socket), table[index].state == .open, !table[index].isDoomed else { return }
         beginClosing(index, code: code, reason: reason)
     }
 
-    /// Ends the connection without a close frame at the end of this turn; then the delegate hears `closed`.
+    /// Ends the connection without a close frame at the end of this turn; then `closed` is called.
     public func abort(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open || table[index].state == .closing else {
             return
@@ -30,7 +31,7 @@ extension WebSocketServer {
         table[index].ownCode = code
         dropMessage(index)
         dropBacklog(index)
-        // The answer to our close frame has to be read.
+        // The peer's answer to the close frame must be read.
         if let source = table[index].source {
             resumeSource(source, table.id(index))
         } else {
@@ -46,11 +47,11 @@ extension WebSocketServer {
         guard !table[index].isDoomed else { return }
         table[index].isDoomed = true
         doomed.append(table.id(index))
-        // If the turn is ending already, it has to come round to us once more.
+        // If the turn is already ending, this causes one more pass.
         loop.execute {}
     }
 
-    /// At the end of the turn, outside of all callbacks, connections can be ended at once.
+    /// Ends the doomed connections at the end of the turn, outside all callbacks.
     func reap() {
         while !doomed.isEmpty {
             let batch = doomed
@@ -62,7 +63,7 @@ extension WebSocketServer {
         }
     }
 
-    /// Ends the connection at once. Not inside a callback of it.
+    /// Ends the connection immediately. Must not be called inside one of its callbacks.
     func kill(_ index: Int) {
         if let wsi = table[index].wsi {
             clws_kill(wsi, table[index].isSettled)
@@ -77,7 +78,7 @@ extension WebSocketServer {
     private func hangUp(_ index: Int) {
         let descriptor = table[index].descriptor
         finishReading(index)
-        // Before the number can be another connection's.
+        // Before the descriptor's number can belong to another connection.
         dropSource(index)
         table[index].descriptor = -1
         Glibc.close(descriptor)
@@ -89,7 +90,7 @@ extension WebSocketServer {
 
     // MARK: - Deadlines
 
-    /// Asked for with each connection: no array is made of them.
+    /// Computed for each connection, so it makes no array.
     private var nextDeadline: Int64? {
         let opening = min(handshakes.next ?? .max, transfers.next ?? .max)
         let next = min(opening, min(closings.next ?? .max, idles.next ?? .max))
@@ -102,8 +103,8 @@ extension WebSocketServer {
         timer.set(at: max(next, excusedUntil))
     }
 
-    /// ms by which deadlines are met late only if the loop stood still (SIGSTOP, a stalled machine), and for which they are then
-    /// put off: what came meanwhile is read first.
+    /// In ms. Deadlines are met later than this only if the loop was suspended (SIGSTOP, a stalled machine). They are
+    /// then put off by this time, so that input that arrived meanwhile is read first.
     private static let standstill: Int64 = 1_000
 
     func meetDeadlines() {
@@ -125,7 +126,7 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// A connection of HTTP has had its time since it was last looked at, though perhaps not for its present step.
+    /// A connection in HTTP had its time since the last check, though possibly not for its current step.
     private func checkIdle(_ socket: SocketID) {
         guard let index = table.index(socket), let http = table[index].extras?.http, http.isTimed else { return }
         http.isTimed = false
@@ -136,19 +137,19 @@ extension WebSocketServer {
             return idles.add(socket, due: due)
         }
         guard http.stage == .judging || http.stage == .answering else { return doom(index) }
-        // The server is late, not the client: the client is told, and may ask again.
+        // The server is late, not the client: the client gets an error, and may repeat the request.
         counters.lateAnswers += 1
-        let response = configuration.errorResponse(503, "no answer in time: it may have been done, or be done yet")
+        let response = configuration.errorResponse(503, "no answer in time: the request may still take effect")
         if refuse(index, http, response) { advance(socket) }
     }
 
-    /// Whether it has not got as far as a WebSocket or a first whole request.
+    /// Whether it has sent neither an upgrade nor a first complete request.
     private func isShakingHands(_ index: Int) -> Bool { table[index].extras?.http?.isShakingHands ?? false }
 
-    // MARK: - What the peer and libwebsockets tell
+    // MARK: - Events from the peer and libwebsockets
 
-    /// The peer's close frame. Whether to hang up at once, instead of answering it with what it holds (RFC 6455, 5.5.1, 7.4
-    /// and 8.1).
+    /// Handles the peer's close frame. Returns whether to disconnect immediately, instead of echoing it (RFC 6455,
+    /// 5.5.1, 7.4 and 8.1).
     func peerCloses(_ index: Int, _ payload: UnsafeRawBufferPointer) -> Bool {
         if table[index].state == .closing { return true }
         guard let frame = CloseFrame(payload) else { return violated(index, 1002, "a close frame has a code") }
@@ -157,7 +158,8 @@ extension WebSocketServer {
         }
         guard let reason = frame.reason else { return violated(index, 1007, "the reason is not UTF-8") }
         extras(index).closure = .byPeer(code: frame.code, reason: reason)
-        // Nothing may be written behind the answer. If it does not fit into the socket, our deadline ends the connection.
+        // Nothing may be written after the answer. If it does not fit into the socket, the deadline ends the
+        // connection.
         table[index].state = .closing
         dropMessage(index)
         closings.add(table.id(index), now: loop.now)
@@ -165,7 +167,7 @@ extension WebSocketServer {
         return false
     }
 
-    /// Answers a close frame that is none with one of our own; `true`, which hangs up.
+    /// Answers an invalid close frame with one of our own; returns `true`, which disconnects.
     private func violated(_ index: Int, _ code: UInt16, _ reason: String) -> Bool {
         table[index].state = .closing
         table[index].ownCode = code
@@ -180,8 +182,8 @@ extension WebSocketServer {
         return extras
     }
 
-    /// libwebsockets begins to close: at the end of every connection, and when it found the protocol broken. Then it
-    /// sends a close frame by itself, behind which nothing may be written, and would wait 5 s for the peer.
+    /// libwebsockets begins to close: at the end of every connection, and after a violation of the protocol. In that
+    /// case it sends a close frame itself, after which nothing may be written, and would wait 5 s for the peer.
     func closingBegins(_ index: Int) {
         guard table[index].state == .open else { return }
         table[index].state = .closing
@@ -189,7 +191,7 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// The WebSocket is over.
+    /// The WebSocket has ended.
     func ended(_ index: Int) {
         guard table[index].isAnnounced else { return }
         table[index].isAnnounced = false
@@ -201,17 +203,17 @@ extension WebSocketServer {
         } else if let byPeer = table[index].extras?.closure {
             closure = byPeer
         } else if let wsi = table[index].wsi, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
-            // libwebsockets found the protocol broken and closed by itself.
+            // libwebsockets found a violation of the protocol and closed by itself.
             closure = .byServer(code: UInt16(payload[0]) << 8 | UInt16(payload[1]))
         } else {
             closure = .lost
         }
-        // Whatever is called on it from now on does nothing.
+        // Later calls for this connection do nothing.
         table[index].state = .closing
         delegate.closed(socket, closure)
     }
 
-    /// libwebsockets has forgotten the connection.
+    /// libwebsockets has released the connection.
     func destroyed(_ index: Int) {
         if let http = table[index].extras?.http, table[index].isSecure, !http.hasSpoken { counters.tlsFailures += 1 }
         if table[index].isAnnounced {

@@ -2,11 +2,11 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// Plain HTTP/1.1: requests and their answers. What they say was read by `RequestHeadReader` alone.
+/// Plain HTTP/1.1: requests and their answers. Only `RequestHeadReader` parses requests.
 extension WebSocketServer {
-    /// Answers a request; does nothing if its client is gone, or it was answered already.
+    /// Answers a request. Does nothing if its client has disconnected, or it was answered already.
     ///
-    /// - Parameter noted: gets the status that goes out, before it does: 503 if too much waits for clients.
+    /// - Parameter noted: gets the actual status before it is sent: 503 if too much waits for clients.
     public func respond(
         _ exchange: HTTPExchangeID, _ response: HTTPResponse, noted: (_ status: Int) -> Void = { _ in }
     ) {
@@ -21,7 +21,7 @@ extension WebSocketServer {
         noted(answer.status)
         http.stage = .writing
         http.movedAt = loop.now
-        // (A part of "100 Continue" may stand before it.)
+        // (The output may begin with a part of "100 Continue".)
         http.output =
             http.output[http.written...]
             + answer.encoded(
@@ -39,10 +39,10 @@ extension WebSocketServer {
         flush(index, http)
     }
 
-    /// Whether the client that asked reads answers that are compressed with gzip.
+    /// Whether the requesting client accepts gzip-compressed answers.
     public func acceptsGzip(_ exchange: HTTPExchangeID) -> Bool { connection(of: exchange)?.acceptsGzip ?? false }
 
-    /// Whether the client that asked is there still.
+    /// Whether the requesting client is still connected.
     public func isAwaited(_ exchange: HTTPExchangeID) -> Bool { connection(of: exchange) != nil }
 
     private func connection(of exchange: HTTPExchangeID) -> HTTPConnection? {
@@ -54,9 +54,9 @@ extension WebSocketServer {
 
     // MARK: - Requests
 
-    /// A head is whole. Whether there is more to do at once.
+    /// Called with a complete head. Returns whether there is more to do now.
     ///
-    /// - Parameter isUpgrade: it asks for a WebSocket.
+    /// - Parameter isUpgrade: whether it requests a WebSocket.
     func begin(_ index: Int, _ http: HTTPConnection, _ head: RequestHead, isUpgrade: Bool) -> Bool {
         guard let extras = table[index].extras, let peer = extras.peer else { return false }
         http.number &+= 1
@@ -64,13 +64,13 @@ extension WebSocketServer {
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag)
         http.client = request.peer
-        // From now on it is known whose share what has come of the body takes.
+        // The head determines in whose share the body's first bytes are counted.
         guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
         http.requestName = requestNames.next(head.headers["x-request-id"])
         request.name = http.requestName
         http.isHead = head.method == "HEAD"
         if isUpgrade {
-            // Its bytes would be taken for frames.
+            // The body's bytes would be read as frames.
             guard !head.isChunked, head.contentLength ?? 0 == 0 else {
                 return refuse(index, http, configuration.errorResponse(400, "an upgrade has no body"))
             }
@@ -81,7 +81,8 @@ extension WebSocketServer {
         counters.requests += 1
         http.keepsAlive = head.keepsAlive
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
-        // No length is no body (RFC 9112, 6.3). Of a client that sent one all the same, it would be the next request.
+        // A request without a length has no body (RFC 9112, 6.3). If the client sent one nevertheless, it would be read
+        // as the next request.
         if mayHaveBody && head.contentLength == nil && !head.isChunked { http.keepsAlive = false }
         let length = head.contentLength ?? 0
         guard length > 0 || head.isChunked else { return dispatch(index, http, request) }
@@ -92,18 +93,19 @@ extension WebSocketServer {
             http.stage = .judging
             http.request = request
             http.missing = length
-            // What comes of the body meanwhile waits in the kernel.
+            // The body waits in the kernel meanwhile.
             http.pauseInput()
             begins(index)
             return false
         }
     }
 
-    /// The body of a request of which the delegate said `later` may come; does nothing if its client is gone.
+    /// Accepts the body of a request for which the delegate returned `later`. Does nothing if its client has
+    /// disconnected.
     ///
     /// - Parameters:
     ///   - grant: for the request.
-    ///   - sink: where the body goes in pieces, if it does; cancelled if the client is gone.
+    ///   - sink: receives the body in pieces, if set; cancelled if the client has disconnected.
     public func admit(_ exchange: HTTPExchangeID, grant: (any Sendable)?, sink: (any BodySink)? = nil) {
         guard let (index, http) = judged(exchange), var request = http.request else {
             sink?.cancel()
@@ -114,7 +116,7 @@ extension WebSocketServer {
         if expectBody(index, http, request, http.missing) { advance(exchange.socket) }
     }
 
-    /// The same if it may not; or if its sink does not take the rest of it, which is then cancelled.
+    /// Rejects the body; or, if its sink does not accept the rest of it, cancels the sink.
     public func refuse(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard let (index, http) = judged(exchange) ?? streamed(exchange) else { return }
         if refuse(index, http, response) { advance(exchange.socket) }
@@ -134,7 +136,7 @@ extension WebSocketServer {
         return (index, http)
     }
 
-    /// Hands a whole request to the delegate. Whether there is more to do at once.
+    /// Passes a complete request to the delegate. Returns whether there is more to do now.
     func dispatch(_ index: Int, _ http: HTTPConnection, _ request: HTTPRequest) -> Bool {
         http.stage = .answering
         // The next request waits in the kernel.
@@ -144,7 +146,7 @@ extension WebSocketServer {
         return http.stage == .head || http.stage == .draining
     }
 
-    /// The time for the next step begins: for an answer, or for the next request.
+    /// Starts the time for the next step: for an answer, or for the next request.
     private func begins(_ index: Int) {
         table[index].extras?.since = loop.now
         guard let http = table[index].extras?.http, !http.isTimed else { return }
@@ -155,13 +157,13 @@ extension WebSocketServer {
 
     // MARK: - Answers
 
-    /// Answers for the last time, and takes in no more. Whether there is more to do at once.
+    /// Sends the connection's last answer, and stops reading. Returns whether there is more to do now.
     func refuse(_ index: Int, _ http: HTTPConnection, _ response: HTTPResponse) -> Bool {
         http.request = nil
         http.keepsAlive = false
         http.stage = .writing
         http.movedAt = loop.now
-        // What comes meanwhile waits in the kernel.
+        // Further input waits in the kernel.
         http.pauseInput()
         http.isSinkBehind = false
         http.dropStreams()
@@ -171,16 +173,16 @@ extension WebSocketServer {
             + response.encoded(
                 keepAlive: false, withBody: !http.isHead, date: date.value(now: loop.now), request: http.requestName)
         http.written = 0
-        // There may be no request that was begun to be answered.
+        // There may be no request for which an answer has begun.
         table[index].state = .http
         begins(index)
         flush(index, http, lingers: true)
         return http.stage == .draining
     }
 
-    /// Writes what it can of the output; the rest when there is room.
+    /// Writes as much of the output as it can; the rest when there is room.
     ///
-    /// - Parameter lingers: the client may be sending still.
+    /// - Parameter lingers: whether the client may still be sending.
     func flush(_ index: Int, _ http: HTTPConnection, lingers: Bool = false) {
         while http.written < http.output.count {
             let count = write(index, http)
@@ -209,11 +211,11 @@ extension WebSocketServer {
         http.requestName = ""
         http.isHead = false
         begins(index)
-        // Does nothing from inside `advance`, which goes on by itself.
+        // Inside `advance` this does nothing: `advance` continues by itself.
         advance(table.id(index))
     }
 
-    /// How many bytes were taken; 0 when there is no room, -1 when the connection broke.
+    /// Returns the number of bytes written; 0 without room, -1 if the connection broke.
     private func write(_ index: Int, _ http: HTTPConnection) -> Int {
         http.output.withUnsafeBytes { output in
             let rest = UnsafeRawBufferPointer(rebasing: output[http.written...])
@@ -227,7 +229,7 @@ extension WebSocketServer {
         }
     }
 
-    /// The last answer is with the kernel: hangs up, but reads first what the client has sent beyond it.
+    /// The kernel has the last answer: closes, but first reads the client's further input.
     private func leave(_ index: Int, _ http: HTTPConnection, lingers: Bool) {
         if let wsi = table[index].wsi { clws_tls_bid_farewell(wsi) }
         Glibc.shutdown(http.descriptor, Int32(SHUT_WR))
@@ -242,7 +244,7 @@ extension WebSocketServer {
         }
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
-        // Does nothing from inside `advance`, which goes on by itself.
+        // Inside `advance` this does nothing: `advance` continues by itself.
         advance(table.id(index))
     }
 }

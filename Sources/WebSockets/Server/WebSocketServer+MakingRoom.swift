@@ -1,18 +1,19 @@
 import CLibWebSockets
 
-/// What happens when too many connections are no WebSockets.
+/// Makes room when there are too many connections without a WebSocket.
 extension WebSocketServer {
-    /// How long, in ms, it is waited for a handshake to end before it is looked again for those that take too long.
+    /// The time, in ms, to wait for a handshake to end before the next search for slow ones.
     static let roomDelay: Int64 = 100
 
-    /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
-    /// limit at a time: first those that have had their fair time for a handshake or a request, or have taken nothing of an
-    /// answer for so long; then those that are kept between two requests, which can be made again. Whether there is room then.
+    /// Ends the connections without a WebSocket that have waited longest for their peers, a sixteenth of the limit at a
+    /// time. The first are those that had a fair time for a handshake or a request, or have read nothing of an answer
+    /// for that long; then those that are kept between two requests, which clients can open again. Returns whether
+    /// there is room then.
     ///
-    /// Answers that are given in pieces have a time of their own for each of them (`WebSocketServer+Streaming`). Only those beyond
-    /// half of the limit make room like others, so that they leave places.
+    /// Streamed answers have time limits of their own (`WebSocketServer+Streaming`). Only those beyond half of the
+    /// limit make room like others, so that places are left.
     ///
-    /// It looks at all connections, but only once for so many that it ends, or in `roomDelay`.
+    /// The search visits all connections, but only once for many that it ends, or once in `roomDelay`.
     func makeRoom() -> Bool {
         guard loop.now >= nextLookForRoom else { return false }
         nextLookForRoom = loop.now + Self.roomDelay
@@ -48,7 +49,7 @@ extension WebSocketServer {
         return true
     }
 
-    /// A handshake has ended well.
+    /// Called after a successful handshake.
     func resumeAfterHandshake() {
         guard roomRetry?.isSet == true else { return }
         resumeAccepting()

@@ -1,27 +1,27 @@
 import CLibWebSockets
 import EventLoops
 
-/// Memory after a crowd of handshakes.
+/// Returns memory after a crowd of handshakes.
 ///
-/// Sessions of TLS are tens of kilobytes each, in many pieces, between which longer-lived ones come to lie; so the
-/// allocator keeps what they had. It is told to give it back once most of a crowd has gone.
+/// TLS sessions are tens of kilobytes each, in many pieces, with longer-lived memory between them, so the allocator
+/// keeps their memory. The server makes it return the memory once most of a crowd has left.
 extension WebSocketServer {
-    /// Fewer leave nothing worth the work.
+    /// A smaller crowd leaves too little memory for the effort.
     private static let crowd = 256
-    /// In ms; until then more may end, and what they have is given back with the rest.
+    /// In ms. Connections that end in this time return their memory with the rest.
     private static let memoryDelay: Int64 = 1_000
 
-    /// A connection has come.
+    /// Records a new connection.
     func noteArrival() { mostHandshakes = max(mostHandshakes, table.unsettledCount) }
 
-    /// A connection has gone.
+    /// Records an ended connection.
     func noteDeparture() {
         guard mostHandshakes >= Self.crowd, table.unsettledCount * 4 <= mostHandshakes else { return }
         mostHandshakes = table.unsettledCount
         memoryTimer?.set(after: Self.memoryDelay)
     }
 
-    /// Not on the loop: it walks through all that is free (some ms for 100 MB), one arena of the allocator at a time.
+    /// Not on the loop: it walks through all free memory (some ms for 100 MB), one arena of the allocator at a time.
     func returnMemory() {
         Task.detached(priority: .background) { clws_return_memory() }
     }

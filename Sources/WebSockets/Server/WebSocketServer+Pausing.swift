@@ -1,19 +1,19 @@
 import CLibWebSockets
 import EventLoops
 
-/// Connections from which nothing is taken for a while.
+/// Pauses reading from connections.
 ///
-/// Over TLS libwebsockets must not be kept from reading while it reads: when it holds bytes of a record that it may not
-/// hand over, it tries again without end, inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages of what it
-/// reads in this turn, at most a record of 16 KiB, wait here, and it is kept from reading when the turn ends.
+/// Over TLS, reading must not be paused while libwebsockets reads: with bytes of a record that it may not deliver, it
+/// retries forever inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages that it reads in this turn, at
+/// most a record of 16 KiB, wait here, and its reading is paused at the end of the turn.
 extension WebSocketServer {
-    /// Takes nothing more from this connection, so that the peer feels it in its own sends, until `resumeReading`.
-    /// (What is on its way through libwebsockets may still arrive.) That it went away shows only after `resumeReading`.
+    /// Pauses reading until `resumeReading`, so that the peer's sends are slowed down. (Messages on their way through
+    /// libwebsockets may still arrive.) A disconnection is noticed only after `resumeReading`.
     public func pauseReading(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open else { return }
         if let source = table[index].source { return pauseSource(source) }
         guard paused.updateValue(false, forKey: socket) == nil else { return }
-        // If the turn is ending already, it has to come round to us once more.
+        // If the turn is already ending, this causes one more pass.
         loop.execute {}
     }
 
@@ -22,7 +22,7 @@ extension WebSocketServer {
         if let source = table[index].source { return resumeSource(source, socket) }
         guard let isHeldBack = paused.removeValue(forKey: socket) else { return }
         guard backlogs[socket] == nil else {
-            // At the end of the turn: the delegate is in the middle of something.
+            // At the end of the turn, because the delegate is in the middle of a call.
             if isHeldBack { heldBack.insert(socket) }
             resumed.append(socket)
             return loop.execute {}
@@ -30,7 +30,7 @@ extension WebSocketServer {
         if isHeldBack { lws_rx_flow_control(table[index].wsi, 1) }
     }
 
-    /// Keeps a message that came while the connection is paused, or behind such a one. False if it is not.
+    /// Keeps a message that arrives while the connection is paused, or after a kept one. Returns false otherwise.
     func keepIfPaused(_ message: UnsafeRawBufferPointer, _ index: Int) -> Bool {
         guard !paused.isEmpty || !backlogs.isEmpty else { return false }
         let socket = table.id(index)
@@ -43,13 +43,13 @@ extension WebSocketServer {
         return true
     }
 
-    /// At the end of the turn, outside of all callbacks.
+    /// Delivers kept messages at the end of the turn, outside all callbacks.
     func deliverBacklogs() {
         guard !resumed.isEmpty else { return }
         let sockets = resumed
         resumed = []
         for socket in sockets { deliverBacklog(of: socket) }
-        // What follows from them is written at the end of a turn.
+        // The writes that they cause are sent at the end of a turn.
         loop.execute {}
     }
 
@@ -66,14 +66,14 @@ extension WebSocketServer {
         }
         guard backlogs[socket] == nil, heldBack.remove(socket) != nil else { return }
         guard paused[socket] == nil else {
-            // It was paused again meanwhile, and is still kept from reading.
+            // It was paused again meanwhile, and libwebsockets' reading is still paused.
             paused[socket] = true
             return
         }
         if let index = table.index(socket), table[index].state == .open { lws_rx_flow_control(table[index].wsi, 1) }
     }
 
-    /// At the end of the turn, outside of all callbacks.
+    /// Pauses libwebsockets' reading at the end of the turn, outside all callbacks.
     func holdBackPaused() {
         for (socket, isHeldBack) in paused where !isHeldBack {
             guard let index = table.index(socket), table[index].state == .open else { continue }
@@ -82,7 +82,7 @@ extension WebSocketServer {
         }
     }
 
-    /// Nothing more comes from it.
+    /// Drops the kept messages of an ending connection.
     func dropBacklog(_ index: Int) {
         guard !paused.isEmpty || !backlogs.isEmpty else { return }
         let socket = table.id(index)

@@ -9,7 +9,7 @@ extension WebSocketServer {
     /// The content type "handshake" (RFC 8446, 5.1).
     private static let handshakeRecord: UInt8 = 22
 
-    /// What libwebsockets does TLS in.
+    /// The libwebsockets context for TLS.
     ///
     /// - Throws: `WebSocketError`.
     func makeContext() throws -> LibWebSockets.Context {
@@ -18,17 +18,18 @@ extension WebSocketServer {
             LibWebSockets.ContextSetting(
                 subprotocols: configuration.subprotocols,
                 receiveBuffer: 256,
-                // It sees no head but `clws_upgrade_head`.
+                // libwebsockets sees no head except `clws_upgrade_head`.
                 maxHeaderBytes: 1024,
                 headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
                 timeoutSeconds: configuration.httpTimeout,
                 tls: .serves,
-                // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
+                // Unretained: the context is destroyed in `shutdown`, which must precede the server's release.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: serverCallback))
     }
 
-    /// Waits for the whole hello: before it, a connection costs no session of TLS. Whether there is more to do at once.
+    /// Waits for the whole hello: before that, a connection costs no TLS session. Returns whether there is more to do
+    /// now.
     func greet(_ index: Int, _ http: HTTPConnection) -> Bool {
         let descriptor = http.descriptor
         let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_PEEK | MSG_DONTWAIT))
@@ -43,15 +44,15 @@ extension WebSocketServer {
         http.hasGreeted = true
         guard scratch[0] == Self.handshakeRecord else {
             counters.tlsFailures += 1
-            // Answered in the clear.
+            // The answer is not encrypted.
             table[index].isSecure = false
             return refuse(
-                index, http, configuration.errorResponse(400, "this port speaks TLS only: https:// and wss://"))
+                index, http, configuration.errorResponse(400, "this port accepts only TLS: https:// and wss://"))
         }
         var needed = Self.recordHeader
         if count >= needed { needed += Int(scratch[3]) << 8 | Int(scratch[4]) }
         guard count >= min(needed, scratch.count) else {
-            // The kernel wakes us for the rest, and for the end, but not for each byte.
+            // The kernel wakes the loop for the rest and for the end, but not for each byte.
             guard clws_has_ended(descriptor) == 0 else {
                 discard(index)
                 return false
@@ -64,18 +65,18 @@ extension WebSocketServer {
         return beginTLS(index, http)
     }
 
-    /// Gives the connection to libwebsockets, which makes a session of TLS for it and sends the server's answer.
+    /// Passes the connection to libwebsockets, which makes a TLS session for it and sends the server's answer.
     ///
-    /// It is given all of its head but the last byte (see `upgrade`): bytes that have been read already can be given to
-    /// it now only, and the last byte of the client's own head is the same. While it holds bytes that it may read, it
-    /// tries without end; so it is kept from reading until it can (see `beginAdoption`).
+    /// It gets all of its head except the last byte (see `upgrade`): only now can bytes be passed on as already read,
+    /// and the last byte of the client's own head is the same. With bytes that it may read, it would retry forever; so
+    /// its reading is paused until it can continue (see `beginAdoption`).
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let host = context?.host else { return false }
         let socket = table.id(index)
         http.pauseInput()
         http.stage = .shaking
         adopt(http.descriptor, socket, host)
-        // It may have ended already, and have been forgotten.
+        // The connection may have ended and been removed already.
         guard let index = table.index(socket) else { return false }
         guard table[index].wsi != nil else {
             counters.tlsFailures += 1
@@ -85,7 +86,7 @@ extension WebSocketServer {
         return true
     }
 
-    /// Goes on with the handshake, in libwebsockets' place. Whether there is more to do at once.
+    /// Continues the handshake in place of libwebsockets. Returns whether there is more to do now.
     func shakeHands(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let wsi = table[index].wsi else { return false }
         switch Int(clws_tls_handshake(wsi)) {
@@ -105,7 +106,8 @@ extension WebSocketServer {
         }
     }
 
-    /// Lets libwebsockets see that the handshake is done, and read the head it was given; nothing of the client's.
+    /// Lets libwebsockets notice that the handshake is done, and read the head that it was given, but no bytes of the
+    /// client.
     private func readOwnHead(_ index: Int, _ http: HTTPConnection, _ wsi: OpaquePointer) -> Bool {
         let socket = table.id(index)
         lws_rx_flow_control(wsi, 1)
@@ -117,7 +119,7 @@ extension WebSocketServer {
             return false
         }
         lws_rx_flow_control(wsi, 0)
-        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
+        // libwebsockets' own timer for this is in a sorted list; ours is in a queue.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
         http.stage = .head
         return true

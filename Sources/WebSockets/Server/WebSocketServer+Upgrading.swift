@@ -2,14 +2,14 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// From a request to a WebSocket: one of the server's own, or over TLS one of libwebsockets.
+/// Turns a request into a WebSocket: one of the server's own, or over TLS one of libwebsockets.
 ///
-/// libwebsockets makes one only of a head that it has read. So it is given a head that is always the same
-/// (`clws_upgrade_head`), as bytes that have been read already, and before it sends its answer, this is made the answer
-/// to the client's own request. Nothing of that request but its last byte, a line feed, reaches libwebsockets' parser,
-/// which takes unknown names of headers for beginnings of known ones.
+/// libwebsockets makes a WebSocket only from a head that it has read. So it gets a constant head (`clws_upgrade_head`),
+/// as bytes that have been read already, and before it sends its answer, the server replaces this with the answer to
+/// the client's own request. Of that request only the last byte, a line feed, reaches libwebsockets' parser, which
+/// mistakes unknown header names for the beginnings of known ones.
 extension WebSocketServer {
-    /// What libwebsockets reads first. Its last byte is that of the client's own head.
+    /// The head that libwebsockets reads, without its last byte, which is that of the client's own head.
     private static let upgradeHead = Array(String(cString: clws_upgrade_head()).utf8.dropLast())
 
     struct Upgrade {
@@ -18,7 +18,7 @@ extension WebSocketServer {
         let subprotocol: String?
     }
 
-    /// Whether there is more to do at once.
+    /// Returns whether there is more to do now.
     func upgrade(_ index: Int, _ http: HTTPConnection, _ request: HTTPRequest) -> Bool {
         let upgrade: UpgradeRequest
         do {
@@ -46,9 +46,9 @@ extension WebSocketServer {
         return false
     }
 
-    /// Answers the request of a connection without TLS, which is a WebSocket from then on.
+    /// Answers the request of a connection without TLS, which then is a WebSocket.
     private func accept(_ index: Int, _ http: HTTPConnection, _ upgrade: Upgrade) {
-        // Frames that were sent too early.
+        // Frames that arrived with the request.
         let early = http.input
         table[index].descriptor = http.descriptor
         table[index].source = FrameSource.make(
@@ -83,7 +83,7 @@ extension WebSocketServer {
         return head
     }
 
-    /// It is a WebSocket.
+    /// Announces the WebSocket.
     func open(_ index: Int, _ upgrade: Upgrade) {
         table[index].extras?.http?.cancel()
         table[index].extras = nil
@@ -113,7 +113,7 @@ extension WebSocketServer {
         doom(index)
     }
 
-    /// Gives a connection to libwebsockets, which owns its descriptor from then on.
+    /// Passes a connection to libwebsockets, which then owns its descriptor.
     func adopt(_ descriptor: Int32, _ socket: SocketID, _ host: OpaquePointer) {
         adopting = socket
         let wsi = Self.upgradeHead.withUnsafeBytes { bytes in
@@ -124,20 +124,20 @@ extension WebSocketServer {
         adopting = nil
         guard let wsi, let index = table.index(socket) else { return }
         table[index].wsi = wsi
-        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
+        // libwebsockets' own timer for this is in a sorted list; ours is in a queue.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
     }
 
-    /// It has made its own of the connection that it is being given.
+    /// libwebsockets has made its own object for the connection that it is given.
     func beginAdoption(of wsi: OpaquePointer) {
         guard let adopting, let index = table.index(adopting) else { return }
         lws_set_opaque_user_data(wsi, Self.opaque(adopting))
         table[index].wsi = wsi
-        // Before it holds bytes: afterwards this would also have it wait until the socket can be written.
+        // Before it has bytes: afterwards this would also make it wait until the socket can be written.
         lws_rx_flow_control(wsi, 0)
     }
 
-    /// It has made its answer. 0 to send it, -1 to end the connection.
+    /// libwebsockets has made its answer. Returns 0 to send it, -1 to end the connection.
     func answerUpgrade(_ index: Int, _ arguments: UnsafeMutableRawPointer?) -> Int32 {
         guard let upgrading, upgrading.socket == table.id(index), let arguments else { return -1 }
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in

@@ -4,13 +4,13 @@ import Glibc
 
 /// A WebSocket and HTTP server on one loop.
 ///
-/// Everything happens on the loop's thread, synchronously; nothing here is locked. It is handed listening sockets,
-/// accepts from them itself (libwebsockets cannot share a port in Debian's build), reads and answers HTTP itself, and serves
-/// WebSockets without TLS itself. With TLS a connection is libwebsockets' from the client's hello on.
+/// All code runs on the loop's thread, synchronously, without locks. The server accepts connections from its listening
+/// sockets itself (libwebsockets cannot share a port in Debian's build). It reads and answers HTTP itself, and serves
+/// WebSockets without TLS itself. With TLS, libwebsockets owns a connection from the client's hello on.
 ///
-/// Frames are written as bytes framed beforehand, straight to the kernel: a message to many is framed once. A connection
-/// whose peer reads too slowly is `congested`: nothing more is taken for it until the delegate hears `writable`, so it
-/// holds at most one write.
+/// Frames are written as ready-made bytes, directly to the kernel: a message to many is framed once. A connection whose
+/// peer reads too slowly is `congested`: the server rejects further writes until it has called `writable`, so the
+/// connection holds at most one write.
 public final class WebSocketServer {
     let loop: EventLoop
     let configuration: WebSocketServerConfiguration
@@ -18,14 +18,14 @@ public final class WebSocketServer {
     unowned let delegate: any WebSocketServerDelegate
 
     public internal(set) var counters = WebSocketServerCounters()
-    /// The WebSockets that the delegate knows of.
+    /// The WebSockets that were announced to the delegate.
     public internal(set) var openCount = 0
-    /// All TCP connections, those of HTTP and of handshakes included.
+    /// All TCP connections, including HTTP and handshakes.
     public var connectionCount: Int { table.count }
-    /// Those of them that are no WebSockets.
+    /// The connections without a WebSocket.
     public var handshakeCount: Int { table.unsettledCount }
 
-    /// Whether a request waits for its answer, or for the rest of it. It looks at all connections.
+    /// Whether a request waits for its answer, or for the rest of it. Visits all connections.
     public var isAnswering: Bool {
         table.entries.contains {
             guard let stage = $0.extras?.http?.stage else { return false }
@@ -35,76 +35,77 @@ public final class WebSocketServer {
 
     var table = ConnectionTable()
     var requestNames = RequestName()
-    /// From `stopListening` on: no connection is kept after its answer.
+    /// Set by `stopListening`: no connection is kept after its answer.
     var isStopping = false
     private var isShutDown = false
     /// For TLS; nil without it, and after `shutdown`.
     var context: LibWebSockets.Context?
-    /// The socket libwebsockets is being given.
+    /// The socket that libwebsockets is being given.
     var adopting: SocketID?
-    /// While libwebsockets makes a WebSocket of a connection over TLS.
+    /// Set while libwebsockets makes a WebSocket of a connection over TLS.
     var upgrading: Upgrade?
-    /// What is read from connections before they are WebSockets, one read at a time. Owned; freed in `deinit`.
-    let scratch: UnsafeMutableRawBufferPointer
-    /// The same for open connections, apart because their messages are lent from it while others are read. Owned; freed in
+    /// The buffer for input of connections before they are WebSockets, for one read at a time. Owned; freed in
     /// `deinit`.
+    let scratch: UnsafeMutableRawBufferPointer
+    /// The same for open connections. It is separate because their messages stay valid in it while other connections
+    /// are read. Owned; freed in `deinit`.
     let frameScratch: UnsafeMutableRawBufferPointer
-    /// The answers to pings of the read that is being taken.
+    /// The answers to pings of the current read.
     var pongs: [UInt8] = []
-    /// Bytes held of requests and messages that are not whole.
+    /// Bytes of incomplete requests and messages.
     public internal(set) var inboxHeld = 0
-    /// Bytes of answers that their clients have not taken.
+    /// Bytes of answers that their clients have not received.
     public internal(set) var answersHeld = 0
 
-    /// What new connections over TLS are shown.
+    /// The certificate for new connections over TLS.
     private var identity: TLSIdentity?
-    /// Where OpenSSL finds it at each handshake, on this loop's thread. Freed in `deinit`, when the context is gone.
+    /// The position where OpenSSL finds it at each handshake, on this loop's thread. Freed in `deinit`, after the
+    /// context.
     let identityPlace: UnsafeMutablePointer<OpaquePointer?>
 
     var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []
     var acceptsPaused = false
-    /// The last attempt to accept a connection failed, and the delegate knows.
+    /// Whether the last attempt to accept a connection failed, which the delegate knows.
     var acceptFails = false
     var acceptRetry: LoopTimer?
     /// Set while accepting is paused because there are too many handshakes.
     var roomRetry: LoopTimer?
-    /// Looking is dear: not before, unless it found something.
+    /// The search is expensive: not before this time, unless the last one succeeded.
     var nextLookForRoom: Int64 = 0
 
-    /// The most connections without a WebSocket since memory was last given back.
+    /// The most connections without a WebSocket since memory was last returned.
     var mostHandshakes = 0
     var memoryTimer: LoopTimer?
 
     var handshakes: DeadlineQueue
     var closings: DeadlineQueue
-    /// HTTP connections whose next request is waited for.
+    /// HTTP connections between two requests.
     var idles: DeadlineQueue
-    /// Connections with a body that is streamed.
+    /// Connections with a streamed body.
     var transfers: DeadlineQueue
     var deadlineTimer: LoopTimer?
-    /// No deadline is met before.
+    /// No deadline is met before this time.
     var excusedUntil: Int64 = 0
     var date = DateHeader()
     var doomed: [SocketID] = []
-    /// Those that have more to be read, after others have had their turn.
+    /// Connections with more input to read, after others had their turn.
     var unfinished: [SocketID] = []
-    /// What new clients and calls may take of a turn, and those that have to wait for the next one.
+    /// The share of a turn for new clients and calls, and those that must wait for the next one.
     var share = TurnShare()
     var postponed: [SocketID] = []
-    /// Connections over TLS from which nothing is taken (`WebSocketServer+Pausing`), and whether libwebsockets is kept from
-    /// reading them already.
+    /// Paused connections over TLS (`WebSocketServer+Pausing`), and whether libwebsockets' reading is paused already.
     var paused: [SocketID: Bool] = [:]
-    /// Messages that came from them before it was.
+    /// Their messages from before that.
     var backlogs: [SocketID: [[UInt8]]] = [:]
-    /// Those that libwebsockets may read again once their backlog is delivered.
+    /// Connections that libwebsockets may read again once their backlog is delivered.
     var heldBack: Set<SocketID> = []
-    /// Those whose backlog is to be delivered.
+    /// Connections whose backlog must be delivered.
     var resumed: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
-    /// How many callbacks of open connections are running.
+    /// The number of running callbacks of open connections.
     var depth = 0
 
-    /// Makes a server that listens nowhere yet. On the loop's thread, or before it starts.
+    /// Makes a server without listening sockets. On the loop's thread, or before it starts.
     ///
     /// - Throws: `WebSocketError`.
     public init(
@@ -141,17 +142,17 @@ public final class WebSocketServer {
         frameScratch.deallocate()
     }
 
-    /// New connections over TLS are shown this certificate from now on; those that are there go on with theirs.
+    /// Uses this certificate for new connections over TLS; existing ones keep theirs.
     public func use(_ identity: TLSIdentity) {
         precondition(configuration.servesTLS, "the server was not made for TLS")
         self.identity = identity
         identityPlace.pointee = identity.context
     }
 
-    /// Ends every connection without a close frame, tells the delegate, and frees everything.
+    /// Ends every connection without a close frame, calls the delegate, and frees everything.
     ///
-    /// To part politely, `close` each connection before and wait until `openCount` is 0. Not from inside a call to the
-    /// delegate.
+    /// To end gracefully, `close` each connection before and wait until `openCount` is 0. Must not be called from
+    /// inside a call to the delegate.
     public func shutdown() {
         guard !isShutDown else { return }
         precondition(depth == 0, "shutdown inside a call to the delegate")
@@ -169,9 +170,9 @@ public final class WebSocketServer {
 
     // MARK: - Writing
 
-    /// Writes one or many whole frames, which must be framed already, as `WebSocketFrame` does.
+    /// Writes one or more whole frames, made by `WebSocketFrame`.
     ///
-    /// The bytes are taken over as a whole or not at all, and need not outlive the call.
+    /// The bytes are accepted as a whole or not at all, and need not outlive the call.
     public func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
         guard let connection = table.writable(socket) else { return .refused }
         guard connection.descriptor >= 0 else { return send(bytes, connection.index) }
@@ -186,15 +187,16 @@ public final class WebSocketServer {
 
     static let sendFlags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
 
-    /// Asks the peer for a sign of life. Skipped while the connection is congested: then its silence tells already.
+    /// Sends a ping. Skipped while the connection is congested: it is then obvious that the peer does not read.
     public func ping(_ socket: SocketID) {
         guard let index = table.writable(socket)?.index else { return }
-        // Not `write`: the delegate does not wait for it to be taken, and learns of a full socket when it writes itself.
+        // Does not use `write`: the delegate does not wait for these bytes, and notices a full socket when it writes
+        // itself.
         let result = WebSocketFrame.ping.withUnsafeBytes { send($0, index) }
         if result == .congested { table[index].unsent = .answers }
     }
 
-    /// Writes to a WebSocket, whatever its state. One that broke is ended at the end of the turn.
+    /// Writes to a WebSocket in any state. A broken one is ended at the end of the turn.
     @discardableResult
     func send(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> WriteResult {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return .written }
@@ -204,7 +206,7 @@ public final class WebSocketServer {
             counters.wrote(bytes.count)
             return .written
         }
-        // libwebsockets takes mutable bytes but passes those of LWS_WRITE_HTTP through as they are.
+        // libwebsockets takes mutable bytes but passes those of LWS_WRITE_HTTP on unchanged.
         let mutable = UnsafeMutablePointer(mutating: start.assumingMemoryBound(to: UInt8.self))
         guard lws_write(wsi, mutable, bytes.count, LWS_WRITE_HTTP) >= 0 else {
             doom(index)
@@ -215,7 +217,7 @@ public final class WebSocketServer {
         return .written
     }
 
-    /// A part of so many bytes that were written waits until the socket takes more.
+    /// A part of the written bytes waits until the socket accepts more.
     private func noteCongestion(_ count: Int, _ index: Int) -> WriteResult {
         counters.wrote(count)
         counters.partialWrites += 1
@@ -225,14 +227,14 @@ public final class WebSocketServer {
 
     // MARK: - Reading
 
-    /// How long ago, in ms, the kernel last received a byte from the peer; `nil` if the connection is gone.
+    /// The time, in ms, since the kernel last received a byte from the peer; `nil` if the connection has ended.
     ///
-    /// For the moment before somebody is called dead: libwebsockets reports no empty pong, and costs a system call.
+    /// To check before a peer is declared dead: libwebsockets reports no empty pong. Costs a system call.
     public func silence(of socket: SocketID) -> Int64? {
         tcpInformation(of: socket).map { Int64($0.tcpi_last_data_recv) }
     }
 
-    /// Whether the kernel knows that the peer has closed the connection, whatever came before that and is still to be read.
+    /// Whether the kernel knows that the peer has closed the connection, even if earlier bytes are still unread.
     public func hasHungUp(_ socket: SocketID) -> Bool {
         tcpInformation(of: socket).map { $0.tcpi_state != UInt8(TCP_ESTABLISHED) } ?? false
     }
