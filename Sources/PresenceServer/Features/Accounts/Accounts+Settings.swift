@@ -7,45 +7,41 @@ import PresenceProtocol
 extension FeatureSetting {
     static let accountsEnabled = flag(
         "accounts.enabled", false,
-        about: "Whether people sign up and sign in on this server. Off, every path of accounts is answered 404.")
+        about: "Whether users can sign up and sign in on this server. If off, every path of accounts is answered 404.")
     static let passwordMinimum = count(
         "accounts.password.minimum", 8, in: 6...64,
-        about:
-            "The fewest characters of a password. NIST asks for 15 where nothing else protects an account; below 8 is warned of in the log."
-    )
+        about: "The minimum length of a password in characters. NIST requires 15 if nothing else protects an account; "
+            + "below 8 the server logs a warning.")
     static let hideExisting = flag(
         "accounts.hideExisting", false,
-        about: "Whether nobody can find out that an address has an account.")
+        about: "Whether the server hides which addresses have an account.")
     static let defaultDisplayName = text(
         "accounts.defaultDisplayName", "email", of: ["email", "neutral"],
-        about: "The displayName of people who give none: the part of their address before the @, which others see, "
-            + "or User.")
+        about: "The displayName of users who enter none: the part of their address before the @, which other users "
+            + "see, or User.")
     static let idle = duration(
         "accounts.idle", 7_776_000_000, in: 60_000...31_536_000_000,
         about: "How long a device stays signed in without being used.")
     static let mostDevices = count(
         "accounts.devices", 100, in: 1...1_000,
-        about: "On how many devices one user is signed in; one more signs out the one unused for longest.")
+        about: "The most devices on which one user is signed in; one more signs out the one unused for longest.")
     static let blockedPasswordsFile = text(
-        "accounts.blockedPasswordsFile", "", about: "A file of passwords that are not taken, one a line.")
+        "accounts.blockedPasswordsFile", "", about: "A file of forbidden passwords, one a line.")
     static let perAddress = count(
         "accounts.perAddress", 100, in: 0...100_000,
-        about:
-            "How many sign-ups and mails one address may ask for at once on each shard; then one a minute. 0: no limit."
-    )
+        about: "How many sign-ups and mails one address may request in a burst on each shard; then one a minute. 0: "
+            + "no limit.")
     static let linkBase = text(
         "accounts.linkBase", "",
-        about:
-            "What links in mails begin with: the address of the app's pages; empty: the address that the server listens on."
-    )
+        about: "The beginning of links in mails: the address of the app's pages; empty: the address that the server "
+            + "listens on.")
 
     static let mailURL = text(
         "mail.url", "",
-        about:
-            "The server that mails are handed to, smtp:// or smtps://; empty: each is a file in the data directory's outbox."
-    )
+        about: "The server to which mails are sent, smtp:// or smtps://; empty: each is a file in the data "
+            + "directory's outbox.")
     static let mailFrom = text(
-        "mail.from", "Presence <no-reply@localhost>", about: "Whom mails are from.")
+        "mail.from", "Presence <no-reply@localhost>", about: "The sender of mails.")
 
     static let accounts: [FeatureSetting] = [
         mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,

@@ -31,7 +31,6 @@ final class App: Feature {
 extension FeatureSetting {
     static let appEnabled = flag(
         "app.enabled", false,
-        about:
-            "Whether the server has pages at /app on which people sign up, sign in and see each other, and /verify and "
-            + "/reset, where links in mails lead.")
+        about: "Whether the server has pages at /app on which users sign up, sign in and see each other, and /verify "
+            + "and /reset for links in mails.")
 }

@@ -6,24 +6,23 @@ import PresenceProtocol
 extension FeatureSetting {
     static let attachmentsEnabled = flag(
         "attachments.enabled", false,
-        about: "Whether members of a conversation can upload what they attach to messages.")
+        about: "Whether members of a conversation can upload attachments for messages.")
     static let attachmentFolder = text(
         "attachments.folder", "",
-        about:
-            "Where attachments are kept; empty: the folder attachments in the data directory, or the bucket of photos.s3."
-    )
+        about: "The folder of attachments; empty: the folder attachments in the data directory, or the bucket of "
+            + "photos.s3.")
     static let attachmentBytes = count(
         "attachments.maxBytes", 10 * 1_024 * 1_024, in: 1...100 * 1_024 * 1_024,
-        about: "How large an attachment may be, in bytes.")
+        about: "The largest size of an attachment, in bytes.")
     static let attachmentsPerHour = count(
         "attachments.perUserPerHour", 60, in: 1...100_000,
         about: "How many attachments a user may upload in an hour, through each shard.")
     static let attachmentUnused = duration(
         "attachments.unusedFor", 24 * 3_600_000, in: 1_000...30 * 24 * 3_600_000,
-        about: "After how long an upload goes that no message mentions.")
+        about: "The time after which an upload that no message mentions is removed.")
     static let attachmentSweep = duration(
         "attachments.sweep", 3_600_000, in: 1_000...86_400_000,
-        about: "How long it takes to look once at all files of attachments for those that belong to nobody.")
+        about: "The time in which the server checks all files of attachments once for unreferenced ones.")
 
     static let attachments: [FeatureSetting] = [
         attachmentsEnabled, attachmentFolder, attachmentBytes, attachmentsPerHour, attachmentUnused, attachmentSweep,

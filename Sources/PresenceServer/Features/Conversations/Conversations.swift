@@ -12,10 +12,10 @@ final class Conversations: Feature {
         settings: [Marking.delay, mostPerUser])
     static let mostPerUser = FeatureSetting.count(
         "conversations.mostPerUser", 2_000, in: 2...100_000,
-        about:
-            "How many conversations a user may be in; nobody can put them into another one. It bounds a user's list, to "
-            + "which anybody can add: reading one of 1,000 takes Redis some ms. Groups that other users have made take "
-            + "half of it at most; the rest is for direct conversations, the user's own groups and those of backends.")
+        about: "How many conversations a user may be in; beyond it, they cannot be added to another one. It bounds a "
+            + "user's list, to which any user can add: reading one of 1,000 takes Redis some ms. Groups of other "
+            + "users take at most half of it; the rest is for direct conversations, the user's own groups and those "
+            + "of backends.")
 
     unowned let shard: ShardLogic
     let lists: ConversationLists

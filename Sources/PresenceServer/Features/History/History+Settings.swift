@@ -5,13 +5,14 @@ import PresenceProtocol
 extension FeatureSetting {
     static let historyEnabled = flag(
         "history.enabled", false,
-        about: "Whether the server keeps when each user was online, busy and away, for backends to ask for.")
+        about: "Whether the server records when each user was online, busy and away, for backends to read.")
     static let historyKeepFor = duration(
         "history.keepFor", 7 * 24 * 3_600_000, in: 1_000...365 * 24 * 3_600_000,
         about: "How long after its end an interval is kept.")
     static let historyMost = count(
         "history.mostPerUser", 500, in: 1...10_000,
-        about: "How many intervals of a user are kept at most; the oldest go first. One takes some 17 bytes of Redis.")
+        about: "How many intervals of a user are kept at most; the oldest are removed first. One takes some 17 bytes "
+            + "of Redis.")
 
     static let history: [FeatureSetting] = [historyEnabled, historyKeepFor, historyMost]
 }

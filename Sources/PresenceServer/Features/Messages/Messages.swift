@@ -8,18 +8,17 @@ import WebSockets
 final class Messages: Feature {
     static let keepPerConversation = FeatureSetting.count(
         "messages.keepPerConversation", 10_000, in: 1...100_000,
-        about: "How many messages of a conversation are kept; the oldest go. A message takes some 200 bytes of Redis' "
-            + "memory, and recognising one that is sent again 8 bytes read for each that is kept.")
+        about: "How many messages of a conversation are kept; the oldest are removed. A message takes some 200 bytes "
+            + "of Redis' memory, and recognising a repeated one reads 8 bytes for each that is kept.")
     static let keepFor = FeatureSetting.duration(
         "messages.keepFor", 0, in: 0...3_653 * 24 * 3_600_000,
-        about: "How long messages are kept, from 1 s to ten years; 0: until there are too many. What is older goes "
-            + "within a minute, also where nobody writes.")
+        about: "How long messages are kept, from 1 s to ten years; 0: until there are too many. Older ones are "
+            + "removed within a minute, also in idle conversations.")
 
     static let bytesPerHour = FeatureSetting.count(
         "messages.bytesPerHour", 33_554_432, in: 0...1_099_511_627_776,
-        about:
-            "How many bytes of messages and of edits a user may send in an hour, through each shard; as many at once, then "
-            + "as the hour goes on. 0: no limit.")
+        about: "How many bytes of messages and edits a user may send in an hour, through each shard; as many in a "
+            + "burst, then evenly over the hour. 0: no limit.")
 
     static let plan = FeaturePlan(
         name: "messages", scripts: Script.messageScripts, keys: [.aging, .agingFound],

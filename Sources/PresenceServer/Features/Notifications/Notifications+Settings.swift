@@ -3,23 +3,23 @@ import PresenceCore
 extension Notifications {
     static let keep = FeatureSetting.count(
         "notifications.keep", 200, in: 1...500,
-        about: "How many notifications of a user are kept; the oldest go. One takes what its text and data take, and "
-            + "some 100 bytes of Redis' memory. As many ids of replaced and archived ones are remembered.")
+        about: "How many notifications of a user are kept; the oldest are removed. One takes the size of its text and "
+            + "data, and some 100 bytes of Redis' memory. As many ids of replaced and archived ones are remembered.")
     static let keepFor = FeatureSetting.duration(
         "notifications.keepFor", 30 * 24 * 3_600_000, in: 60_000...366 * 24 * 3_600_000,
-        about: "How long notifications are kept. The id of an older one is new again.")
+        about: "How long notifications are kept. Afterwards an id counts as new again.")
     static let recipients = FeatureSetting.count(
         "notifications.recipients", 1_000, in: 1...1_000,
         about: "How many users one request may notify. More of them take longer, and wait for each other.")
     static let calls = FeatureSetting.count(
         "notifications.calls", 16, in: 1...1_000,
-        about: "How many requests that notify are carried out at a time on one shard; more of them are answered 503. "
-            + "Each keeps up to 8 scripts under way in Redis.")
+        about: "How many requests that notify run at a time on one shard; more of them are answered 503. Each has up "
+            + "to 8 scripts pending in Redis.")
 
     static let ofMessages = FeatureSetting.flag(
         "notifications.ofMessages", false,
-        about: "Whether users who are truly away find messages among their notifications, one for each conversation. "
-            + "Who is away is decided as for pushes, also where nobody pushes.")
+        about: "Whether users who are truly away get notifications of messages, one for each conversation. The server "
+            + "decides who is away as for pushes, even without pushes.")
 
     static let settings = [keep, keepFor, recipients, calls, ofMessages]
 }

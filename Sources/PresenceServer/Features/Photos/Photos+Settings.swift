@@ -6,32 +6,31 @@ import PresenceProtocol
 /// What operators can set about pictures. config/presenced.yaml has each with its sentence.
 extension FeatureSetting {
     static let photoFolder = text(
-        "photos.folder", "", about: "Where pictures are kept; empty: the folder photos in the data directory.")
+        "photos.folder", "", about: "The folder of pictures; empty: the folder photos in the data directory.")
     static let photoPublicURL = text(
         "photos.publicURL", "",
-        about: "What the addresses of pictures begin with; empty: the address that the server listens on.")
+        about: "The beginning of pictures' addresses; empty: the address that the server listens on.")
     static let photoSweep = duration(
         "photos.sweep", 3_600_000, in: 1_000...86_400_000,
-        about: "How long it takes to look once at all files of pictures for those that belong to nobody.")
+        about: "The time in which the server checks all files of pictures once for unreferenced ones.")
 
     static let s3Bucket = text(
         "photos.s3.bucket", "",
-        about: "The bucket of S3-compatible storage in which pictures are; empty: they are in the folder.")
+        about: "The bucket of S3-compatible storage for pictures; empty: pictures are in the folder.")
     static let s3Endpoint = text(
         "photos.s3.endpoint", "", about: "The address of the storage, without the bucket.")
     static let s3Region = text(
         "photos.s3.region", "us-east-1", about: "The storage's region, as signatures name it.")
     static let s3Prefix = text(
-        "photos.s3.prefix", "", about: "What all keys in the bucket begin with.")
+        "photos.s3.prefix", "", about: "The beginning of all keys in the bucket.")
     static let s3AccessKey = text(
         "photos.s3.accessKey", "", about: "The name of the access key.")
     static let s3SecretKeyFile = text(
         "photos.s3.secretKeyFile", "", about: "A file with the secret of the access key, not readable by others.")
     static let s3PublicURL = text(
         "photos.s3.publicURL", "",
-        about:
-            "Where everybody can get what is in the bucket: this server sends browsers there. Empty: it fetches pictures for them."
-    )
+        about: "The public address of the bucket, to which this server redirects browsers. Empty: the server fetches "
+            + "pictures for them.")
 
     static let s3: [FeatureSetting] = [
         s3Bucket, s3Endpoint, s3Region, s3Prefix, s3AccessKey, s3SecretKeyFile, s3PublicURL,

@@ -5,18 +5,16 @@ import PresenceProtocol
 extension FeatureSetting {
     static let pushQueue = count(
         "push.queue", 100_000, in: 100...1_000_000,
-        about:
-            "How many pushes may wait for FCM, and as many for APNs, and at most 1 KiB of Redis' memory for each of them on "
-            + "average. Of more, those go whose next try is furthest away.")
+        about: "How many pushes may wait for FCM, and as many for APNs, with at most 1 KiB of Redis' memory for each "
+            + "of them on average. Beyond it, those whose next attempt is furthest away are dropped.")
     static let pushAuthorities = text(
         "push.caFile", "",
-        about:
-            "The authorities that sign the certificates of FCM and APNs (PEM), where something between checks what is sent; "
-            + "empty: the system's.")
+        about: "The authorities that sign the certificates of FCM and APNs (PEM), for networks with a proxy that "
+            + "inspects TLS; empty: the system's.")
     static let fcmFile = text(
         "push.fcm.serviceAccountFile", "",
         about: "The key of a service account of your Firebase project (JSON), not readable by others; empty: no FCM.")
-    static let fcmURL = text("push.fcm.url", "https://fcm.googleapis.com", about: "Where FCM is.")
+    static let fcmURL = text("push.fcm.url", "https://fcm.googleapis.com", about: "The address of FCM.")
     static let apnsFile = text(
         "push.apns.keyFile", "",
         about: "A key for APNs of your Apple team (.p8), not readable by others; empty: no APNs.")
@@ -25,7 +23,7 @@ extension FeatureSetting {
     static let apnsTopic = text("push.apns.topic", "", about: "The app's bundle id.")
     static let apnsURL = text(
         "push.apns.url", "https://api.push.apple.com",
-        about: "Where APNs is; for apps in development https://api.sandbox.push.apple.com.")
+        about: "The address of APNs; for apps in development https://api.sandbox.push.apple.com.")
 
     static let pushes: [FeatureSetting] = [
         pushQueue, pushAuthorities, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,

@@ -3,7 +3,7 @@ import PresenceCore
 extension FeatureSetting {
     static let reservedUsernames = text(
         "accounts.reservedUsernames", Usernames.reserved,
-        about: "Usernames that nobody can take, with commas or spaces between them.")
+        about: "Usernames that users cannot choose, with commas or spaces between them.")
 }
 
 extension Usernames {

@@ -88,12 +88,10 @@ struct WebhookEndpoint: Sendable, Equatable {
 extension FeatureSetting {
     static let webhooks = rows(
         "webhooks", columns: ["url", "secretFile", "events"],
-        about:
-            "Servers of yours that are told what happens, after Standard Webhooks: url (https, or http to this machine), "
+        about: "Your servers that receive events, by Standard Webhooks: url (https, or http to this machine), "
             + "secretFile (whsec_…, not readable by others) and events (all, if left out).")
     static let webhookQueue = count(
         "webhookQueue", 100_000, in: 100...1_000_000,
-        about:
-            "How many events may wait for one endpoint, and at most 1 KiB of Redis' memory for each of them on average. Of "
-            + "more, those go whose next try is furthest away.")
+        about: "How many events may wait for one endpoint, with at most 1 KiB of Redis' memory for each of them on "
+            + "average. Beyond it, those whose next attempt is furthest away are dropped.")
 }

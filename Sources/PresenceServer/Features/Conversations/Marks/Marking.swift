@@ -14,9 +14,9 @@ import Redis
 final class Marking {
     static let delay = FeatureSetting.duration(
         "conversations.markDelay", 100, in: 0...1_000,
-        about:
-            "For how long marks of a conversation (delivered, read) are collected before they are written and told together; "
-            + "0: each is written at once. A further request of the same connection does not wait for it.")
+        about: "For how long marks of a conversation (delivered, read) are collected before they are written and "
+            + "published together; 0: each is written at once. Further requests of the same connection do not wait "
+            + "for it.")
 
     /// A member's request.
     private final class Wish {
