@@ -1,59 +1,59 @@
-# What there is to do, each idempotent and quick when nothing is to be done:
+# The targets, each idempotent and quick if there is nothing to do:
 #
-#   make build     install what is missing, build everything in release mode
+#   make build     install missing packages, build everything in release mode
 #   make run       build, then run a server with a Redis of its own; Ctrl-C ends it
-#   make demo      fill the running server with simulated people
-#   make check     the inner loop, under a minute once it is built: format, pure tests, some histories, some conformance
+#   make demo      fill the running server with simulated users
+#   make check     the inner loop, under a minute after the build: format, pure tests, some histories, some conformance
 #   make test      set up, build for tests, run all of them; DEBUG=1 without the optimizer
 #   make test-kit  one suite: kit, server, protocol, conformance, simulator, … (Tests/README.md); FILTER=… some of its tests
 #   make soak      the simulator for SOAK_SECONDS=600, or the one history of SEED=…
 #   make quick     the quick end-to-end run of the load tester
-#   make chaos     three servers, one Redis, hundreds of clients, and everything that can break: CHAOS_SECONDS=60 SEED=…
+#   make chaos     three servers, one Redis, hundreds of clients, and all kinds of faults: CHAOS_SECONDS=60 SEED=…
 #   make guard     the server's system calls per delivery and message against their bounds
 #   make loadtest  every load test at a small size, and a report: ten minutes
-#   make format    format all Swift sources in place        make lint   complain about what make format would change
+#   make format    format all Swift sources in place        make lint   report everything that make format would change
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
-#   make setup-programs  fetch the proxies, promtool and standardwebhooks, with which some tests of `make test` run, else skip
+#   make setup-programs  fetch the proxies, promtool and standardwebhooks; without them some tests of `make test` are skipped
 #   make outside   the server against tools from PyPI: Schemathesis, moto, axe-core; OUTSIDE=S3 one of them
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
-#   make reproducible  that package built twice in two folders, and compared byte by byte: two builds that take long
-#   make clean     remove what was built; data stay
+#   make reproducible  that package built twice in two folders, and compared byte by byte: two long builds
+#   make clean     remove all build products, but no data
 #
-# Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
+# Port and data directory of `make run` can be set: make run PORT=5000 DATA_DIR=/tmp/trial. Use the same for make demo.
 
 SHELL := /bin/bash
-# Of our code; see Package.swift.
+# Of our own code; see Package.swift.
 export WARNINGS_AS_ERRORS := 1
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests presenced-for-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
-# The server's own default, so that `presenced token` without further ado uses the same secret.
+# The server's own default, so that `presenced token` uses the same secret without further flags.
 ifeq ($(shell id -u),0)
 DATA_DIR ?= /var/lib/presence
 else
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/presence
 endif
 DEMO_USER ?= demo
-# Builds share the machine with whatever else runs: JOBS=1 for a small one.
+# Compilers that run at a time: JOBS=1 for a small machine.
 JOBS ?= $(shell nproc)
 
 RELEASE := .build/release
 STAMPS := .build/stamps
 
-# What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
+# Packages for building and running the server, for the tests, and for drawing the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
     python3-h2 python3-aiosmtpd python3-botocore python3-pip chromium chromium-headless-shell esbuild node-typescript python3-pil strace openssl
-# Used by tests and not installed, since installing them starts services: unpacked into .build/programs. Some with a library.
+# Programs for tests, some with a library, unpacked into .build/programs: installing them would start services.
 PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 prometheus
-# Packages of PyPI, in .build/python.
+# Packages from PyPI, in .build/python.
 PYTHON_PACKAGES := standardwebhooks==1.1.0
 LOADTEST_PACKAGES := python3-matplotlib
-# With which the tools of `make outside` are installed, each into a folder of its own in .build.
+# Packages that install the tools of `make outside`, each into a folder of its own in .build.
 OUTSIDE_PACKAGES := python3-venv
 
 SOURCES := Package.swift $(shell find web -type f) $(shell find Sources loadtest -type f \
@@ -64,8 +64,8 @@ help:
 
 # ---- Setting up -------------------------------------------------------------------------------------------------------
 
-# Installs what is missing of the packages named in $(1), or says what to install. The stamp is named after the list, so a
-# list that grows is looked at again.
+# Installs the missing packages of the list $(1), or prints the command for it. The stamp's name depends on the list, so a
+# changed list is checked again.
 define install
 	@command -v swift >/dev/null || { echo "Swift 6.3 is needed: https://www.swift.org/install" >&2; exit 1; }
 	@missing=""; for package in $(1); do \
@@ -101,7 +101,7 @@ $(LOADTEST_PACKAGES_STAMP): | $(STAMPS)
 $(OUTSIDE_PACKAGES_STAMP): | $(STAMPS)
 	$(call install,$(OUTSIDE_PACKAGES))
 
-# A stamp says that the packages were there once; this finds out when one was removed since, for the price of one look.
+# A stamp proves only that the packages were installed once; this cheap check notices a package that was removed since.
 PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^installed$$')
 ifneq ($(PRESENT),$(words $(PACKAGES)))
 .PHONY: $(PACKAGES_STAMP)
@@ -145,7 +145,7 @@ setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 
 PRODUCTS := presenced presence-watch presence-chat presence-load
 
-# `swift build` takes one product at a time.
+# `swift build` builds one product at a time.
 $(STAMPS)/release-%: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
 	@echo "Building $* (release); the first time takes some minutes"
 	@swift build -c release -j $(JOBS) --product $*
@@ -156,8 +156,8 @@ build: $(PRODUCTS:%=$(STAMPS)/release-%)
 
 # ---- Packaging --------------------------------------------------------------------------------------------------------
 
-# A build of its own: with Swift's libraries in the programs, the folder's name in none of them, and no place on this machine
-# where they would look for libraries. Debug information and the hashes for incremental builds would differ with the folder.
+# A separate build: the programs contain Swift's libraries, and neither the folder's name nor a library path of this
+# machine. Debug information and the hashes for incremental builds would differ with the folder.
 PACKAGE_SCRATCH := .build-package/scratch
 PACKAGE_BUILD ?= .build-package/release
 PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disable-local-rpath \
@@ -173,12 +173,12 @@ PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disab
 	    install -m 755 $(PACKAGE_SCRATCH)/release/$$product $(@D)/ || exit 1; done
 	@touch $@
 
-# PACKAGE_BUILD=FOLDER: programs that are there already.
+# PACKAGE_BUILD=FOLDER: use the programs in this folder.
 deb: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built)
 	@rm -f .build-package/presenced_*.deb
 	@packaging/build '$(PACKAGE_BUILD)' .build-package
 
-# Not among `make test`: the build takes long, and it needs root and Debian's packages.
+# Not part of `make test`: the build takes long, and it needs root and Debian's packages.
 test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built) | $(TEST_PACKAGES_STAMP)
 	@PACKAGE_BUILD='$(PACKAGE_BUILD)' Tests/Package/run
 
@@ -187,7 +187,7 @@ reproducible: | $(PACKAGES_STAMP)
 
 # ---- Running ----------------------------------------------------------------------------------------------------------
 
-# The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
+# The server runs in the foreground, so that Ctrl-C reaches it. Once it is ready, the next steps are printed.
 run: $(STAMPS)/release-presenced
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
 	console=$$($(RELEASE)/presenced token console --role backend --expires 1h --data-dir '$(DATA_DIR)') || exit 1; \
@@ -217,16 +217,16 @@ demo: $(STAMPS)/release-presence-load
 
 # ---- Testing ----------------------------------------------------------------------------------------------------------
 
-# Tests are built with the optimizer: the simulator is several times as fast, and so are the servers of the conformance suite.
-# Checks for overflow, bounds and exclusivity stay, and tests see what is internal. DEBUG=1 builds them without it.
+# Tests are built with the optimizer, which makes the simulator and the servers of the conformance suite several times as
+# fast. Checks for overflow, bounds and exclusivity stay, and tests see internal declarations. DEBUG=1 builds without it.
 # (Our own targets only; see Package.swift.)
 TEST_BUILD := $(if $(DEBUG),.build-debug,.build)
-# (Not without an index: SwiftPM looks there for the tests, and fails in a fresh clone.)
-# What a debugger needs is a tenth of the compiling. jemalloc, which redis-server brings along, saves 7 % of it.
+# (With an index: SwiftPM finds the tests in it, and fails without it in a fresh clone.)
+# Debug information would take a tenth of the compile time. jemalloc, which comes with redis-server, saves 7 % of it.
 BUILD_TESTS = $(if $(DEBUG),swift build --scratch-path .build-debug,\
     LD_PRELOAD='$(wildcard /usr/lib/*/libjemalloc.so.2)' BUILD_OPTIMISED=1 swift build -debug-info-format none) -j $(JOBS)
 
-# How many histories `make test` plays: half of them the same each time, half from seeds that no run had before.
+# The histories of `make test`: half of them are the same each time, half have new seeds.
 SIMULATOR_SEEDS ?= 2000
 export SIMULATOR_SEEDS
 
@@ -234,7 +234,7 @@ build-tests: setup-tests
 	@echo "Building the tests; the first time takes some minutes"
 	@$(BUILD_TESTS) --build-tests
 
-# What fuzzers are linked of: the same build.
+# The objects that fuzzers are linked from: the same build.
 presenced-for-tests:
 	@$(BUILD_TESTS) --product presenced
 
@@ -244,16 +244,16 @@ check test: build-tests
 test-%: build-tests
 	@Tests/run --build $(TEST_BUILD) $* $(if $(FILTER),--filter '$(FILTER)')
 
-# One after the other, all of them also when one finds something. Not among `make test`: their tools come from PyPI.
+# One after the other; all run even if one fails. Not part of `make test`: their tools come from PyPI.
 OUTSIDE ?= OpenAPI S3 Axe
 
 outside: build-tests | $(OUTSIDE_PACKAGES_STAMP)
 	@found=""; for each in $(OUTSIDE); do \
 	    printf '\n==== Tests/%s/run\n' $$each; \
 	    PRESENCED='$(CURDIR)/$(TEST_BUILD)/debug/presenced' Tests/$$each/run || found+=" $$each"; done; \
-	if [ -n "$$found" ]; then echo "Found something:$$found" >&2; exit 1; fi
+	if [ -n "$$found" ]; then echo "Failed:$$found" >&2; exit 1; fi
 
-# Leaks are not looked for: what Swift's runtime keeps for good would be taken for some.
+# Without leak detection: it would report memory that Swift's runtime never frees.
 asan tsan: setup-tests
 	swift build --build-tests -j $(JOBS) --sanitize=$(SANITIZER) --scratch-path .build-$@
 	@Tests/run --build .build-$@ --in-turn all
@@ -261,18 +261,18 @@ asan tsan: setup-tests
 asan: SANITIZER := address
 asan: export ASAN_OPTIONS := detect_leaks=0
 tsan: SANITIZER := thread
-# What they run is up to ten times slower: some histories, and no mistakes made on purpose.
+# The code runs up to ten times slower: only some histories, and no deliberate bugs.
 asan tsan: SIMULATOR_SEEDS := 30
 asan tsan: export SEED := 1
 
-# Each fuzzer for so long; `Tests/Fuzzing/run` says more.
+# The time of each fuzzer; see `Tests/Fuzzing/run`.
 FUZZ_SECONDS ?= 10
 
 fuzz: setup-tests
 	@Tests/Fuzzing/run $(FUZZ_SECONDS)
 
-# From a seed of its own each time, so that a soak looks where none has looked yet. A failing seed is printed with the few
-# steps that are enough. It also looks for the mistakes that are made on purpose, each from the first seed on.
+# Each soak has a new seed, so it tests new histories. A failing seed is printed with the few steps that reproduce the
+# failure. It also searches for the deliberate bugs, each from the first seed on.
 SOAK_SECONDS ?= $(if $(SEED),,600)
 
 soak: build-tests
@@ -281,7 +281,7 @@ soak: build-tests
 quick: setup-tests
 	@loadtest/run quick
 
-# With the binaries of the tests, which `make test` has built. The short form is what CI runs: each fault once.
+# With the tests' binaries, built by `make test`. CI runs the short form: each fault once.
 CHAOS_SECONDS ?= 60
 CHAOS_OPTIONS := $(if $(SEED),--seed $(SEED))
 

@@ -1,57 +1,56 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Whether this is the debug build of `make test`. Packages are built as fast as they can be, and our own targets so:
-/// the server's core optimised, modules whole, which takes two thirds of the processor time of a file at a time.
-/// (Flags that are "unsafe" keep others from depending on the targets that have them.)
+/// Whether this is the debug build of `make test`. Packages are built with full optimisation, our own targets so: the
+/// server's core optimised, and modules as a whole, which takes two thirds of the processor time of compiling file by
+/// file. (With "unsafe" flags, other packages cannot depend on the targets.)
 let isForTests = Context.environment["BUILD_OPTIMISED"] == "1"
 let optimised: [SwiftSetting] = isForTests ? [.unsafeFlags(["-O"])] : []
 let whole: [SwiftSetting] =
     isForTests
     ? [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2", "-no-emit-module-separately-wmo"])] : []
 
-/// Whether warnings are errors: in builds of ours, which the Makefile begins, and not in those of an app that has this package
-/// at a path. The next compiler may warn of more.
+/// Whether warnings are errors: in our own builds, which the Makefile starts, and not in those of an app that has this
+/// package at a path. A later compiler may warn about more.
 let isOurBuild = isForTests || Context.environment["WARNINGS_AS_ERRORS"] == "1"
 
-/// The settings of every Swift target of ours.
+/// The settings of all our Swift targets.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6)] + (isOurBuild ? [.treatAllWarnings(as: .error)] : []) + whole
 let ours: [SwiftSetting] = strict + optimised
 
-/// Tests are not optimised: that doubles their compile time and speeds up little. The thousands of histories are played by the
-/// simulator, which is optimised. The client library and small programs are not optimised either: tests
-/// ask little of them.
+/// Tests are not optimised: that would double their compile time and speed up little. The simulator plays the thousands
+/// of histories, and it is optimised. The client library and small programs are not optimised either, since tests
+/// demand little of them.
 let tests = strict
 
-/// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
-/// the instructions of a delivery. Debug builds, which are what all tests run, have them. No product that an app uses has
-/// these targets.
+/// The server's own targets, without the run-time checks that accesses to a property do not overlap: a quarter of the
+/// instructions of a delivery. Debug builds, in which all tests run, have them. No product for apps has these targets.
 let unchecked: [SwiftSetting] =
     ours + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
-/// The features take longest to be compiled with the optimizer, and tests gain next to nothing by it: in the suite `server` all
-/// of the product's code is 7 % of what the processors do.
+/// The features take longest to compile with the optimizer, and tests gain almost nothing by it: in the suite `server`
+/// all of the product's code takes 7 % of the processor time.
 let features: [SwiftSetting] = isForTests ? strict : unchecked
 
-/// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux build is tested: on
-/// none of these platforms was it ever built or run.
+/// The platforms where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux
+/// build is tested: on these platforms it was never built or run.
 let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
 
-/// What only `make docs` needs: a plugin is built whenever its package is there.
+/// Needed only by `make docs`: a plugin is built whenever its package is present.
 let documentation: [Package.Dependency] =
     Context.environment["DOCUMENTATION"] == "1"
     ? [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")] : []
 
-/// The packages that the server and the tools need. An app that uses the client's products alone switches the trait off
+/// The packages that the server and the tools need. An app that uses only the client's products disables the trait
 /// (`traits: []` in its dependency), and none of them is fetched.
 let server = TargetDependencyCondition.when(traits: ["Server"])
 
 let package = Package(
     name: "presence",
-    // What the client's code needs (Observation, in its models). The server is built on Linux only.
+    // The client's minimum (Observation, in its models). The server is built on Linux only.
     platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
     products: [
-        // For apps. PresenceKit is all that presence alone needs; the others stand beside it.
+        // For apps. Presence needs only PresenceKit; the others are additions.
         .library(name: "PresenceKit", targets: ["PresenceKit"]),
         .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
@@ -64,7 +63,7 @@ let package = Package(
         .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
         .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
         .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
-        // For apps that send the requests over HTTP of these in their own way.
+        // For apps that replace the HTTP transport of these.
         .library(name: "PresenceHTTP", targets: ["PresenceHTTP"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
@@ -95,20 +94,20 @@ let package = Package(
         .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CSodium", linkerSettings: [.linkedLibrary("sodium")]),
-        // Pictures are decoded by it, some in a second even where nothing else is optimised.
+        // The picture decoder, optimised in all builds: even so, some pictures take a second.
         .target(
             name: "CPhotos", cSettings: optimised.isEmpty ? [] : [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
-        // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
+        // Files that are embedded in programs, in place: scripts stay in their features' folders.
         .target(name: "CAssets"),
 
-        // The way of data: loop, sockets, Redis.
+        // The data path: loop, sockets, Redis.
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
         .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: unchecked),
-        // What takes too long for a loop: jobs of our own, and calls to other servers.
+        // Work that takes too long for a loop: jobs, and calls to other servers.
         .target(
             name: "NumberedQueues",
             dependencies: [.product(name: "DequeModule", package: "swift-collections", condition: server)],
@@ -116,12 +115,12 @@ let package = Package(
         .target(name: "Workers", dependencies: ["EventLoops", "NumberedQueues"], swiftSettings: ours),
         .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops", "NumberedQueues"], swiftSettings: ours),
 
-        // Signatures and HMACs, all by OpenSSL. No client has to know of it.
+        // Signatures and HMACs, all by OpenSSL. Clients do not need it.
         .target(name: "Signing", dependencies: ["CSigning"], swiftSettings: ours),
 
-        // What may be said, and what is true.
+        // The protocol: messages, values and their rules.
         .target(name: "PresenceProtocol", swiftSettings: ours),
-        // What a server stands on: its data directory and its own Redis; tokens.
+        // The server's foundations: its data directory and its own Redis; tokens.
         .target(
             name: "Installation",
             dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log", condition: server)],
@@ -129,7 +128,7 @@ let package = Package(
         .target(
             name: "Tokens",
             dependencies: ["Installation", "PresenceProtocol", "Signing"], swiftSettings: unchecked),
-        // What passwords are, and how they are kept.
+        // The rules for passwords, and their hashes.
         .target(
             name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),
         // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
@@ -180,12 +179,12 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // Beside it: what an app's users are, models for views, and fakes for an app's tests.
+        // Additions: an app's users as domain types, models for views, and fakes for an app's tests.
         .target(name: "PresenceDomain", swiftSettings: strict),
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
 
-        // Requests over HTTP: those of accounts, and uploads.
+        // Requests over HTTP: accounts and uploads.
         .target(name: "PresenceHTTP", swiftSettings: strict),
         // Messages: conversations, their messages, the outbox.
         .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"], swiftSettings: strict),
@@ -195,7 +194,7 @@ let package = Package(
         .target(
             name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
             swiftSettings: strict),
-        // Accounts: sign-up, sign-in, the own account; the same beside them.
+        // Accounts: sign-up, sign-in, the own account; with the same additions.
         .target(
             name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"],
             swiftSettings: strict),
@@ -222,7 +221,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "ProcessSignals", swiftSettings: strict),
-        // What the clients on a terminal share.
+        // The shared part of the terminal clients.
         .target(name: "TerminalClients", dependencies: ["PresenceKit", "ProcessSignals"], swiftSettings: strict),
         .executableTarget(
             name: "presence-chat",
@@ -252,7 +251,7 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // The server with logs of its own making: loadtest/run log.
+        // The server with logs in memory: loadtest/run log.
         .executableTarget(
             name: "presence-log",
             dependencies: [
@@ -263,11 +262,11 @@ let package = Package(
             ],
             path: "loadtest/LogServer", swiftSettings: strict),
 
-        // What the client library's calls cost: loadtest/client-latency.
+        // The cost of the client library's calls: loadtest/client-latency.
         .executableTarget(
             name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: strict),
 
-        // Tests: a folder a module, and what they share.
+        // Tests: one folder for each module, and the code that they share.
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit", "PresenceMessages"], path: "Tests/Chaos/Crowd",
             swiftSettings: strict),
@@ -282,8 +281,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),
-        // Shards on invented time, and the histories that are played on them. It sees what is internal, so it is for debug
-        // builds only, as tests are; with the optimizer, which tests of their own are not compiled with.
+        // Shards on simulated time, and the histories that are played on them. It uses internal declarations, so it is
+        // for debug builds only, like the tests; unlike the tests it is compiled with the optimizer.
         .target(
             name: "Simulator",
             dependencies: [
@@ -328,7 +327,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: tests),
-        // A feature from outside, as anybody could add one.
+        // A feature from outside the server, as any package could add one.
         .testTarget(
             name: "PollsTests",
             dependencies: [
@@ -398,7 +397,7 @@ let package = Package(
     ]
 )
 
-/// Folders with a page of their own (README.md), which is no source.
+/// Folders with a page of their own (README.md), which is not a source.
 let pages: [String: [String]] = [
     "OutgoingHTTP": [""], "PresenceAccounts": [""], "PresenceKit": [""], "PresenceMessages": [""], "Redis": [""],
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
@@ -413,8 +412,9 @@ for target in package.targets {
     target.exclude += (pages[target.name] ?? []).map { $0 + "README.md" }
 }
 
-/// SwiftPM compiles what is ready in the order of names, from Z to A. The longest chain of modules is Redis, Tokens, the core,
-/// the server, the simulator, the server's tests. So other tests wait for a link of it, and are compiled beside the next.
+/// SwiftPM compiles ready targets in the order of names, from Z to A. The longest chain of modules is Redis, Tokens,
+/// the core, the server, the simulator, the server's tests. So other tests depend on a link of it, and are compiled
+/// beside the next one.
 if isForTests {
     let beside: [(link: Target.Dependency, tests: [String])] = [
         (

@@ -20,7 +20,7 @@ let package = Package(
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
-        // For apps that send the requests over HTTP of these in their own way.
+        // For apps that replace the HTTP transport of these.
         .library(name: "PresenceHTTP", targets: ["PresenceHTTP"]),
     ],
     traits: [
@@ -48,13 +48,13 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
 
-        // Requests over HTTP: those of accounts, and uploads.
+        // Requests over HTTP: accounts and uploads.
         .target(name: "PresenceHTTP"),
         // Messages: conversations, their messages, the outbox.
         .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"]),
         .target(name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"]),
         .target(name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"]),
-        // Accounts: sign-up, sign-in, the own account; the same beside them.
+        // Accounts: sign-up, sign-in, the own account; with the same additions.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"]),
         .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"]),
         .target(name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"]),
@@ -62,7 +62,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// Their folders have a page of their own, which is no source.
+/// Folders with a page of their own, which is not a source.
 let described = ["PresenceAccounts", "PresenceKit", "PresenceMessages", "WebSockets"]
 for target in package.targets where described.contains(target.name) {
     target.exclude.append("README.md")
