@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Every scenario at a size that fits ten minutes together, then one report: loadtest/all.sh [DIR] (loadtest/out).
 #
-#   LOADTEST_BIN     where presenced and presence-load are; without it they are built, in release mode
-#   LOADTEST_GRAPH   who knows whom, for churn and replay; LOADTEST_TRACE  a chat of them; LOADTEST_SPEED  how fast
+#   LOADTEST_BIN     the folder of presenced and presence-load; without it they are built, in release mode
+#   LOADTEST_GRAPH   an acquaintance graph, for churn and replay; LOADTEST_TRACE  a chat of them; LOADTEST_SPEED  its speed
 #
-# One that fails does not keep the others from running; the status tells.
+# A failed scenario does not stop the others; the exit status reports it.
 set -uo pipefail
 out="$(realpath -m "${1:-"$(dirname "${BASH_SOURCE[0]}")/out"}")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +26,7 @@ if [[ -n "${LOADTEST_TRACE:-}" ]]; then chat+=(--trace "$LOADTEST_TRACE"); fi
 if [[ -n "${LOADTEST_SPEED:-}" ]]; then chat+=(--speed "$LOADTEST_SPEED"); fi
 
 status=0
-# A Ctrl-C ends the scenario that runs and this script with it.
+# Ctrl-C ends the running scenario and this script.
 run() {
     loadtest/run "$1" --small --out "$out" "${@:2}" >&2
     local ended=$?

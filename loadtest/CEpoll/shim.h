@@ -1,4 +1,4 @@
-// Glibc's Swift module leaves epoll and the affinity of threads out.
+// Glibc's Swift module lacks epoll and the affinity of threads.
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>

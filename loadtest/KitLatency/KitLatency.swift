@@ -1,11 +1,11 @@
 import Foundation
 import PresenceKit
 
-/// How long the client library takes, in one process with two clients of a server on this machine:
+/// Measures the latency of the client library, in one process with two clients of a server on this machine:
 ///
 ///     kit-latency URL ANA'S_TOKEN BOB'S_TOKEN [CALLS] [RUNS]
 ///
-/// For each question the median and the 99th percentile of each run, then the median of the medians.
+/// Prints for each question the median and the 99th percentile of each run, then the median of the medians.
 @main
 struct KitLatency {
     static func main() async throws {
@@ -67,7 +67,7 @@ struct KitLatency {
     }
 }
 
-/// A loop on one person, as an app has it.
+/// A loop over one user's updates, as in an app.
 private actor Watching {
     private var name: String?
     private var waiting: (name: String, continuation: CheckedContinuation<Void, Never>)?

@@ -4,22 +4,22 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Logs and values that are kept in the server's memory: what the core's topics cost, without Redis.
+/// Logs and values in the server's memory, to measure the cost of the core's topics without Redis.
 ///
 ///     {"type":"watchLog","log":"a","after":7}          answered {"type":"logWatched","through":9}, then
 ///                                                      {"type":"entry","log":"a","number":8,"text":…}, …
 ///     {"type":"append","log":"a","text":"x"}           answered {"type":"appended"}
 ///     {"type":"run","log":"a","rate":10000,"entries":600000,"bytes":200}
 ///                                                      answered {"type":"running","began":µs}: entries are appended by the
-///                                                      clock, number n when n ÷ rate seconds are over
+///                                                      clock, number n after n ÷ rate seconds
 ///     {"type":"watchValue","value":"a"}                answered {"type":"valueWatched"}, then {"type":"value",…}
 ///     {"type":"set","value":"a","text":"x"}            answered {"type":"valueSet"}
 ///
-/// A log that runs keeps none of its entries: each is made anew from its number when somebody needs it. So what the server's
-/// memory grows by is what the core holds for its readers.
+/// A running log stores none of its entries: each is computed from its number on demand. So the growth of the server's
+/// memory is what the core stores for the log's readers.
 final class Entries: Feature, TopicKind {
     static let plan = FeaturePlan(name: "entries")
-    /// How many are read at once, as of messages.
+    /// The number of entries read at once, as for messages.
     private static let page: Int64 = 100
 
     private unowned let shard: ShardLogic
@@ -28,7 +28,7 @@ final class Entries: Feature, TopicKind {
     private var logs: [Identifier: Log] = [:]
     private let values: Values
 
-    /// A log's entries: those that were appended by a request, then those that are made.
+    /// A log's entries: first those that requests appended, then computed ones.
     private struct Log {
         var last: Int64 = 0
         var kept: [[UInt8]] = []
@@ -36,7 +36,7 @@ final class Entries: Feature, TopicKind {
     }
 
     private struct Running {
-        /// The log's last entry when it began.
+        /// The log's last entry when the run began.
         let after: Int64
         let entries: Int64
         let rate: Int64
@@ -147,7 +147,7 @@ final class Entries: Feature, TopicKind {
         shard.replies.error(refusal, to: context.connection)
     }
 
-    /// Appends the entries that are due by now.
+    /// Appends the entries that are due.
     private func appendDue(_ id: Identifier) {
         guard var log = logs[id], let running = log.running else { return }
         let passed = MonotonicClock.microseconds - running.began
@@ -163,13 +163,13 @@ final class Entries: Feature, TopicKind {
         if newest < running.after + running.entries { shard.deadlines.set(due, .id(id), at: shard.clock.now + 1) }
     }
 
-    // MARK: What is watched
+    // MARK: Watching
 
     var keepsLog: Bool { true }
     func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
 
-    /// Where the log ends; after Redis has answered, as it does for others.
+    /// The end of the log. Answers after Redis has, as for other topics.
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         shard.store.command(["PING"], lane: .commands) { [unowned self] answer in
             reply(answer.map { _ in .integer(logs[topic.subject]?.last ?? 0) })

@@ -2,7 +2,7 @@ import Glibc
 import PresenceCore
 import PresenceProtocol
 
-/// Jobs off the loop that only use a processor: what do others notice of very many of them?
+/// Jobs off the loop that only use a processor, to measure how very many of them affect other clients.
 ///
 ///     {"type":"labour","id":1,"milliseconds":20}       answered {"type":"laboured","id":1}
 final class Labour: Feature {
@@ -32,7 +32,7 @@ final class Labour: Feature {
         }
     }
 
-    /// Uses a processor for so long, however often others have it meanwhile.
+    /// Uses this much processor time, however long that takes on a busy machine.
     private static func toil(nanoseconds: Int64) {
         let end = threadTime() + nanoseconds
         while threadTime() < end {}

@@ -7,8 +7,8 @@ import PresenceServer
 import ProcessSignals
 import Tokens
 
-/// The server as it is, with two features more: logs whose entries it makes itself (`Entries`), and jobs that only use a
-/// processor (`Labour`).
+/// The server with two additional features: logs with computed entries (`Entries`), and jobs that only use a processor
+/// (`Labour`).
 @main
 struct LogServer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -65,9 +65,9 @@ struct LogServer: AsyncParsableCommand {
 
 /// The settings that load tests of logs change, by their environment variables.
 enum LogSettings {
-    /// Sets what the environment says.
+    /// Applies the environment's settings.
     ///
-    /// - Throws: a sentence that names the first variable of a server that this one does not have, or cannot read.
+    /// - Throws: a sentence that names the first server variable that is unknown here, or unreadable.
     static func take(_ environment: [String: String], into configuration: inout ServerConfiguration) throws {
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("PRESENCE_") {
             guard try set(name, value, &configuration) else {
@@ -91,14 +91,14 @@ enum LogSettings {
     }
 
     private static func number(_ text: String) throws -> Int {
-        guard let number = Int(text), number >= 0 else { throw ValidationError("\(text) is no number") }
+        guard let number = Int(text), number >= 0 else { throw ValidationError("\(text) is not a number") }
         return number
     }
 
     /// In milliseconds.
     private static func seconds(_ text: String) throws -> Int64 {
         guard text.hasSuffix("s"), let number = Int64(text.dropLast()), number > 0 else {
-            throw ValidationError("\(text) is no number of seconds, like 60s")
+            throw ValidationError("\(text) is not a number of seconds, like 60s")
         }
         return number * 1_000
     }

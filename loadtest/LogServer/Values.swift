@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Registers beside the logs of `Entries`, on the same server and set in the same way: what the two differ in is the topic.
+/// Registers beside the logs of `Entries`, on the same server and set in the same way: only the kind of topic differs.
 final class Values: TopicKind {
     private unowned let shard: ShardLogic
     private var kind: TopicKindID!
@@ -63,13 +63,13 @@ final class Values: TopicKind {
         shard.replies.send(Array(#"{"type":"valueSet","id":\#(context.id ?? 0)}"#.utf8), to: context.connection)
     }
 
-    // MARK: What is watched
+    // MARK: Watching
 
     func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         shard.store.command(["PING"], lane: .commands, reply: reply)
     }
-    /// There is nothing in Redis.
+    /// Redis has no value.
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {}
 }

@@ -1,4 +1,4 @@
-"""What is checked rather than measured: a module each, which prints what it found and returns a status."""
+"""Checks, as opposed to measurements: a module each, which prints its findings and returns a status."""
 
 from checks import account_memory, batches, costs, functions, growth, guard, instructions, predictions, publishing, quick
 

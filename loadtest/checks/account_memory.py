@@ -1,7 +1,7 @@
-"""What accounts take in Redis: one is made by a server, and its records are written again for very many others.
+"""The memory of accounts in Redis: a server creates one, and its records are written again for very many others.
 
-So the shapes are those that the server's scripts write, whatever they are. The account has a username, a verified address, a
-profile, and with `--device` one device that is signed in; with `--session` they were connected once.
+So the records have the form that the server's scripts write. The account has a username, a verified address, a profile, and
+with `--device` one signed-in device; with `--session` its user was connected once.
 """
 
 import json
@@ -63,7 +63,7 @@ def run(stage, options) -> int:
 
 
 def measure(connection) -> dict:
-    """What each kind of key takes for one account, by a sample of keys of partition 7."""
+    """The memory of each kind of key for one account, by a sample of keys of partition 7."""
     taken, users = Counter(), 0
     for key in connection.ask([["KEYS", "{p007}:*"]])[0]:
         name = family(key)
@@ -116,7 +116,7 @@ def records(connection, user, options) -> list:
     found, families = [], set()
     for key in sorted(connection.ask([["KEYS", "*"]])[0]):
         kind, left = connection.ask([["TYPE", key], ["PTTL", key]])
-        # What counts guesses is not there for long; other keys are of the server.
+        # Counters of guesses expire soon; other keys belong to the server.
         if left > 0 or kind != "hash" or not key.startswith(b"{p"):
             continue
         words = connection.ask([["HGETALL", key]])[0]

@@ -1,6 +1,6 @@
-"""What Redis would save if a shard sent several changes of one partition in one call, instead of one after the other.
+"""The saving in Redis if a shard sent several changes of one partition in one call, instead of one after the other.
 
-Servers do not: few changes of a turn are of the same partition (`ofOnePartition` in `loadtest/run changes`).
+Servers do not: few changes of a turn belong to the same partition (`ofOnePartition` in `loadtest/run changes`).
 """
 
 from checks.publishing import CORE, EVENTS, FLOOR, SHARDS, USERS, Client, Drain, command, processor_time
@@ -10,7 +10,7 @@ NAME = "batches"
 ABOUT = "Redis' processor time for a change, by how many changes of one partition are in a call"
 TIME_LIMIT = 600
 NEEDS_BINARIES = False
-# Redis is what is measured.
+# Redis is measured.
 REDIS_APART = True
 
 AT_ONCE = 48
@@ -44,7 +44,7 @@ def run(stage, options) -> int:
         raise Failure(f"--sizes divide {AT_ONCE}")
     found: dict[str, list[float]] = {}
     for _ in range(options.rounds):
-        # In turns: what else runs on the machine hits all alike.
+        # In turns, so that other work on the machine affects all alike.
         for size in (None, *options.sizes):
             name = "the server's script" if size is None else f"{size} in a call"
             found.setdefault(name, []).append(measure(stage, size, options.changes))

@@ -1,8 +1,9 @@
-"""What each request costs Redis at its bounds: the longest texts, the fullest lists, the largest group, and who pays for it.
+"""The cost of each request at its limits for Redis: the longest texts, the fullest lists, the largest group; and the price
+for its user.
 
-Redis itself tells how long it was busy with each command (SLOWLOG): nothing else runs in that time, for anybody. So the longest
-of a request's commands is what others may have to wait for, and the sum of all what the request costs. A request costs its user
-tokens by its ids and its length (docs/protocol.md, rate limits); the last column is how much of Redis a token buys.
+Redis records how long it was busy with each command (SLOWLOG), and runs nothing else in that time. So other clients may have
+to wait for the longest of a request's commands, and the sum of all is the request's cost. Its user pays tokens by its ids and
+its length (docs/protocol.md, rate limits); the last column is the time of Redis per token.
 
 Exit status 1 if a command takes longer than the bound in bounds.toml.
 """
@@ -58,7 +59,7 @@ def measure(stage, rounds: int, bound: float) -> tuple[dict, list[str]]:
     stage.clear()
     redis = stage.redis()
     settings = FREE | {"PRESENCE_LIMITS_PARTICIPANTS": str(GROUP), "PRESENCE_CONVERSATIONS_MARK_DELAY": "0ms"}
-    # Of Ana's lists the second server has only what it reads.
+    # The second server has only the parts of Ana's lists that it reads.
     server, other = [stage.presence(redis, environment=settings) for _ in range(2)]
     look = RedisClient(redis)
     look("CONFIG", "SET", "slowlog-max-len", 100_000)
@@ -76,7 +77,7 @@ def measure(stage, rounds: int, bound: float) -> tuple[dict, list[str]]:
             entries = [entry for entry in look("SLOWLOG", "GET", -1) if entry[3][0] not in ("SLOWLOG", "CONFIG", "INFO")]
             look("CONFIG", "SET", "slowlog-log-slower-than", -1)
             for entry in entries:
-                # A script by its digest.
+                # The script's digest.
                 which = entry[3][1] if entry[3][0] == "EVALSHA" else entry[3][0]
                 commands.setdefault(which, []).append(int(entry[2]) / 1_000)
             sums.append(sum(int(entry[2]) for entry in entries) / 1_000)
@@ -87,7 +88,7 @@ def measure(stage, rounds: int, bound: float) -> tuple[dict, list[str]]:
 
 
 def settled(look) -> None:
-    """Waits until Redis has nothing to do for a moment but what servers say by themselves."""
+    """Waits until Redis is idle for a moment, except for the servers' own regular commands."""
     def commands() -> int:
         line = next(line for line in look("INFO", "stats").splitlines() if line.startswith("total_commands_processed"))
         return int(line.split(":")[1])
@@ -193,7 +194,7 @@ class Scene:
         return lambda: self.ana.ask("block", users=users)
 
     def look_anew(self):
-        # A change of long lists, so what is kept of them has to be read again.
+        # After a change of long lists, their cached copies must be read again.
         users = [long_id(f"block-{number}") for number in range(11)]
         self.cy.ask("unsubscribe", users=[self.ana.user])
         self.ana.ask("unblock", users=users)

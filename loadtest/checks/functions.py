@@ -1,9 +1,9 @@
-"""What Redis would save if scripts were Redis Functions: EVALSHA runs the shared functions' text in each call, which makes
+"""The saving in Redis if scripts were Redis Functions: EVALSHA runs the shared functions' text in each call, which makes
 some twenty closures, and sixty for a message; FCALL makes them when the library is loaded.
 
-Servers call EVALSHA: Sources/PresenceCore/Store/README.md has the reasons. The library here is made of their own scripts,
-word for word. Each script has all of the shared functions before it; servers leave out those that it does not use, and so
-save a part of the same.
+Servers call EVALSHA: Sources/PresenceCore/Store/README.md has the reasons. This library consists of the servers' own scripts,
+word for word. Each script has all shared functions before it; servers leave out those that it does not use, and so already
+have a part of the saving.
 """
 
 import re
@@ -16,7 +16,7 @@ NAME = "functions"
 ABOUT = "Redis' processor time for a status, a session and a message, by EVALSHA and by FCALL"
 TIME_LIMIT = 600
 NEEDS_BINARIES = False
-# Redis is what is measured.
+# Redis is measured.
 REDIS_APART = True
 
 AT_ONCE = 40
@@ -42,7 +42,7 @@ def add_flags(parser) -> None:
 def run(stage, options) -> int:
     found: dict[tuple[str, str], list[float]] = {}
     for _ in range(options.rounds):
-        # In turns: what else runs on the machine hits all alike.
+        # In turns, so that other work on the machine affects all alike.
         for work in WORK:
             for way in ("EVALSHA", "FCALL"):
                 found.setdefault((work, way), []).append(measure(stage, work, way, options.calls))

@@ -1,4 +1,4 @@
-"""What installations of millions need, on paper."""
+"""The needs of installations with millions of users, on paper."""
 
 from report import growth
 

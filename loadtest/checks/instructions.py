@@ -1,6 +1,6 @@
-"""Where the server's own time goes: instructions per delivery and per message, counted by callgrind.
+"""The server's own work: instructions per delivery and per message, counted by callgrind.
 
-User space only. The kernel's part, most of a delivery, is what perf shows.
+User space only. perf shows the kernel's part, which is most of a delivery.
 """
 
 import re
@@ -40,8 +40,8 @@ def run(stage, options) -> int:
 
 
 def prepare(folder: Path, presenced: Path) -> None:
-    """What Debian's valgrind needs to run the server at all."""
-    # Symbols but no debug information, whose version it cannot read.
+    """The changes without which Debian's valgrind cannot run the server."""
+    # With symbols, but without debug information, whose version valgrind cannot read.
     subprocess.run(["strip", "--strip-debug", "-o", folder / "presenced", presenced], check=True)
     source = Path(__file__).with_name("sigsuspend.c")
     subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-o", folder / "sigsuspend.so", source], check=True)
@@ -54,7 +54,7 @@ def executed(stage, folder: Path, work: Work, count: int) -> dict[str, int]:
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={dump}", "--quiet"]
     environment = {
         "LD_PRELOAD": str(folder / "sigsuspend.so"),
-        # Slow as it is, it must be neither taken for dead nor find that its clients are.
+        # The server is slow here: it must neither count as dead nor declare its clients dead.
         "PRESENCE_HEARTBEAT_INTERVAL": "300s", "PRESENCE_LEASE_DURATION": "60s",
     }
     server = stage.presence(stage.redis(), under=valgrind, binary=folder / "presenced", environment=environment)
@@ -78,7 +78,7 @@ def read(dump: Path) -> dict[str, int]:
 
 
 def demangled(names: list[str]) -> list[str]:
-    """Swift's names as people write them, shortened to what tells them apart."""
+    """Demangled Swift names, shortened to their distinctive parts."""
     tool = shutil.which("swift-demangle") or shutil.which("swift")
     if not tool:
         return names

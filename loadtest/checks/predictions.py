@@ -1,5 +1,5 @@
-"""What a change and a connect cost with many servers: a line through 1, 2 and 8 of them predicts 4, 16 and 52, which then are
-measured."""
+"""The cost of a change and a connect with many servers: a line through 1, 2 and 8 of them predicts 4, 16 and 52, which are
+then measured."""
 
 import argparse
 

@@ -1,10 +1,10 @@
-"""What a change costs Redis, by how many shards are connected and how many of them watch; and what following a subject costs.
+"""The cost of a change in Redis, by the numbers of connected and of watching shards; and the cost of following a subject.
 
-The scripts are the server's. The shards are connections that subscribe as shards do. Four ways to publish are compared:
+The scripts are the server's. The shards are connections that subscribe like shards. Four ways to publish are compared:
 
-- one channel that every shard hears, as servers do without `redis.interests`;
-- a channel for each subject, which only the shards that watch it subscribe to, as they do with it;
-- the same channels, heard by all shards through one pattern;
+- one channel to which every shard subscribes, as servers do without `redis.interests`;
+- a channel for each subject, to which only the shards that watch it subscribe, as servers do with it;
+- the same channels, with one pattern to which all shards subscribe;
 - a set in Redis of the shards that watch, each with a channel of its own.
 
 Sources/PresenceCore/FanOut/README.md explains it.
@@ -27,7 +27,7 @@ CORE = REPOSITORY / "Sources/PresenceCore"
 SHARDS, FLOOR, EVENTS = "{p001}:shards", "{p001}:floor", "{p001}:events"
 USERS = [f"user{number}" for number in range(100)]
 PUBLISHED = "for _, event in ipairs(user.events) do publish(user.channel, unpack(event)) end"
-# By the colon at its end the scripts know that it is the beginning of the subjects' channels.
+# From the colon at the end, the scripts know that this is the prefix of the subjects' channels.
 BELOW = EVENTS + ":"
 WAYS = {
     "all": PUBLISHED,
@@ -59,7 +59,7 @@ def run(stage, options) -> int:
     for at_once, name in ((1, "one after the other"), (50, "50 at once")):
         least: dict[tuple, float] = {}
         for _ in range(options.rounds):
-            # In turns: what else runs on the machine hits all alike.
+            # In turns, so that other work on the machine affects all alike.
             for case in cases:
                 cost = change(stage, *case, at_once, options.changes)
                 least[case] = min(cost, least.get(case, cost))
@@ -181,7 +181,7 @@ def processor_time(redis) -> float:
 
 
 def following(stage, options) -> None:
-    """What it costs to follow subjects, 20 in a command, and to be rid of them."""
+    """The cost of following subjects, 20 in a command, and of leaving them."""
     stage.clear()
     redis = stage.redis()
     count, together = 100_000, 20

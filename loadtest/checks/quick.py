@@ -8,7 +8,7 @@ from stage.failure import Failure
 NAME = "quick"
 ABOUT = "a little of everything, in less than a minute: for CI"
 TIME_LIMIT = 240
-# Nothing is compared, so nothing has to be kept apart.
+# Nothing is compared, so nothing is pinned.
 PINNED = False
 
 EXAMPLES = REPOSITORY / "loadtest/examples"
@@ -18,7 +18,7 @@ FANOUTS = [
     ["--watchers", 100, "--people", 32, "--pending", 32, "--changes", 320, "--change", "name"],
     ["--watchers", 100, "--people", 4, "--changes", 400, "--rate", 200],
 ]
-# Those that measure the server's process: scenario and flags.
+# Scenarios that measure the server's process: name and flags.
 MEASURED = [
     ("connect", ["--connections", 300, "--step", 100]),
     ("idle", ["--connections", 100, "--seconds", 1, "--further", 50]),
@@ -37,7 +37,7 @@ def add_flags(parser) -> None:
 
 
 def run(stage, options) -> int:
-    # With as many shards as there are cores and a Redis of the server's own: as people start it.
+    # With one shard per core and a Redis of the server's own: as users start it.
     server = stage.presence(None, shards=None)
     for arguments in FANOUTS:
         told(stage, "fanout", server, *arguments, "--server-pid", server.pid)

@@ -1,5 +1,5 @@
-// Preloaded under valgrind 3.19, which writes to the mask that a program gives to sigsuspend(2). Dispatch, which the main
-// thread waits in, has its mask in read-only memory, and valgrind itself crashes. A copy on the stack can be written to.
+// Preloaded under valgrind 3.19, which writes to the mask that a program passes to sigsuspend(2). The main thread waits
+// in Dispatch, whose mask is in read-only memory, so valgrind itself crashes. A copy on the stack can be written to.
 
 #include <signal.h>
 #include <sys/syscall.h>

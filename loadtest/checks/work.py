@@ -15,7 +15,7 @@ class Changes:
     name: str
     unit: str
     watchers: int
-    # The defaults bound the changes that one person may make at once: several make them in turn.
+    # The default limits bound the changes of one person: several people change in turn.
     people: int
     few: int
     many: int
@@ -45,7 +45,7 @@ class Connections:
     scenario = "connect"
 
     def arguments(self, connections: int) -> list:
-        # Few at once: under valgrind more would not be through before the handshake's timeout.
+        # Few at once: under valgrind, more would exceed the handshake's timeout.
         return ["--connections", connections, "--pool", 40, "--at-once", 16]
 
     @property
@@ -55,7 +55,7 @@ class Connections:
 
 Work = Changes | Connections
 
-# With a watcher only a message is what there is; with many of them it disappears beside the deliveries.
+# With one watcher the message dominates; with many watchers the deliveries do.
 WORKS: list[Work] = [
     Connections("a client connects, subscribes to 20 people, and goes", few=100, many=600),
     Changes("one change at a time", "delivery", watchers=300, people=4, few=10, many=110),

@@ -1,1 +1,1 @@
-"""What was found, told: JSON for programs, pictures and a table for people."""
+"""Reports of the results: JSON for programs, pictures and a table for people."""

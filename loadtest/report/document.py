@@ -34,7 +34,7 @@ def cells(line: Verdict) -> list[str]:
 
 
 def origin(results: dict[str, Results]) -> str:
-    """Where and when; told once if it is the same for all."""
+    """Place and time; shown once if they are the same for all."""
     heads = [found.head for found in results.values()]
     machine = heads[0]["machine"]
     commits = ", ".join(dict.fromkeys(head["commit"] for head in heads))
@@ -44,13 +44,13 @@ def origin(results: dict[str, Results]) -> str:
 
 
 def careful(found: Results) -> list[str]:
-    """What the load tester said of itself, and what did not hold; each once, with how often."""
+    """The load tester's warnings about itself, and unmet expectations; each once, with its count."""
     sentences: dict[str, list[str]] = {}
     for case in found.cases:
         for subject, reports in case.rounds.items():
             for report in reports:
                 for sentence in report.get("bottlenecks", []):
-                    # Figures differ from round to round; the sentence tells what happened.
+                    # Figures differ between rounds; only the sentence identifies the event.
                     key = re.sub(r"[\d.,]+", "#", f"{case.name}, {subject}: {sentence}")
                     sentences.setdefault(key, []).append(f"{case.name}, {subject}: {sentence}")
     shown = [f"careful: {told[-1]}" + (f" (in {len(told)} rounds; the last)" if len(told) > 1 else "")

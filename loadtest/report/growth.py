@@ -1,7 +1,7 @@
-"""What a large installation needs, on paper: measured costs, an assumed use of them, and the arithmetic.
+"""The needs of a large installation, on paper: measured costs, an assumed use, and the arithmetic.
 
-Every cost is a line of docs/performance.md or docs/scaling.md. With new ones, `loadtest/run growth` prints docs/scaling.md's
-tables anew.
+Every cost is a line of docs/performance.md or docs/scaling.md. After a change of them, `loadtest/run growth` prints the
+tables of docs/scaling.md again.
 """
 
 import math
@@ -19,18 +19,18 @@ class Costs:
     connect_redis: float = 39
     change_server: float = 21
     change_redis: float = 30
-    # A message to a conversation of 10: of two rounds at 5,000 a second the mean, deliveries included.
+    # A message to a conversation of 10: the mean of two rounds at 5,000 a second, deliveries included.
     message_server: float = 117.5
     message_redis: float = 109.5
-    # An event in a shard, watched there or not, and its way from Redis to each: under load, and in quiet.
+    # An event in a shard, watched there or not, and its transfer from Redis to each: under load, and idle.
     event_shard: float = 3.5
     told_redis: tuple[float, float] = (0.25, 2)
-    # What a script publishes: a change its register; a message itself and the record of its conversation.
+    # The events that a script publishes: a change its register; a message itself and the record of its conversation.
     change_events: int = 1
     message_events: int = 2
-    # With `redis.interests` the record goes to every shard all the same.
+    # With `redis.interests` the record is still sent to every shard.
     message_events_to_all: int = 1
-    # What a cluster's bus costs for each event: the node where it is published for each other one, and each of these.
+    # The cost of a cluster's bus for each event: at the publishing node for each other one, and at each of these.
     bus_sending: float = 1.0
     bus_receiving: float = 2.3
     heartbeat: float = 18
@@ -42,7 +42,7 @@ class Costs:
     connection_server_bytes: float = 1_900
     connection_kernel_bytes: float = 5_000
     connection_redis_bytes: float = 500
-    # With user, profile, username, a device that is signed in, and a session.
+    # With user, profile, username, a signed-in device, and a session.
     account_bytes: float = 898
     conversation_bytes: float = 1_136
     message_bytes: float = 145
@@ -50,13 +50,13 @@ class Costs:
 
 @dataclass(frozen=True)
 class Use:
-    """What is assumed of people: of each who is connected, a second, and of what is kept for each."""
+    """Assumptions about users: per connected user and second, and about the data stored for each."""
 
     changes: float = 60 / 28_800
     connects: float = 15 / 28_800
     messages: float = 40 / 28_800
     watchers_online: float = 10
-    # Shards where a change is watched, if only they are told.
+    # Shards where a change is watched, if it is sent only to them.
     watching_shards: float = 10
     accounts: float = 3
     sign_ins_per_account: float = 1 / (30 * DAY)
@@ -65,9 +65,9 @@ class Use:
 
     shard_connections: float = 50_000
     redis_share: float = 0.5
-    """Of its core, that a Redis may be busy."""
+    """The share of its core for which a Redis may be busy."""
     redis_bytes: float = 64 * GB
-    """That one Redis may hold."""
+    """The most memory of one Redis."""
 
 
 COSTS, USE = Costs(), Use()
@@ -85,7 +85,7 @@ SOURCES = {
     "conversation_bytes": ("1,136 bytes of Redis each", 1),
     "account_bytes": ("898 MB", 1),
 }
-"""Where docs/performance.md says it: the mean of the numbers, times that, is the cost. A test compares them."""
+"""The sentences in docs/performance.md: the mean of the numbers, times the factor, is the cost. A test compares them."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ class Growth:
 
     @property
     def events(self) -> float:
-        """A second, of those that every shard hears."""
+        """Events a second that every shard receives."""
         changes = 0 if self.interests else self.use.changes * self.costs.change_events
         messages = self.costs.message_events_to_all if self.interests else self.costs.message_events
         return self.people * (changes + self.use.messages * messages)
 
     @property
     def hearing(self) -> float:
-        """Of a shard's core, for events that concern all shards."""
+        """The share of a shard's core for events that all shards receive."""
         return self.events * self.costs.event_shard * MICROSECOND
 
     @property
     def working(self) -> tuple[float, float]:
-        """Of a shard's core, for its own people: heartbeats, connects, changes, messages and deliveries."""
+        """The share of a shard's core for its own users: heartbeats, connects, changes, messages and deliveries."""
         use, costs = self.use, self.costs
         each = [costs.heartbeat / costs.heartbeat_interval + use.connects * costs.connect_server
                 + use.changes * (costs.change_server + use.watchers_online * watcher) + use.messages * costs.message_server
@@ -121,16 +121,16 @@ class Growth:
         return tuple(self.people / self.shards * cost * MICROSECOND for cost in each)
 
     def redis_cores(self, told: float) -> dict[str, float]:
-        """Of Redis, by what they are for; `told`: microseconds for each shard that an event goes to."""
+        """The cores of Redis by purpose; `told`: microseconds for each shard that receives an event."""
         use, costs = self.use, self.costs
         changed = min(use.watching_shards, self.shards) if self.interests else self.shards
-        # The cost of a change was measured with one shard, which was told.
+        # The cost of a change was measured with one shard, which received it.
         shards = changed - 1
         message = costs.message_redis + told * sum(
             (self.shards if event < costs.message_events_to_all or not self.interests else changed) - 1
             for event in range(costs.message_events))
         return {
-            # Most of them are back within linger: nobody is told. Those that are told count as changes too.
+            # Most of them are back within linger without notice. The others count as changes too.
             "connects": self.people * use.connects * costs.connect_redis * MICROSECOND,
             "changes": self.people * use.changes * (costs.change_redis + told * shards) * MICROSECOND,
             "messages": self.people * use.messages * message * MICROSECOND,
@@ -153,11 +153,12 @@ class Growth:
 
     @property
     def bus(self) -> float:
-        """Of each master's core, for what the cluster's bus passes on to it."""
+        """The share of each master's core for events from the cluster's bus."""
         return self.published * self.costs.bus_receiving * MICROSECOND
 
     def masters(self, told: float) -> float | None:
-        """So many have the cores for it; nothing if no number has, because each further one costs as much as it brings."""
+        """The number of masters with enough cores; None if no number has, because each further one costs as much as it
+        adds."""
         cores, share = sum(self.redis_cores(told).values()), self.use.redis_share
         if cores <= share:
             return 1
@@ -248,7 +249,7 @@ def needs(people=PEOPLE) -> list[str]:
 
 
 def limits(shards=(1, 4, 16, 52, 200)) -> list[str]:
-    """What one Redis does at most, with so many shards: its core full, and every event told in quiet."""
+    """The limit of one Redis, with this many shards: its core full, and every event published when idle."""
     told = COSTS.told_redis[1]
     rows = [(str(count), [
         number(1e6 / (COSTS.change_redis + told * count)),

@@ -22,7 +22,7 @@ BASELINE = "baseline"
 
 
 def without_places(value):
-    """Files by their names: where they lay on this machine tells others nothing."""
+    """Replaces files by their names: their folders on this machine mean nothing to others."""
     match value:
         case str() if value.startswith(("/", "../")):
             return Path(value).name
@@ -94,7 +94,7 @@ class Results:
             "parameters": parameters,
         }
         self.cases: list[Case] = []
-        # What did not hold, a sentence each.
+        # Unmet expectations, a sentence each.
         self.failures: list[str] = []
 
     @property
@@ -114,7 +114,7 @@ class Results:
         return self.cases[-1]
 
     def add(self, case: Case, subject: str, report: dict) -> None:
-        """Keeps a round's report and what did not hold in it."""
+        """Adds a round's report and its failures."""
         case.add(subject, report)
         number = len(case.rounds[subject])
         for failure in report.get("failures", []):

@@ -1,4 +1,4 @@
-"""What is to be reached, each beside what was measured. Every line is computed from the scenarios' JSON."""
+"""The targets, each beside its measured figure. Every line is computed from the scenarios' JSON."""
 
 from report.results import PRESENCE, Results
 from report.verdicts import Verdict, case
@@ -91,8 +91,8 @@ def idle(results) -> list[Verdict]:
     lines = [
         Verdict.of_value("server CPU, heartbeats included, at most 1.3 % of a core", found, "serverCPUShare",
                          "% of a core", at_most=1.3, scale=100),
-        # Two a second is what two looks at different moments of leases and sweeps differ by; one command of each
-        # connection a heartbeat would be 950.
+        # Two readings at different phases of leases and sweeps differ by up to two a second; one command of each connection
+        # per heartbeat would be 950.
         Verdict.of_value(
             "Redis commands a second: those of the leases alone"
             + (f" ({nobody:.1f} with nobody there)" if nobody is not None else ""),
@@ -106,7 +106,7 @@ def changes(results) -> list[Verdict]:
     return [
         Verdict.of_value("through one Redis with a core of its own and one shard, with watchers, at least 20,000 a second",
                          found, "changesPerSecond", "a second", at_least=20_000),
-        # With two cores the server and the clients are full before that: 28,000 a second are 36 µs each.
+        # With two cores, the server and the clients are full before that: 28,000 a second are 36 µs each.
         Verdict.of_value("a Redis that has nothing to wait for, by what it uses for a change, at least 28,000 a second",
                          found, "changesPerSecondOfAFullRedis", "a second", at_least=28_000),
         Verdict.told("changes in a turn (no bound)", found, "changesInATurn", "changes"),

@@ -9,7 +9,7 @@ from report.results import BASELINE, PRESENCE, Case, Results
 @dataclass(frozen=True)
 class Verdict:
     target: str
-    """What was to be reached, in words."""
+    """The target, in words."""
     size: str
     """At which size it was measured: the targets are for full sizes."""
     measured: str
@@ -48,7 +48,7 @@ class Verdict:
             judged(median * scale, at_most=at_most, at_least=at_least))
 
     def at_full_size(self, case: Case | None, **full: float) -> "Verdict":
-        """What was reached with fewer people than the target speaks of is not reached yet."""
+        """A target that is met with fewer people than it requires is not met yet."""
         smaller = case and any(case.parameters.get(name, 0) < least for name, least in full.items())
         if not (smaller and self.size and self.verdict):
             return self

@@ -54,10 +54,10 @@ def accounts(stage, burst: int, leaving: int, *arguments) -> dict:
             report["left"] = left(server, leaving, report.setdefault("failures", []))
             report["limitsMet"] = server.limits_met()
 
-    # All who sign in at one moment are connected at that moment; by default, some of 1,000 would wait in the kernel.
+    # All clients that sign in at one moment are connected then; by default, some of 1,000 would wait in the kernel.
     environment = {"PRESENCE_ACCOUNTS_ENABLED": "true", "PRESENCE_LIMITS_HANDSHAKES": str(HANDSHAKES)}
     if burst > HANDSHAKES:
-        # The others wait in the kernel. By default, those who are connected would be closed for them after 2 s.
+        # The others wait in the kernel. By default, connected ones would be closed for them after 2 s.
         environment["PRESENCE_HANDSHAKE_TIMEOUT"] = "60s"
     report = measuring.presence_round(stage, "accounts", *arguments, after=leave, environment=environment)
     report["perSecond"] = {kind["name"]: kind["callsPerSecond"] for kind in report["measured"]}
@@ -80,7 +80,7 @@ def left(server, count: int, failures: list[str]) -> dict:
     for number, connection in enumerate(connections):
         body = bodies[number % len(bodies)]
         connection.socket.sendall(request("POST", "/v1/sessions", length=len(body)) + body)
-    # They wait for a thread by now, all but the first few.
+    # By now all but the first few wait for a thread.
     time.sleep(0.05)
     for connection in connections:
         connection.socket.close()

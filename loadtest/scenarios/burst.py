@@ -8,7 +8,7 @@ ABOUT = "32 changes of different people pending, to 1,000 and 10,000 watchers of
 SMALL = {"deliveries": 1_280_000}
 TIME_LIMIT = 2_400
 
-# The baseline sends every message by itself: its figure is steady, and a part of the deliveries tells it.
+# The baseline sends every message separately: its figure is steady, so a part of the deliveries suffices.
 BASELINE_SHARE = 4
 
 

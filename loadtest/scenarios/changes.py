@@ -8,10 +8,10 @@ NAME = "changes"
 ABOUT = "as many presence changes a second as one Redis with a core of its own and one shard take, five watchers of everybody"
 SMALL = {"changes": 50_000}
 TIME_LIMIT = 600
-# Redis is what is to be full.
+# Redis must be the bottleneck.
 REDIS_APART = True
 
-# What is there of a core beside this is what waiting for each other costs.
+# The rest of a core is the cost of waiting for each other.
 FULL = 0.9
 
 # The default.
@@ -34,7 +34,7 @@ def run(stage, options, results) -> None:
     def ours() -> dict:
         report = measuring.presence_round(stage, "fanout", *arguments, names_redis=True)
         report["changesPerSecond"] = report["changes"] / report["seconds"]
-        # Where nothing else runs, Redis cannot do more than this.
+        # Without other work, Redis cannot do more than this.
         report["changesPerSecondOfAFullRedis"] = 1e6 / report["redisCPUMicrosecondsPerChange"]
         events = report["usage"]["metrics"]
         report["changesInATurn"] = events["batch_events_sum"] / events["batch_events_count"]
@@ -57,7 +57,7 @@ def of_one_partition(changes: float) -> float:
 
 
 def utilisation(report: dict, cores) -> dict:
-    """Of one core, while it was measured: each of the three, and the cores that they were pinned to."""
+    """The shares of one core of each of the three during the measurement, and the cores to which they were pinned."""
     found = {"server": report["serverCPUShare"], "redis": report["redisCPUShare"], "clients": report["ownCPUShare"]}
     for name, core in vars(cores).items():
         if core is not None:

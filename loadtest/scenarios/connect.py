@@ -1,4 +1,4 @@
-"""What connecting costs the server, and whether that grows with those who are there already."""
+"""The cost of a connect for the server, and whether it grows with the number of connections."""
 
 from report import pictures
 from report.results import BASELINE, PRESENCE

@@ -1,4 +1,4 @@
-"""Very many conversations that nobody has open: what they take in Redis, and what the list of one's own costs."""
+"""Very many idle conversations: their memory in Redis, and the cost of the list of one's own."""
 
 import math
 import threading
@@ -49,9 +49,9 @@ def conversations(stage, count: int, lists: int) -> dict:
     redis = stage.redis()
     server = stage.presence(redis, environment=FREE)
     mint = Mint(server)
-    # Of the places beside the makers', each of these people has fifty.
+    # Each of these people has fifty of the places in addition to the makers'.
     people = [f"p{number}" for number in range(count * (MEMBERS - 1) // LISTED)]
-    # What the connections of the makers take is there before and after.
+    # The memory of the makers' connections exists before and after.
     makers = [Client(server, mint, f"m{number}") for number in range((count + EACH - 1) // EACH)]
     before, began = memory(redis), time.monotonic()
 
@@ -94,7 +94,7 @@ def read_lists(server, redis, mint, people: list[str], lists: int) -> dict:
     """Lists of different people, one after the other, each on a connection that is there already."""
     failures, taken = [], []
     clients = [Client(server, mint, people[number * len(people) // lists]) for number in range(lists)]
-    # Whatever connecting leaves to be done is done.
+    # Waits until the after-effects of connecting are over.
     time.sleep(1)
     used = server.process.cpu_seconds(), redis.process.cpu_seconds()
     for client in clients:
@@ -113,7 +113,7 @@ def read_lists(server, redis, mint, people: list[str], lists: int) -> dict:
 
 
 def memory(redis) -> int:
-    """What Redis holds, without what its connections need at the moment."""
+    """Redis' memory, without the temporary memory of its connections."""
     found = redis.info("memory")
     return int(found["used_memory"]) - int(found["mem_clients_normal"]) - int(found["mem_aof_buffer"])
 

@@ -8,7 +8,7 @@ ABOUT = "one change at a time to 1,000 and 10,000 watchers, beside the baseline"
 SMALL = {"deliveries": 200_000}
 TIME_LIMIT = 1_800
 
-# Who change, in turn: one person would make more changes in a second than a user may.
+# People who change in turn: a single one would exceed a user's limit of changes per second.
 PEOPLE = 8
 
 COST = "serverCPUMicrosecondsPerDelivery"

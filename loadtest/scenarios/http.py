@@ -20,7 +20,7 @@ SMALL = {"rounds": 1, "calls": 1_000, "slow": 200, "seconds": 4}
 TIME_LIMIT = 1_200
 
 PEOPLE = 20
-"""Who call, in turn: as many calls of one person would meet the limit of their rate."""
+"""People who call in turn: as many calls of one person would exceed their rate limit."""
 MIB = 1024 * 1024
 SIZES = {"5 MiB": 5 * MIB, "10 MiB": 10 * MIB}
 """The bodies; the second is as large as an attachment may be by default."""
@@ -29,11 +29,11 @@ SETTINGS = {
     "PRESENCE_ATTACHMENTS_ENABLED": "true",
     # A place for each slow body and for all others. By default, the oldest would be closed for new ones.
     "PRESENCE_LIMITS_HANDSHAKES": "4000",
-    # By default, a call whose body has not come within 10 s is over: too soon to measure what it costs.
+    # By default, a call whose body is not complete within 10 s is aborted: too soon for a measurement.
     "PRESENCE_HANDSHAKE_TIMEOUT": "120s",
 }
 PROBES_EVERY = 0.02
-"""Seconds between the calls of somebody else, beside the slow bodies."""
+"""Seconds between another person's calls, beside the slow bodies."""
 
 
 def add_flags(parser) -> None:
@@ -115,7 +115,7 @@ def timed(server, redis, heads: list[bytes], count: int, keeps: bool, failures: 
 def bodies(server, talks: list[str], tokens: list[str], failures: list[str]) -> dict:
     """Each person uploads one at the same time; then each gets one."""
     report: dict[str, dict] = {"upload": {}, "download": {}}
-    # What the first ones leave (threads, pages of the allocator) is there before.
+    # Warms up: the effects of the first ones (threads, pages of the allocator) exist before.
     upload_all(server, talks, tokens, os.urandom(64 * 1024), failures)
     for name, size in SIZES.items():
         data = os.urandom(size)
@@ -127,7 +127,7 @@ def bodies(server, talks: list[str], tokens: list[str], failures: list[str]) -> 
 
 
 def conversations(server, mint) -> list[str]:
-    """Of two people each; by person."""
+    """Conversations of two people each; by person."""
     talks = []
     for number in range(0, PEOPLE, 2):
         with Client(server, mint, f"p{number}") as client:
@@ -180,7 +180,7 @@ def side_by_side(work, count: int, failures: list[str]) -> None:
 
 
 def watched(server, size: int, work) -> dict:
-    """What work takes, and by how much the server's memory is larger meanwhile, at most."""
+    """The cost of some work, and the largest growth of the server's memory during it."""
     before = most = kernel.user_memory(server.pid)
     used, began = server.process.cpu_seconds(), time.monotonic()
     worker = threading.Thread(target=work, daemon=True)
@@ -217,7 +217,8 @@ def too_large(server, talks: list[str], tokens: list[str], failures: list[str]) 
 # ---- Slow bodies ----
 
 def slow_bodies(server, tokens: list[str], count: int, seconds: float, failures: list[str]) -> dict:
-    """The server's share of a core and a call of somebody else, with these connections idle and then with their bodies."""
+    """The server's share of a core and another person's call, first with idle connections and then with their bodies."""
+    """
     heads = [request("POST", "/v1/users/get", token=token, length=1_000) for token in tokens]
     connections = [Connection(server, number) for number in range(count)]
     for connection in connections:
@@ -230,7 +231,7 @@ def slow_bodies(server, tokens: list[str], count: int, seconds: float, failures:
     sent = [0]
 
     def drip(share: float) -> None:
-        """So many of all bytes that are due by then: each body has one a second, spread over the second."""
+        """The bytes that are due by then: each body has one a second, spread over the second."""
         due = int(share * seconds * count)
         for number in range(sent[0], due):
             connections[number % count].socket.sendall(b" ")
@@ -250,7 +251,8 @@ def slow_bodies(server, tokens: list[str], count: int, seconds: float, failures:
 
 
 def beside(server, tokens: list[str], seconds: float, work) -> dict:
-    """Calls of somebody else by the clock, and the server's share of a core; `work` is told the share that is over."""
+    """Another person's calls by the clock, and the server's share of a core; `work` gets the elapsed share of the time."""
+    """
     head = request("GET", "/v1/users/p0", token=tokens[1])
     taken = []
     with Connection(server, 1) as connection:

@@ -1,4 +1,4 @@
-"""What many cost who do nothing: memory, heartbeats, and commands to Redis."""
+"""The cost of many idle clients: memory, heartbeats, and commands to Redis."""
 
 import time
 
@@ -31,7 +31,7 @@ def run(stage, options, results) -> None:
     measuring.alternate(
         results, case, options.rounds,
         lambda: ours(stage, [*arguments, "--seconds", options.seconds, "--further", options.further]),
-        # It has no heartbeats, and does not know who watches whom.
+        # The baseline has no heartbeats, and does not know who watches whom.
         (lambda: measuring.baseline_round(
             stage, "idle", *arguments, "--seconds", BASELINE_SECONDS, "--further", 0)) if options.baseline else None,
         {"KB a connection": MEMORY, "bytes a further watch": "userBytesPerFurtherWatch",
@@ -52,13 +52,13 @@ def ours(stage, arguments: list) -> dict:
 
 
 def commands_a_second(redis, seconds: float) -> float:
-    """What an empty server asks Redis: leases, sweeps, canaries."""
+    """The commands of an empty server to Redis: leases, sweeps, canaries."""
     def count() -> int:
         return int(redis.info("stats")["total_commands_processed"])
 
     before, began = count(), time.monotonic()
     time.sleep(seconds)
-    # Without the question itself.
+    # Without the command of the reading itself.
     return (count() - before - 1) / (time.monotonic() - began)
 
 

@@ -20,10 +20,10 @@ TIME_LIMIT = 1_800
 
 LOG = "load"
 PEOPLE = 8
-"""Who change, in turn, where the cost of a delivery is measured."""
+"""People who change in turn, to measure the cost of a delivery."""
 SETTINGS = {
     "PRESENCE_LIMITS_REQUESTS_PER_SECOND": "0", "PRESENCE_LIMITS_USER_REQUESTS_PER_SECOND": "0",
-    # Who stops reading answers no pings, and is to stay.
+    # The slow reader answers no pings, and must not be disconnected.
     "PRESENCE_HEARTBEAT_INTERVAL": "600s", "PRESENCE_SLOW_CONSUMER_TIMEOUT": "600s",
 }
 COST = "serverCPUMicrosecondsPerDelivery"
@@ -31,7 +31,7 @@ PEERS = REPOSITORY / "loadtest/peers"
 EVERY = 0.25
 """Seconds between looks at the server's memory."""
 PATIENCE = 300
-"""Seconds after the last entry until everybody must have it."""
+"""Seconds after the last entry until all readers must have it."""
 
 
 def add_flags(parser) -> None:
@@ -98,7 +98,7 @@ def three_readers(stage, options) -> dict:
     failures += [f"limits of the server were met: {limits}"] if limits else []
     report = course.report() | {
         "entries": entries, "serverCPUMicrosecondsPerEntry": 1e6 * used["serverCPUSeconds"] / entries,
-        # To three readers each, the entries that were made again from their numbers included.
+        # To three readers each, including entries that were computed again from their numbers.
         COST: 1e6 * used["serverCPUSeconds"] / (3 * entries),
         "usage": used, "settings": server.settings, "limitsMet": limits, "machine": neighbours.report(), "failures": failures}
     return report | {"bottlenecks": caution(report["machine"])}
@@ -140,7 +140,7 @@ class Course:
                 self.slow_missed = self.readers["quick"].last - slow.last
                 self.crowd.resume(slow)
             elif self.slow_missed and not self.slow_is_back_at:
-                # It takes what comes as it comes.
+                # The quick reader reads as entries arrive.
                 if self.readers["quick"].last - slow.last < self.options.rate / 10:
                     self.slow_is_back_at = now
             if not self.made and self.readers["quick"].last >= self.entries:

@@ -10,7 +10,7 @@ from stage.servers import PresenceServer
 from stage.stage import Stage
 from stage.usage import Usage
 
-# How the clients talk to the baseline: the templates of its subscribe and publish.
+# The protocol between the clients and the baseline: the templates of its subscribe and publish.
 BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
 
 
@@ -54,9 +54,9 @@ def alternate(
     results: Results, case: Case, rounds: int, presence: Callable[[], dict], baseline: Callable[[], dict] | None,
     told: dict[str, str],
 ) -> None:
-    """So many rounds, our server and the baseline in turn, each told in a line when it is through.
+    """Runs rounds, our server and the baseline in turn, and prints a line after each.
 
-    What the machine does meanwhile (other work, a change of clock frequency) hits both alike.
+    Other influences of the machine (other work, a change of clock frequency) affect both alike.
     """
     for _ in range(rounds):
         for subject, measure in ((PRESENCE, presence), (BASELINE, baseline)):

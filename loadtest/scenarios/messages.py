@@ -35,7 +35,7 @@ def run(stage, options, results) -> None:
 
 
 class Growth:
-    """What Redis' memory grows by for each message, while everybody is connected and every conversation has begun."""
+    """The growth of Redis' memory for each message, with all members connected and all conversations begun."""
 
     BEGUN = 5
     """Messages a conversation, of those that people send anywhere, until hardly any conversation has none."""
@@ -47,7 +47,7 @@ class Growth:
     def sample(self) -> None:
         # The script that stores a message appends once.
         stored, found = self.redis.commands().get("append", 0), self.redis.info("memory")
-        # Without what its connections and its log need at the moment.
+        # Without the temporary memory of connections and log.
         held = int(found["used_memory"]) - int(found["mem_clients_normal"]) - int(found["mem_aof_buffer"])
         if stored >= self.BEGUN * self.conversations:
             self.samples.append((stored, held))
@@ -55,7 +55,7 @@ class Growth:
     @property
     def bytes_per_message(self) -> float | None:
         """Nothing if it was over too soon to be measured."""
-        # When all is sent, people may have begun to leave.
+        # After the last send, people may have begun to leave.
         last = [sample for sample in self.samples if sample[0] < self.samples[-1][0]]
         if len(last) < 2:
             return None
@@ -79,7 +79,7 @@ def messages(stage, options) -> dict:
 
 
 def bare(stage, options) -> dict:
-    """As many sends a second, each to as many receivers, of bytes that are prepared: the baseline sends to everybody there."""
+    """As many sends a second of prepared bytes, each to as many receivers: the baseline sends to all its clients."""
     report = measuring.baseline_round(
         stage, "fanout", "--watchers", options.members, "--people", 8, "--rate", options.rate,
         "--changes", int(options.rate * options.duration), "--connect-rate", 0)

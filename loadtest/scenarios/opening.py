@@ -14,7 +14,7 @@ TIME_LIMIT = 600
 
 TEXT = ("message " * 8)[:60]
 FREE = {"PRESENCE_LIMITS_REQUESTS_PER_SECOND": "0", "PRESENCE_LIMITS_USER_REQUESTS_PER_SECOND": "0"}
-"""One person writes faster here than anybody may."""
+"""One person writes faster here than clients are allowed to."""
 
 
 def add_flags(parser) -> None:
@@ -45,7 +45,7 @@ def opening(stage, messages: int, opens: int) -> dict:
     used = server.process.cpu_seconds(), redis.process.cpu_seconds()
     opened, paged = [], []
     for _ in range(opens):
-        # Each as an app that has just started: with nothing, on a connection of its own.
+        # Each like an app that has just started: without data, on a new connection.
         with Client(server, mint, "bob") as bob:
             began = time.monotonic()
             parts = bob.ask("subscribe", conversations=[{"id": conversation}])
@@ -62,7 +62,7 @@ def opening(stage, messages: int, opens: int) -> dict:
             paged.append(time.monotonic() - began)
     return {
         "messages": messages, "openMilliseconds": percentiles(opened), "pageMilliseconds": percentiles(paged),
-        # With the connection that it is opened on.
+        # Including the connection on which it is opened.
         "serverCPUMicrosecondsPerOpen": costs[0], "redisCPUMicrosecondsPerOpen": costs[1],
         "settings": server.settings, "limitsMet": server.limits_met(), "failures": failures}
 

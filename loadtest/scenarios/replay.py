@@ -1,4 +1,4 @@
-"""A real chat on a real graph, then everything that anybody shows against the truth."""
+"""A real chat on a real graph, then a comparison of all shown states with the truth."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What readers who stop reading cost everybody else."""
+"""The cost of clients that stop reading, for all others."""
 
 from report import pictures
 from report.results import PRESENCE
@@ -37,7 +37,7 @@ def ours(stage, options, arguments: list) -> dict:
     longer = f"{int(options.seconds * 3 + 60)}s"
     server = stage.presence(redis, environment={
         "PRESENCE_SLOW_CONSUMER_TIMEOUT": longer,
-        # They do not answer pings either.
+        # The slow readers do not answer pings either.
         "PRESENCE_HEARTBEAT_INTERVAL": longer,
     })
     usage = Usage(server, redis)
@@ -48,7 +48,7 @@ def ours(stage, options, arguments: list) -> dict:
         for name in ("p50", "p99")}
     report["costRatio"] = (report["someDoNot"]["serverCPUMicrosecondsPerDelivery"]
                            / report["allRead"]["serverCPUMicrosecondsPerDelivery"])
-    # Queues and the objects that hold them.
+    # Queues and the objects around them.
     report["kernelKBPerSlowReader"] = report["kernelTCPKBPerSlowReader"] + max(0, report["kernelSlabKBPerSlowReader"])
     return report
 

@@ -12,7 +12,7 @@ SMALL = {"clients": 10_000, "rounds": 1}
 ROUNDS = 5
 TIME_LIMIT = 1_800
 
-# The restarted one is left with room for operators below its limit of open files.
+# The restarted server keeps room for operators below its limit of open files.
 CLIENTS = 19_000
 
 
@@ -36,7 +36,7 @@ def storm(stage, options) -> dict:
     stage.clear()
     redis = stage.redis()
     server = stage.presence(redis)
-    # Where there is time for it: it stands for another machine.
+    # On any core with free time: it stands for another machine.
     bystander = stage.presence(redis, core=None)
     control = Control(stage.directory / "restart.sock", lambda: server.restart(kill=options.kill))
     usage = Usage(bystander, redis)
@@ -46,9 +46,9 @@ def storm(stage, options) -> dict:
         arguments.append("--at-once")
     report = stage.load("storm", server, *arguments, control=control)
     report["usage"] = usage.report()
-    # Of both servers: each carried one change or more.
+    # Of both servers: each write carried at least one change.
     report["writes"] = sum(figures["counted"]["batch_events_count"] for figures in report["serverMetrics"])
-    # Everybody goes and comes before everybody who watches them: what would be told if nothing were held back.
+    # Each client's loss and return, to each of its watchers: the number of events if none were held back.
     report["goingsAndComings"] = 2 * report["clients"] * report["watchedEach"]
     report["writesPerGoingAndComing"] = report["writes"] / report["goingsAndComings"]
     report["restartedServerCPUSeconds"] = server.process.cpu_seconds()

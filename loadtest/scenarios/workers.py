@@ -20,9 +20,9 @@ POOL = "labour"
 EVERY = 3
 """Seconds between two bursts."""
 CHANGES = 100
-"""Of others, a second."""
+"""Changes of others, a second."""
 LEAVING = 60
-"""Jobs of the connection that goes before it is answered."""
+"""Jobs of the connection that closes before it is answered."""
 SETTINGS = {
     # One connection offers more at a moment than a client may.
     "PRESENCE_LIMITS_REQUESTS_PER_SECOND": "0", "PRESENCE_LIMITS_USER_REQUESTS_PER_SECOND": "0",
@@ -132,7 +132,7 @@ class Offers:
         began, burst = time.monotonic(), 0
         try:
             while not self._stops:
-                # After the clients of the others have connected.
+                # After the others' clients have connected.
                 if burst < self._options.bursts and time.monotonic() >= began + 1 + burst * EVERY:
                     burst += 1
                     self._unsent = [rest + self._blob for rest in self._unsent]
@@ -158,7 +158,7 @@ class Offers:
             return moved
         if not data:
             raise OSError("the server closed it")
-        # A needle that is cut stays in the rest; one that was counted does not.
+        # A needle that is cut stays in the rest; a counted one does not.
         text = self._rests[number] + data
         for needle in self._counts:
             self._counts[needle] += text.count(needle) - self._rests[number].count(needle)
@@ -167,7 +167,7 @@ class Offers:
 
 
 def left(server, milliseconds: int, failures: list[str]) -> dict:
-    """A connection that offers jobs and goes: those that wait are not run."""
+    """A connection that offers jobs and closes: its waiting jobs are not run."""
     settle(server)
     before = jobs(server)
     stream = Client(server, Mint(server), "leaves").hand_over()

@@ -1,4 +1,4 @@
-"""Where presenced and presence-load are: built in release mode, or where LOADTEST_BIN says."""
+"""The folder of presenced and presence-load: built in release mode, or LOADTEST_BIN."""
 
 import os
 import subprocess

@@ -142,7 +142,7 @@ def frame(text: str) -> bytes:
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:
-    """Of times: p50, p99 and the longest, in milliseconds."""
+    """Of a list of times: p50, p99 and the longest, in milliseconds."""
     ordered = sorted(seconds)
     return {"p50": ordered[len(ordered) // 2] * 1e3, "p99": ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))] * 1e3,
             "longest": ordered[-1] * 1e3}

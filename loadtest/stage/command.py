@@ -82,7 +82,7 @@ def main() -> int:
     options = arguments.parse_args()
     scenario = SCENARIOS.get(options.scenario)
     if scenario and options.small:
-        # Once more with the small sizes as defaults, so that a flag given counts all the same.
+        # Parses again with the small sizes as defaults, so that explicit flags still count.
         command = next(action for action in arguments._actions if action.dest == "scenario").choices[options.scenario]
         command.set_defaults(**scenario.SMALL)
         options = arguments.parse_args()
@@ -115,7 +115,7 @@ def measure(scenario, options) -> int:
         try:
             scenario.run(stage, options, results)
         except Failure as failure:
-            # What was found until then is kept.
+            # The results so far are kept.
             results.failures.append(str(failure))
     files = [options.out / f"{scenario.NAME}.json"]
     results.write(files[0])

@@ -1,8 +1,8 @@
-"""What ends a run early."""
+"""Errors that end a run early."""
 
 
 class Failure(Exception):
-    """A run cannot go on, or did not hold; its text is for whoever started it."""
+    """A run cannot continue, or its result is wrong; the text is for the person who started it."""
 
 
 class Interrupted(BaseException):

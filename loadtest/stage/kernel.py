@@ -1,4 +1,4 @@
-"""What the kernel knows about processes and about itself. Everything is read; nothing is ever changed."""
+"""The kernel's data about processes and about itself. Everything is only read."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from pathlib import Path
 
 def cpu_seconds(pid: int) -> float:
     """The processor time of a process' threads together, by its own clock: exact, not sampled."""
-    # CLOCK_PROCESS_CPUTIME_ID of another process, as clock_getcpuclockid(3) makes it.
+    # CLOCK_PROCESS_CPUTIME_ID of another process, by the formula of clock_getcpuclockid(3).
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -22,13 +22,13 @@ def open_files(pid: int) -> int:
 
 
 def busy_seconds() -> dict[int, float]:
-    """What each core has spent on anything but idling and waiting for disks, since the start of the machine."""
+    """The time that each core has spent on work, without idling and waiting for disks, since the machine's start."""
     tick = os.sysconf("SC_CLK_TCK")
     found = {}
     for line in Path("/proc/stat").read_text().splitlines():
         name, *counts = line.split()
         if name.startswith("cpu") and name != "cpu":
-            # user, nice, system, idle, iowait, irq, softirq; what a hypervisor took is nobody's work here.
+            # user, nice, system, idle, iowait, irq, softirq; time stolen by a hypervisor is not counted.
             user, nice, system, _, _, irq, soft = map(int, counts[:7])
             found[int(name[3:])] = (user + nice + system + irq + soft) / tick
     return found

@@ -1,4 +1,4 @@
-"""What a result was measured on: without it no figure means anything."""
+"""The machine of a result: without it no figure means anything."""
 
 import datetime
 import os
@@ -21,7 +21,7 @@ def describe() -> dict:
         "cores": os.cpu_count(),
         "kernel": f"{platform.system()} {platform.release()}",
         "memoryBytes": kernel.memory()["MemTotal"],
-        # What else ran when we began; a figure taken beside other work is worth less.
+        # Other work at the beginning: it makes figures less reliable.
         "loadAverage": list(os.getloadavg()),
         "settings": kernel.settings(),
     }

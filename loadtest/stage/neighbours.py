@@ -1,4 +1,4 @@
-"""What the machine did beside a measurement: other work on its cores is in every latency and rate."""
+"""Other work of the machine during a measurement: it affects every latency and rate."""
 
 import os
 import resource
@@ -12,9 +12,9 @@ MOST = 0.1
 
 
 class Neighbours:
-    """Begins when it is made; ``report`` tells what ran since.
+    """Begins when it is created; ``report`` returns the other work since.
 
-    - `own`: processor seconds of the stage's processes that run, by now.
+    - `own`: processor seconds so far of the stage's running processes.
     """
 
     def __init__(self, own: Callable[[], float]):
@@ -44,7 +44,7 @@ class Neighbours:
 
 
 def caution(report: dict) -> list[str]:
-    """What a reader of the figures must know of it."""
+    """Warnings for the readers of the figures."""
     if report["otherCores"] <= MOST:
         return []
     return [f"other work used {report['otherCores']:.2f} of the machine's {len(report['busyShares'])} cores meanwhile: "

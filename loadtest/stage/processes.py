@@ -79,14 +79,14 @@ class Processes:
         self.directory = directory
         self._started: list[Process] = []
         self._names: dict[str, int] = {}
-        # Taken before the stage moves to a core itself, which its children would inherit.
+        # Read before the stage pins itself to a core, which its children would inherit.
         self._all_cores = ",".join(str(core) for core in sorted(os.sched_getaffinity(0)))
-        # Whatever our children leave behind becomes our child, so that end_all finds it.
+        # Orphans of our children become our children, so that end_all finds them.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def start(self, name: str, command: list[str], *, core: int | None = None, **options) -> Process:
         """Starts a command; only from the main thread, whose end the kernel takes for ours."""
-        # Should we be killed with no time to clean up, the kernel kills our children.
+        # If we are killed without time to clean up, the kernel kills our children.
         prefix = ["setpriv", "--pdeathsig", "KILL"]
         prefix += ["taskset", "--cpu-list", self._all_cores if core is None else str(core)]
         count = self._names[name] = self._names.get(name, 0) + 1
@@ -95,14 +95,14 @@ class Processes:
             popen = subprocess.Popen(
                 prefix + [str(word) for word in command], stdin=options.pop("stdin", subprocess.DEVNULL),
                 stdout=options.pop("stdout", subprocess.PIPE), stderr=errors,
-                # A Ctrl-C in the terminal reaches us alone; we end the others in their order.
+                # Ctrl-C in the terminal reaches us alone; we end the others in order.
                 start_new_session=True, **options)
         process = Process(name, popen, log)
         self._started.append(process)
         return process
 
     def cpu_seconds(self) -> float:
-        """What those that run have used."""
+        """The processor time of the running processes."""
         return sum(process.cpu_seconds() for process in self._started if process.is_running)
 
     def end_all(self) -> None:
@@ -114,7 +114,7 @@ class Processes:
                     try:
                         stream.close()
                     except OSError:
-                        pass  # Text for a process that is gone.
+                        pass  # The last output of an ended process.
         self._started.clear()
         self._end_leftovers()
 
@@ -125,7 +125,7 @@ class Processes:
                 process.popen.kill()
 
     def _end_leftovers(self) -> None:
-        # Ending one may hand its children to us: as long as there is one, look again.
+        # Ending one may pass its children on to us: repeat as long as there is one.
         while children := self._children():
             for pid in children:
                 os.kill(pid, signal.SIGKILL)

@@ -11,7 +11,7 @@ from stage.failure import Failure
 
 
 class Reader:
-    """Who watches a log of `presence-log`, from its next entry on."""
+    """A watcher of a log of `presence-log`, from its next entry on."""
 
     def __init__(self, name: str, stream: socket.socket, log: str):
         self.name = name
@@ -19,7 +19,7 @@ class Reader:
         self.is_reading = True
         self.last = 0
         self.failures: list[str] = []
-        # By how much each entry came after it was due, in seconds; of those that came as they were made.
+        # The delay of each entry, in seconds, for entries that arrived as they were made.
         self.lateness = array("d")
         self._rest = b""
         self._begin = f'{{"type":"entry","log":"{log}","number":'.encode()

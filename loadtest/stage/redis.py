@@ -13,7 +13,7 @@ from stage.processes import Process, Processes
 SETTINGS = {
     "port": "0",
     "daemonize": "no",
-    # The log is written before a change is answered, and forced once a second from outside (LogSync), as servers do.
+    # The log is written before a change is answered, and synced once a second from outside (LogSync), as servers do.
     "appendonly": "yes",
     "appendfsync": "no",
     "save": "",
@@ -79,7 +79,7 @@ class RedisServer:
         return calls
 
     def usage(self) -> dict[str, float]:
-        """What it has done and holds by now."""
+        """Its counters and memory at this moment."""
         stats = self.info("stats") | self.info("memory")
         return {
             "commands": int(stats["total_commands_processed"]),

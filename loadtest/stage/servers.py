@@ -11,19 +11,19 @@ from stage.redis import RedisServer
 LISTENING = "listening on "
 
 
-# Servers have the product's defaults, and clients come from an address each. But by default addresses of this machine are
-# not counted; then connecting would cost less than it costs a server whose clients are elsewhere. So they are counted.
+# Servers have the product's defaults, and each client has an address of its own. By default, addresses of this machine are
+# not counted, which would make connecting cheaper than for remote clients. So they are counted here.
 SETTINGS = {"PRESENCE_LIMITS_LIMIT_LOOPBACK": "true"}
 
 
 class Server:
-    """A process that has said where it listens."""
+    """A process that has printed its address."""
 
     def __init__(
         self, processes: Processes, name: str, command: list[str], core: int | None, environment: dict[str, str] = {},
     ):
         self._processes = processes
-        # What the caller's environment configures must not reach a server that is measured.
+        # The configuration in the caller's environment must not affect a measured server.
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRESENCE_")}
         self._environment = inherited | environment
         self._command = command
@@ -61,7 +61,7 @@ class PresenceServer(Server):
         shards: int | None = 1, under: list[str] = [], environment: dict[str, str] = {}, name: str = "presenced",
     ):
         self.data = data
-        # All that differs from the product's defaults.
+        # All differences from the product's defaults.
         self.settings = SETTINGS | environment
         command = [*under, str(binary), "serve", "--port", "0", "--data-dir", str(data)]
         if shards is not None:

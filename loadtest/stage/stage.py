@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stage:
-    """Use it in a `with`: at its end, however it comes, every process is gone and the directory too."""
+    """Use it in a `with`: at its end, on every path, all processes have ended and the directory is removed."""
 
     def __init__(self, binaries: Binaries | None, cores: Cores, time_limit: float, settings: dict[str, str] = {}):
         """`settings`: of all our servers, beside their defaults and what a scenario needs."""
@@ -82,14 +82,14 @@ class Stage:
     # ---- Who is on it ----
 
     def redis(self, **options) -> RedisServer:
-        """A Redis on its core unless told otherwise, mostly the clients': what is measured has its own to itself."""
+        """Starts a Redis, by default on the core of the clients; if Redis is measured, it has a core to itself."""
         options = {"core": self.cores.redis} | options
         redis = RedisServer(self.processes, self.directory / f"redis-{len(self._redis)}", **options)
         self._redis.append(redis)
         return redis
 
     def presence(self, redis: RedisServer | None, **options) -> PresenceServer:
-        """One of our servers, on the servers' core unless told otherwise; all of a stage share their secret."""
+        """Starts one of our servers, by default on the servers' core; all of a stage share their secret."""
         options = {"binary": self.binaries.presenced, "core": self.cores.server} | options
         options["environment"] = options.get("environment", {}) | self._settings
         server = PresenceServer(self.processes, data=self.directory / "data", redis=redis, **options)
@@ -104,7 +104,7 @@ class Stage:
     # ---- Loading it ----
 
     def start_load(self, scenario: str, *arguments, server: Server | None = None, **options) -> Process:
-        """Starts `presence-load SCENARIO` on the clients' core; its report goes where ``report`` reads it."""
+        """Starts `presence-load SCENARIO` on the clients' core; its report is written where ``report`` reads it."""
         self._made += 1
         command = [self.binaries.load, scenario]
         if server is not None:
@@ -118,9 +118,9 @@ class Stage:
     ) -> dict:
         """Runs `presence-load SCENARIO` against a server to its end and returns its report.
 
-        A report that says that something did not hold is returned like any other: its `failures` tell. It also tells
-        what ran beside it on the machine (`machine`), and of a server of ours its settings and the limits that were met,
-        which fails the run: it is to measure a server that does everything that it is asked.
+        A report with `failures` is returned like any other. The method adds the other work on the machine (`machine`), and
+        for a server of ours its settings and the limits that were met. A met limit fails the run, because only a server that
+        serves all requests is to be measured.
         """
         file = self.directory / f"report-{self._made}.json"
         neighbours = Neighbours(self.cpu_seconds)
@@ -142,7 +142,7 @@ class Stage:
         return report
 
     def cpu_seconds(self) -> float:
-        """What the processes that run now have used."""
+        """The processor time of the running processes."""
         return self.processes.cpu_seconds()
 
     def wait(
@@ -171,7 +171,7 @@ class Stage:
             os.close(ended)
 
     def check(self) -> None:
-        """Nobody on the stage may have gone on their own."""
+        """Fails if a process of the stage has ended on its own."""
         for server in self._servers:
             if not server.process.is_running:
                 status = server.process.popen.returncode

@@ -1,4 +1,4 @@
-"""What the processes of a measurement used over a stretch of time, by their own clocks."""
+"""The processor time of a measurement's processes over a stretch of time, by their own clocks."""
 
 import time
 
@@ -8,7 +8,7 @@ from stage.servers import PresenceServer, Server
 
 
 class Usage:
-    """Begins when it is made; ``report`` tells what was used since."""
+    """Begins when it is created; ``report`` returns the time used since."""
 
     def __init__(self, server: Server, redis: RedisServer | None = None):
         self._server = server
@@ -35,6 +35,6 @@ class Usage:
 
 
 def difference(after: dict[str, float], before: dict[str, float]) -> dict[str, float]:
-    """What was counted in between; what did not change is left out."""
+    """The counts in between; unchanged ones are left out."""
     changed = {name: value - before.get(name, 0) for name, value in after.items()}
     return {name: value for name, value in changed.items() if value}

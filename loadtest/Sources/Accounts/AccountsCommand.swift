@@ -1,11 +1,11 @@
 import ArgumentParser
 import Glibc
 
-/// `presence-load accounts`: what do calls about accounts take, and what do others notice of many sign-ins?
+/// `presence-load accounts`: the latency of calls about accounts, and the effect of many sign-ins on other clients.
 struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "People sign up, sign in and ask for their account; then many sign in at one moment.",
+        abstract: "People sign up, sign in and read their account; then many sign in at one moment.",
         discussion: """
             Each call has a connection and an address of its own; latency runs from before the dialling. Then --burst \
             people sign in at one moment, while others change their status text by the clock and watch each other. Those \
@@ -45,7 +45,7 @@ struct AccountsCommand: ParsableCommand {
         guard people >= 1, calls >= 1, signIns >= 1, calm > 0 else {
             throw ValidationError("--people, --calls, --sign-ins and --calm are more than 0.")
         }
-        // More would wait for passwords than the queue takes (64), and these calls are all to be answered.
+        // More would exceed the queue for passwords (64), and all these calls must succeed.
         guard (1...32).contains(atOnce) else { throw ValidationError("--at-once is from 1 to 32.") }
         guard (0...(3 * people)).contains(burst) else {
             throw ValidationError("--burst is at most three for each of the --people: more are guesses.")
@@ -84,7 +84,7 @@ struct AccountsCommand: ParsableCommand {
         others.order(.change)
         usleep(UInt32(calm * 1e6))
         let result = try run.burst(burst)
-        // A burst that is over soon would leave few changes to measure.
+        // A short burst would leave few changes to measure.
         let left = .seconds(calm) - (Instant.now() - result.began)
         if left > 0 { usleep(UInt32(left / 1_000)) }
         others.order(.settle)
@@ -100,7 +100,7 @@ struct AccountsCommand: ParsableCommand {
             let state = others.now
             if let failure = state.failure { throw failure }
             if isDone(state) { return }
-            guard Instant.now() < deadline else { throw Failure("those who watch each other are not through") }
+            guard Instant.now() < deadline else { throw Failure("the bystanders have not connected") }
             usleep(10_000)
         }
     }

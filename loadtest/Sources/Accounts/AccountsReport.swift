@@ -1,19 +1,19 @@
 import Foundation
 
-/// What a run about accounts found.
+/// The results of a run about accounts.
 struct AccountsReport: Report {
     let scenario = "accounts"
     let server: String
     let people: Int
     let atOnce: Int
     let measured: [AccountsRun.Measured]
-    /// Absent without a burst, as all of the bystanders.
+    /// Absent without a burst, like all fields of the bystanders.
     let burst: AccountsRun.Burst?
     let bystanders: Int
     let bystanderRate: Double
     /// From a change's intended time to its receipt.
     let bystanderBeforeMilliseconds: Latencies.Summary?
-    /// Changes that were meant to be made while the burst was under way.
+    /// Changes that were due during the burst.
     let bystanderDuringMilliseconds: Latencies.Summary?
     /// Since the servers started; absent without --server-pid.
     let serverCPUSeconds: Double?
@@ -61,7 +61,7 @@ struct AccountsReport: Report {
                 let when = status == 503 ? " without when to try again" : ""
                 return "\(formatted(count)) of those who signed in at one moment were answered \(status)\(when)"
             }
-            if burst.signedIn == 0 { found.append("nobody of those who signed in at one moment was let in") }
+            if burst.signedIn == 0 { found.append("none of the sign-ins at one moment succeeded") }
         }
         return found
     }

@@ -10,7 +10,7 @@ struct AccountsRun {
     private var addresses = 0
     private(set) var measured: [Measured] = []
 
-    /// Nobody's on the list of passwords that are used often.
+    /// Not on the list of common passwords.
     private static let password = "load test of accounts"
     private static let decoder = JSONDecoder()
 
@@ -26,7 +26,7 @@ struct AccountsRun {
         var seconds = 0.0
         var callsPerSecond: Double { Double(calls) / max(seconds, 1e-9) }
         var latencyMilliseconds: Latencies.Summary?
-        /// Answers that were not as they should be, by their status.
+        /// Unexpected answers, by their status.
         var failed: [Int: Int] = [:]
 
         enum CodingKeys: CodingKey { case name, calls, seconds, callsPerSecond, latencyMilliseconds, failed }
@@ -42,15 +42,15 @@ struct AccountsRun {
         }
     }
 
-    /// Many who signed in at one moment.
+    /// Many sign-ins at one moment.
     struct Burst: Encodable {
         let signIns: Int
         var began = Instant.now()
         var ended = Instant.now()
         var signedIn = 0
-        /// 503 with `retryAfter` and the header.
+        /// Answers 503 with `retryAfter` and the header.
         var told = 0
-        /// Answers that were neither, by their status.
+        /// Other answers, by their status.
         var failed: [Int: Int] = [:]
         var signedInMilliseconds: Latencies.Summary?
         var toldMilliseconds: Latencies.Summary?
@@ -89,7 +89,7 @@ struct AccountsRun {
         }
     }
 
-    /// Each person's token is used once in a round, as a device does that waits for its answer.
+    /// Each person's token is used once in a round, as by a device that waits for its answer.
     mutating func refresh(_ count: Int) throws(Failure) {
         var left = count
         while left > 0 {
@@ -117,7 +117,7 @@ struct AccountsRun {
         }
     }
 
-    /// - Parameter count: at most three for each person: more at one moment are guesses, which are slowed.
+    /// - Parameter count: at most three for each person: more at one moment count as guesses, which are slowed down.
     mutating func burst(_ count: Int) throws(Failure) -> Burst {
         var burst = Burst(signIns: count)
         var (signedIn, told) = (Latencies(), Latencies())
@@ -147,7 +147,7 @@ struct AccountsRun {
 
     private var latencies: [String: Latencies] = [:]
 
-    /// Several measurements of one name are one.
+    /// Measurements with the same name are merged.
     private mutating func measure(
         _ name: String, _ count: Int, expected: Int, keepsTokens: Bool = false, call: (Int) -> HTTPCall
     ) throws(Failure) {

@@ -16,15 +16,15 @@ struct HTTPCall {
     }
 }
 
-/// What came back.
+/// The answer to a call.
 struct HTTPAnswer: Equatable {
     var status: Int
     var body: [UInt8]
-    /// Seconds, as the header says.
+    /// Seconds, from the header.
     var retryAfter: Int?
 
     /// - Returns: `nil` while bytes are missing. Answers have a length, or end with their head.
-    /// - Throws: if they are no answer.
+    /// - Throws: if they are not an answer.
     init?(_ bytes: [UInt8]) throws(Failure) {
         let end = Array("\r\n\r\n".utf8)
         guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: end) }) else { return nil }
@@ -49,7 +49,7 @@ struct HTTPAnswer: Equatable {
         guard body.count >= length else { return nil }
     }
 
-    /// Whether the body says too when to try again, in milliseconds.
+    /// Whether the body also has the time to retry, in milliseconds.
     var saysWhen: Bool {
         struct Refusal: Decodable { var retryAfter: Int }
         return retryAfter != nil && (try? JSONDecoder().decode(Refusal.self, from: Data(body))) != nil

@@ -1,13 +1,13 @@
 import CEpoll
 import Glibc
 
-/// Clients that make one call each, many at once, on one thread: each from an address of its own on 127.0.0.0/8.
+/// Clients that make one call each, many at once, on one thread: each from an address of its own in 127.0.0.0/8.
 ///
-/// A connection for each call, because people who sign in have none yet. What it costs is in the latency.
+/// Each call has its own connection, because people who sign in have none yet. The latency includes its cost.
 struct HTTPClients {
     let endpoint: Endpoint
     let sources: SourceAddresses
-    /// Without any answer for so long, the run has failed.
+    /// The run fails after this time without any answer.
     let patience: Nanoseconds
 
     private struct Client {
@@ -22,13 +22,13 @@ struct HTTPClients {
     ///
     /// - Parameters:
     ///   - from: the address of the first call, as a tag of `sources`.
-    ///   - call: what one asks for.
-    ///   - answered: hears of each answer, and how long it took from before the dialling on.
+    ///   - call: makes the call of a number.
+    ///   - answered: called with each answer and its latency, measured from before dialling.
     func make(
         _ count: Int, atOnce: Int, from: Int = 0, call: (Int) -> HTTPCall,
         answered: (Int, HTTPAnswer, Nanoseconds) -> Void
     ) throws(Failure) {
-        // Not poll(2): with thousands who wait for their answers, each of its calls would look at all of them.
+        // Not poll(2): with thousands of waiting clients, each of its calls would check all of them.
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Failure("cannot make an epoll: \(Failure.reason())") }
         var clients: [Int32: Client] = [:]
@@ -91,7 +91,7 @@ struct HTTPClients {
             descriptor: descriptor, number: number, began: began, outgoing: call.bytes(authority: endpoint.authority))
     }
 
-    /// Sends or reads what can be; the answer once it is whole.
+    /// Sends or reads as much as possible. Returns the answer once it is complete.
     private func step(_ client: inout Client, _ epoll: Int32) throws(Failure) -> HTTPAnswer? {
         guard client.outgoing.isEmpty else {
             let count = send(client.descriptor, client.outgoing, client.outgoing.count, Int32(MSG_NOSIGNAL))

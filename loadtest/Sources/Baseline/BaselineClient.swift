@@ -1,20 +1,20 @@
-/// What the baseline keeps of one connection, found by its descriptor.
+/// The baseline's state of one connection, found by its descriptor.
 struct BaselineClient {
-    /// There is such a connection.
+    /// Whether the connection exists.
     var isKnown = false
     var isUpgraded = false
-    /// Gets what is published.
+    /// Whether it gets publications.
     var isSubscribed = false
-    /// The beginning of a frame, or of the upgrade, whose end has not come.
+    /// The beginning of an incomplete frame or upgrade.
     var inbox: [UInt8] = []
-    /// The end of a message of which the socket took the beginning. Until it has gone nothing else is sent.
+    /// The end of a message that the socket accepted only in part. No other bytes are sent before it.
     var tail: [UInt8] = []
 }
 
-/// The connections that a publication goes to, one after the other in memory.
+/// The connections that get publications, contiguous in memory.
 struct Subscribers {
     private(set) var descriptors: [Int32] = []
-    /// Where a descriptor stands in `descriptors`; -1 if nowhere.
+    /// The place of a descriptor in `descriptors`; -1 if it has none.
     private var places: [Int32] = []
 
     mutating func insert(_ descriptor: Int32) {

@@ -1,11 +1,11 @@
 import ArgumentParser
 import Foundation
 
-/// `presence-load baseline`: the server that every figure is a ratio of.
+/// `presence-load baseline`: the server to which every figure is compared.
 struct BaselineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "baseline",
-        abstract: "A server that only accepts, upgrades and sends prepared bytes: what nobody can do with less.",
+        abstract: "A server that only accepts, upgrades and sends prepared bytes: the least work that is possible.",
         discussion: """
             A text message S subscribes its connection and is answered S. P and any bytes after it are sent as one text \
             message to every subscriber, with one send() each, and answered A and the publication's number. It knows \

@@ -1,12 +1,13 @@
 import CEpoll
 import Glibc
 
-/// The least that a WebSocket server can do for a publication: one `send()` of bytes framed once to each subscriber.
+/// The least work that a WebSocket server can do for a publication: one `send()` of bytes framed once to each
+/// subscriber.
 ///
 ///     epoll → recv → P… → frame it once → send() over a dense array of descriptors
 ///
-/// One thread, nothing allocated on that way. A subscriber whose socket is full has whole messages dropped and counted
-/// until it has taken the one that it has begun: nobody waits for it.
+/// One thread, without allocations on that path. When a subscriber's socket is full, whole messages are dropped and
+/// counted until it has accepted the rest of the current one: other subscribers do not wait for it.
 final class BaselineServer {
     let url: String
     private(set) var droppedMessages = 0
@@ -19,16 +20,16 @@ final class BaselineServer {
     /// By descriptor.
     private var clients: [BaselineClient] = []
     private var subscribers = Subscribers()
-    /// Subscribers that still have to take the end of a message.
+    /// Subscribers that must still accept the end of a message.
     private var stalled: Set<Int32> = []
-    /// Framed, and not sent yet: one message, or with `coalesces` all of a turn.
+    /// Framed bytes that are not sent yet: one message, or with `coalesces` all of a turn.
     private var frames: [UInt8] = []
     private var messagesInFrames = 0
     private var published = 0
     private var answer: [UInt8] = []
-    /// Sockets that did not take all of what is being sent, and what they took.
+    /// Sockets that accepted only a part of the current bytes, and how much.
     private var short: [(descriptor: Int32, taken: Int)] = []
-    /// Owned by the server, used on its thread only, freed in `deinit`; as is `events`.
+    /// Owned by the server, used on its thread only, freed in `deinit`; so is `events`.
     private let scratch: UnsafeMutableRawBufferPointer
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
@@ -54,7 +55,7 @@ final class BaselineServer {
         events.deallocate()
     }
 
-    /// Serves until something can be read from `signal`.
+    /// Serves until `signal` is readable.
     func run(until signal: Int32) throws(Failure) {
         watch(signal, EPOLLIN.rawValue, EPOLL_CTL_ADD)
         while true {
@@ -76,7 +77,7 @@ final class BaselineServer {
     // MARK: - Coming and going
 
     private func accept() throws(Failure) {
-        // Sockets stay blocking: every call on them says MSG_DONTWAIT, which saves a call here.
+        // Sockets stay blocking: every call on them has MSG_DONTWAIT, which saves a call here.
         while true {
             let descriptor = Glibc.accept(listening, nil, nil)
             guard descriptor >= 0 else {
@@ -127,7 +128,7 @@ final class BaselineServer {
         }
     }
 
-    /// Answers the upgrade and returns the length of its head; `nil` if it is not whole or not one.
+    /// Answers the upgrade and returns the length of its head; `nil` if it is incomplete or invalid.
     private func upgrade(_ bytes: UnsafeMutableRawBufferPointer, _ descriptor: Int32) -> Int? {
         switch UpgradeRequest.parse(UnsafeRawBufferPointer(bytes)) {
         case .incomplete: return 0
@@ -164,7 +165,7 @@ final class BaselineServer {
 
     // MARK: - Sending
 
-    /// Sends what is framed to every subscriber, with one call each.
+    /// Sends the framed bytes to every subscriber, with one call each.
     private func deliver() {
         guard messagesInFrames > 0 else { return }
         subscribers.descriptors.withUnsafeBufferPointer { descriptors in
@@ -177,7 +178,8 @@ final class BaselineServer {
         }
         drop(stalled.count * messagesInFrames, bytes: stalled.count * frames.count)
         for (descriptor, taken) in short {
-            // A broken line is found by the next read; a full socket has lost the messages, a half full one has to end.
+            // The next read finds a broken connection. A full socket has lost the messages, one that is half full must
+            // get the rest.
             if taken > 0 {
                 stall(descriptor, frames[taken...])
             } else {

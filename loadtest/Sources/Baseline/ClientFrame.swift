@@ -3,17 +3,17 @@
 ///     |F|RSV|opcode|  |1| length 7   |  16 or 64 bits of length, if the 7 say 126 or 127  |  32 bits of mask
 struct ClientFrame {
     var opcode: FrameHeader.Opcode
-    /// Where its payload is, unmasked, in the bytes that were parsed.
+    /// The range of its payload, unmasked, in the parsed bytes.
     var payload: Range<Int>
 
     enum Parsed {
         case incomplete
-        /// Against the rules, or fragmented or longer than what the baseline takes.
+        /// A violation of the protocol, or a frame that is fragmented or too long for the baseline.
         case violation
         case frame(ClientFrame)
     }
 
-    /// Reads the frame that begins at `start` and unmasks it in place, once it is whole.
+    /// Parses the frame that begins at `start` and unmasks it in place, if it is complete.
     static func parse(_ bytes: UnsafeMutableRawBufferPointer, from start: Int) -> Parsed {
         guard bytes.count - start >= 2 else { return .incomplete }
         guard bytes[start] & 0xF0 == 0x80, bytes[start + 1] & 0x80 != 0,

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A socket that listens, not blocking and with the deepest backlog that the kernel allows.
+/// A listening socket, non-blocking and with the largest backlog that the kernel allows.
 struct ListeningSocket {
     let descriptor: Int32
     let port: UInt16
@@ -24,7 +24,7 @@ struct ListeningSocket {
         descriptor = listening
         port = withUnsafeMutableBytes(of: &address) { bytes in
             _ = getsockname(listening, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), &size)
-            // Both families keep the port behind their first two bytes, in network order.
+            // Both families have the port after their first two bytes, in network order.
             return UInt16(bytes[2]) << 8 | UInt16(bytes[3])
         }
     }

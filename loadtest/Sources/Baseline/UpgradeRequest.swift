@@ -9,7 +9,7 @@ enum UpgradeRequest {
 
     private static let keyName = Array("\r\nsec-websocket-key:".utf8)
 
-    /// Looks for nothing but the key: whatever else the client wants, it gets a WebSocket.
+    /// Reads only the key: every client gets a WebSocket, whatever else it requests.
     static func parse(_ bytes: UnsafeRawBufferPointer) -> Parsed {
         guard let length = Upgrade.endOfHead(bytes) else {
             return bytes.count > Upgrade.longestHead ? .refused : .incomplete

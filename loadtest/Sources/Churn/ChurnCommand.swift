@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// `presence-load churn`: people of a real graph come and go.
+/// `presence-load churn`: people of a real graph connect and disconnect.
 struct ChurnCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "churn",
@@ -21,7 +21,7 @@ struct ChurnCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Who knows whom: lines of two names.", valueName: "file"))
     var graph: String
 
-    @Option(help: "How many of the graph's people take part, breadth first from who knows most; 0 is everybody.")
+    @Option(help: "How many of the graph's people take part, breadth first from the one with most edges; 0 is all.")
     var people = 2_000
 
     @Option(help: "Seconds during which people come and go.")
@@ -48,7 +48,7 @@ struct ChurnCommand: ParsableCommand {
     @Option(help: "How many of a hundred who lost their line come back before their linger is over.")
     var back = 50
 
-    @Option(help: "Decides everything that is random.")
+    @Option(help: "The seed of all random choices.")
     var seed: UInt64 = 1
 
     @Option(help: "The server's process, to measure what an event costs it; may be given several times.")
@@ -82,7 +82,7 @@ struct ChurnCommand: ParsableCommand {
         }
         let neighbours = try Graph(text, file: graph).neighbourhood(of: people)
         let name = String(UInt32.random(in: .min ... .max), radix: 36)
-        // A connection each, one that asks at the end, and half as many again that are still saying goodbye.
+        // A connection for each, one that asks at the end, and half as many again that are still closing.
         let engine = try server.engine(connections: neighbours.count * 3 / 2 + 1)
         let run = ChurnRun(
             self, neighbours: neighbours, users: NumberedUsers(prefix: "churn-\(name)-"), engine: engine, mint: mint,
@@ -95,7 +95,7 @@ struct ChurnCommand: ParsableCommand {
         try reporting.publish(run.report())
     }
 
-    /// Seconds that a session lasts.
+    /// The length of a session in seconds.
     func length(_ random: inout SeededRandom) -> Double {
         switch sessions {
         case .logNormal: random.logNormal(median: median, sigma: sigma)
@@ -105,8 +105,8 @@ struct ChurnCommand: ParsableCommand {
 }
 
 extension Graph {
-    /// The neighbours of each of the first `count` people in neighbourhood order, by their places in it, of those who
-    /// are among these themselves; with 0, of everybody.
+    /// The neighbours of each of the first `count` people in breadth-first order, restricted to these people, as
+    /// positions in that order; with 0, for all people.
     func neighbourhood(of count: Int) -> [[Int]] {
         let order = neighbourhoodOrder().prefix(count > 0 ? count : neighbours.count)
         var places = [Int?](repeating: nil, count: neighbours.count)

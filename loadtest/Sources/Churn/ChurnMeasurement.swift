@@ -1,33 +1,34 @@
-/// What a churn counts and times.
+/// Counts and times of a churn.
 struct ChurnMeasurement {
     var arrivals = 0
-    /// Arrivals for which nobody was away.
+    /// Arrivals that were skipped because no person was away.
     var skipped = 0
     var goodbyes = 0
     var lostLines = 0
     var returns = 0
-    /// Returns that the server answered only when linger was over or nearly so: others may have seen them go.
+    /// Returns that the server answered only when linger was over or nearly over: others may have seen the person
+    /// offline.
     var lateReturns = 0
-    /// Visits that were over before they had begun in full.
+    /// Visits that ended before they had begun completely.
     var deferred = 0
-    /// Events that reached watchers while people came and went.
+    /// Events that reached watchers during the churn.
     var events = 0
-    /// Events whose change was already followed by another: shown, but not timed.
+    /// Events whose change had already been followed by another: shown, but not timed.
     var overtaken = 0
-    /// Events that were no newer than what was shown, and so changed nothing.
+    /// Events that were not newer than the shown state, and so changed nothing.
     var repeated = 0
-    /// People shown to go who had lost their line and whose linger was not over.
+    /// People who lost their connection and were shown offline before their linger was over.
     var early = 0
-    /// People shown to go who never went.
+    /// People who were shown offline although they had not disconnected.
     var flickers = 0
 
-    /// Each from the moment at which it was due.
+    /// Each measured from the moment at which it was due.
     var connecting = Latencies()
     var online = Latencies()
     var offline = Latencies()
-    /// Of lost lines: linger is part of it.
+    /// After a lost connection: linger is part of it.
     var afterLoss = Latencies()
-    /// By how much the tool itself was late.
+    /// The tool's own delay.
     var lateness = Latencies()
 
     var seconds = 0.0

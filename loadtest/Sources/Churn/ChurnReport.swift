@@ -1,12 +1,12 @@
 import Foundation
 
-/// What a churn did.
+/// The results of a churn.
 struct ChurnReport: Report {
     let scenario = "churn"
     let server: String
     let graph: String
     let people: Int
-    /// Pairs of a person and somebody whom they know.
+    /// Pairs of a person and a person whom they watch.
     let subscriptions: Int
     let seconds: Double
     let seed: UInt64
@@ -22,11 +22,11 @@ struct ChurnReport: Report {
     let eventsPerSecond: Double
     let overtaken: Int
     let repeated: Int
-    /// Milliseconds from when each was due until it had arrived.
+    /// Milliseconds from the due time to the arrival.
     let connectingMilliseconds: Latencies.Summary?
     let onlineMilliseconds: Latencies.Summary?
     let offlineMilliseconds: Latencies.Summary?
-    /// From the loss of a line; linger is part of it.
+    /// From the loss of a connection; linger is part of it.
     let afterLossMilliseconds: Latencies.Summary?
     let latenessMilliseconds: Latencies.Summary?
     let serverCPUMicrosecondsPerEvent: Double?
@@ -35,13 +35,13 @@ struct ChurnReport: Report {
     let serverCPUShare: Double?
     let ownCPUShare: Double
     let bottlenecks: [String]
-    /// Facts compared with the truth, and those that differ.
+    /// Facts compared with the truth, and the number that differ.
     let compared: Int
     let differences: Int
     let failures: [String]
     let succeeded: Bool
 
-    /// So many differences are told one by one.
+    /// The most differences that are reported individually.
     static let mostTold = 20
 
     init(_ options: ChurnCommand, _ measurement: ChurnMeasurement, people: Int, watched: Int) {
@@ -87,11 +87,11 @@ struct ChurnReport: Report {
             failures.append("and \(formatted(differences - Self.mostTold)) more differences")
         }
         if measurement.flickers > 0 {
-            failures.append("\(formatted(measurement.flickers)) times somebody was shown to go who was here")
+            failures.append("\(formatted(measurement.flickers)) times a connected person was shown offline")
         }
         if measurement.early > 0 {
             failures.append(
-                "\(formatted(measurement.early)) times somebody who lost their line was shown to go before linger ended"
+                "\(formatted(measurement.early)) times a person who lost their line was shown offline before linger ended"
             )
         }
         self.failures = failures

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// How people come and go.
+/// The people's arrivals and departures.
 extension ChurnRun {
     func perform(_ task: Task, _ due: Instant) {
         switch task {
@@ -32,7 +32,7 @@ extension ChurnRun {
         visitors[person].visible = nil
         truths[person].device = Self.device(person)
         truths[person].isUnknown = false
-        // Nobody's stay needs to be known beyond the run's end.
+        // Times after the run's end need not be known.
         let length = min(options.length(&random), 2 * options.duration)
         agenda.add(.leave(person, visit: visitors[person].visit), at: due + .seconds(length))
         dial(person, due)
@@ -51,7 +51,7 @@ extension ChurnRun {
         }
     }
 
-    /// Ends the visit of somebody who is here in full.
+    /// Ends the visit of a person whose visit has begun completely.
     func leave(_ person: Int, _ due: Instant) {
         guard case .open(let connection) = visitors[person].line else { return }
         visitors[person].line = .none
@@ -64,7 +64,7 @@ extension ChurnRun {
             visitors[person].went = due
             truths[person].device = nil
             away.append(person)
-            // The two clean ways to go.
+            // The two clean ways to disconnect.
             if random.chance(0.5) { engine.send(ClientMessage(.disconnect).encoded(), on: connection) }
             engine.close(connection)
         }
@@ -80,13 +80,13 @@ extension ChurnRun {
             agenda.add(.comeBack(person), at: .now() + Nanoseconds(Double(linger) * (0.05 + 0.45 * random.unit())))
         } else {
             truths[person].device = nil
-            // A second for a timer that is coarse.
+            // Another second, because timers are coarse.
             quietNotBefore = .now() + linger + .seconds(1)
             agenda.add(.beAway(person), at: quietNotBefore)
         }
     }
 
-    /// Once in, somebody watches everyone whom they know.
+    /// After connecting, a person watches all people whom they know.
     func subscribe(_ person: Int, _ connection: ConnectionID, _ limits: ConnectionLimits) {
         var batches = Batches(neighbours[person], size: limits.subscribeBatch)
         while let (places, _) = batches.next() {

@@ -1,11 +1,11 @@
 import PresenceProtocol
 
-/// What people hear, and the one who asks at the end.
+/// The messages that people receive, and the connection that asks at the end.
 extension ChurnRun {
-    /// How much sooner than linger says somebody may be shown to go: clocks and timers are coarse.
+    /// How much earlier than linger a person may be shown offline: clocks and timers are coarse.
     private static let tolerance: Nanoseconds = .milliseconds(500)
 
-    /// The tag that is no person's is the one who asks at the end.
+    /// The one tag without a person belongs to the connection that asks at the end.
     private func isAsker(_ tag: Int) -> Bool { tag == visitors.count }
 
     private func name(_ tag: Int) -> String { isAsker(tag) ? "\(users.prefix)asker" : users.user(tag).string }
@@ -106,8 +106,8 @@ extension ChurnRun {
         }
     }
 
-    /// Somebody is shown to go who is here, or will be before linger ends. An event of an earlier visit may have been
-    /// on its way; one that came about after this visit began is wrong.
+    /// A person is shown offline who is connected, or will be before linger ends. An event of an earlier visit may have
+    /// been on its way; one that was created after this visit began is wrong.
     private func seeGoneThoughHere(_ place: Int, _ presence: Presence, _ at: Instant) {
         guard let visible = visitors[place].visible, let since = presence.since, since > visible else {
             return measurement.overtaken += 1

@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// The churn scenario: people come and go for a while, then all is quiet, and what is shown is compared.
+/// The churn scenario: people connect and disconnect for a while, then all is quiet, and the shown states are compared.
 ///
 ///     churning → settling → asking → done
 final class ChurnRun: Scenario {
     enum Phase { case churning, settling, asking, done }
 
-    /// What happens when its time has come. A visit's number says to which one of a person's it belongs.
+    /// A planned action. A visit's number identifies the visit to which it belongs.
     enum Task {
         case arrive
         case leave(Int, visit: Int)
         case comeBack(Int)
-        /// Linger is over for somebody who lost their line: they may arrive anew.
+        /// The linger of a lost connection is over: the person may arrive again.
         case beAway(Int)
     }
 
@@ -23,19 +23,19 @@ final class ChurnRun: Scenario {
     var phase = Phase.churning
     var visitors: [Visitor]
     var truths: [Truth]
-    /// Those who may arrive, in no order.
+    /// The people who may arrive, unordered.
     var away: [Int]
     var here = 0
     var agenda = Agenda<Task>()
     var random: SeededRandom
     var measurement = ChurnMeasurement()
     var cache = EventCache()
-    /// What the fresh `get` said, by place.
+    /// The answer of the `get` at the end, by place.
     var asked: [Shown]
     var unansweredGets = 0
-    /// As the server says when somebody connects.
+    /// From the server's `connected`.
     var linger: Nanoseconds = .seconds(10)
-    /// Nothing counts as quiet before: people whose line was lost go only then.
+    /// The earliest quiet time: people whose connection was lost go offline only then.
     var quietNotBefore = Instant(nanoseconds: 0)
     var lastReceived = Instant.now()
     private(set) var ends = Instant(nanoseconds: 0)
@@ -43,7 +43,7 @@ final class ChurnRun: Scenario {
     private let processor: ProcessorTime
     private var progress: Progress
 
-    /// So long nothing may be received before everyone's screen is compared.
+    /// No message may arrive for this long before the screens are compared.
     private static let quiet: Nanoseconds = .seconds(2)
 
     init(
@@ -111,7 +111,7 @@ final class ChurnRun: Scenario {
         }
     }
 
-    /// Costs and rates are measured up to here. Who has lost their line and is to return still does.
+    /// Ends the measurement of costs and rates. People who are to return after a lost connection still do.
     private func endChurning(_ now: Instant) {
         measurement.seconds = (now - start!).inSeconds
         measurement.ownUsed += ProcessorTime.own()

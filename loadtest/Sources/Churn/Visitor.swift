@@ -1,33 +1,34 @@
 import PresenceProtocol
 
-/// One person of a churn: their line, how they last came and went, and what their screen shows, which outlives lines.
+/// One person of a churn: their connection, their last arrival and departure, and the state of their screen, which
+/// outlives connections.
 struct Visitor {
     enum Line: Equatable {
         case none
-        /// From the dialling up to the answer to their subscription.
+        /// From dialling to the answer to their subscription.
         case opening(ConnectionID)
         case open(ConnectionID)
     }
 
     var line = Line.none
-    /// Counts arrivals, so that what was planned for an earlier visit finds nobody.
+    /// Counts arrivals, so that plans of an earlier visit have no effect.
     var visit = 0
-    /// When the line being opened, or open, was due to be dialled.
+    /// When the current connection was due to be dialled.
     var dialled = Instant(nanoseconds: 0)
-    /// Answers to subscriptions that have not come.
+    /// Subscriptions without an answer.
     var unanswered = 0
-    /// The visit is to end as soon as it has begun in full.
+    /// Whether the visit must end as soon as it has begun completely.
     var isToLeave = false
 
-    /// When this visit was due to begin; nil once their line was lost, since then others see nothing of a return.
+    /// When this visit was due to begin; nil after a lost connection, since others do not see the return.
     var came: Instant?
     /// When they left with a goodbye.
     var went: Instant?
-    /// When they lost their line, if that is how they are away, or were.
+    /// When they lost their connection, if that is how they last left.
     var lost: Instant?
-    /// They are back, or will be, from a lost line before linger ends.
+    /// Whether they are or will be back from a lost connection before linger ends.
     var isReturning = false
-    /// The server's time when this visit began for it.
+    /// The server's time of the beginning of this visit.
     var visible: Timestamp?
 
     var shown: [Int: Shown] = [:]

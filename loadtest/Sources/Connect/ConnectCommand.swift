@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// `presence-load connect`: what does a connection cost, the first and the last?
+/// `presence-load connect`: the cost of a connection, of the first as of the last.
 struct ConnectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "connect",
-        abstract: "Clients connect, say who they are and subscribe: what does each cost, and does that grow?",
+        abstract: "Clients connect, authenticate and subscribe: what does each cost, and does that grow?",
         discussion: """
             A connection is a handshake, a token, a session and a subscription; it is made when the subscription is \
             answered. Latency runs from the moment at which a connection was meant to be dialled. Tokens are made \

@@ -1,15 +1,15 @@
-/// What is counted from the first connection's dialling until the last one is in.
+/// Counts and times from the first connection's dialling until the last one is ready.
 struct ConnectMeasurement {
-    /// Some connections in a row, in the order in which they were in.
+    /// Successive connections, in the order in which they became ready.
     struct Step: Codable, Equatable {
-        /// How many there were at its end.
+        /// The number of connections at its end.
         var connections: Int
         var seconds: Double
         var serverCPUMicrosecondsPerConnection: Double?
     }
 
     private(set) var connected = 0
-    /// From when each was meant to be dialled.
+    /// From the time at which each was due to be dialled.
     private(set) var latencies = Latencies()
     private(set) var steps: [Step] = []
     private(set) var seconds = 0.0

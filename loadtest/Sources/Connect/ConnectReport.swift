@@ -1,30 +1,30 @@
-/// What a connect run found.
+/// The results of a connect run.
 struct ConnectReport: Report {
     let scenario = "connect"
     let server: String
     /// The file of the peer's templates; absent if our own server was measured.
     let peer: String?
     let connections: Int
-    /// People whom each connection subscribed to.
+    /// The number of people that each connection subscribed to.
     let watching: Int
     let subjects: GatheringOptions.Subjects
-    /// People among whom these are.
+    /// The number of people from whom these are chosen.
     let people: Int
     /// Connections a second by the clock, or 0.
     let rate: Double
     let handshakesAtOnce: Int
     let seconds: Double
     let connectionsPerSecond: Double
-    /// From when a connection was meant to be dialled until its subscription was answered.
+    /// From the time at which a connection was due to be dialled until its subscription was answered.
     let latencyMilliseconds: Latencies.Summary?
     let latenessMilliseconds: Latencies.Summary?
     /// Absent without --server-pid; as in `steps`.
     let serverCPUMicrosecondsPerConnection: Double?
-    /// What a connection of the last whole step cost by what one of the first did; 1 is flat.
+    /// The cost of a connection in the last whole step divided by that in the first; 1 is flat.
     let lastStepToFirstStep: Double?
     let steps: [ConnectMeasurement.Step]
     let serverCPUShare: Double?
-    /// Absent without --redis-pid, as the next.
+    /// Absent without --redis-pid, like the next.
     let redisCPUMicrosecondsPerConnection: Double?
     let redisCPUShare: Double?
     let ownCPUMicrosecondsPerConnection: Double
@@ -57,7 +57,7 @@ struct ConnectReport: Report {
         redisCPUShare = measurement.redisUsed.map { $0.inSeconds / wall }
         ownCPUMicrosecondsPerConnection = each(measurement.ownUsed)
         ownCPUShare = measurement.ownUsed.inSeconds / wall
-        // The last step may be short, and is then no measure.
+        // The last step may be short, and is then not comparable.
         let whole = steps.filter { $0.connections % options.step == 0 }
         if let first = whole.first?.serverCPUMicrosecondsPerConnection, whole.count > 1, first > 0 {
             lastStepToFirstStep = whole.last!.serverCPUMicrosecondsPerConnection! / first
@@ -68,7 +68,7 @@ struct ConnectReport: Report {
             cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
         failures =
             connections == options.gathering.connections
-            ? [] : ["\(formatted(options.gathering.connections - connections)) connections never came in"]
+            ? [] : ["\(formatted(options.gathering.connections - connections)) connections never became ready"]
         succeeded = failures.isEmpty
     }
 

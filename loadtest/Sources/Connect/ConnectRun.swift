@@ -1,6 +1,6 @@
-/// The connect scenario: who is to be watched comes first, then all others as fast as they may.
+/// The connect scenario: first the watched people connect, then all others as fast as allowed.
 ///
-///     pool comes in → clients come in → settled
+/// pool connects → clients connect → settled
 final class ConnectRun: Scenario {
     private enum Phase { case pool, clients, settled }
 
@@ -43,7 +43,7 @@ final class ConnectRun: Scenario {
     }
 
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
-        // Events of people who come in, where the clients watch each other.
+        // Events of people who connect, if the clients watch each other.
         guard cache.find(message) == nil else { return }
         let meanings = dialect.read(message)
         if meanings.isEmpty { cache.remember(message, as: ChangeCache.nothing) }

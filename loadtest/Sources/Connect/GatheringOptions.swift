@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Clients who each watch some people whom others watch too.
+/// Clients that each watch some people, whom other clients watch too.
 struct GatheringOptions: ParsableArguments {
     @Option(help: "How many clients connect.")
     var connections = 1_000
@@ -34,18 +34,18 @@ struct GatheringOptions: ParsableArguments {
         guard watching < people else { throw ValidationError("There are only \(people) people to watch.") }
     }
 
-    /// How many people there are to watch.
+    /// The number of people to watch.
     var people: Int { subjects == .pool ? pool : connections }
 
-    /// Everybody. A peer's channels belong to nobody, so nobody stands behind them.
+    /// All clients. A peer's channels have no owners, so no client connects for them.
     func crowd(isPeer: Bool) -> Crowd {
         Crowd(subjects: subjects == .pool && !isPeer ? pool : 0, watchers: connections)
     }
 
-    /// So many people whom a client watches, after the first `skipping` of theirs.
+    /// The people that a client watches: `count` of them, after the first `skipping`.
     func watched(by client: Int, in crowd: Crowd, skipping: Int = 0, count: Int) -> [String] {
         (0..<count).map { place in
-            // The clients' own place is skipped: nobody watches themselves.
+            // The client's own place is skipped: no client watches itself.
             let number = (subjects == .pool ? client * watching : client + 1) + skipping + place
             return subjects == .pool ? crowd.subject(number % people) : crowd.watcher(number % people)
         }

@@ -1,15 +1,15 @@
 import ArgumentParser
 import PresenceProtocol
 
-/// `presence-load demo`: people to look at.
+/// `presence-load demo`: simulated people to look at.
 struct DemoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "Fills a running server with people who come, go, idle, are busy, type and change their names.",
-        discussion: "It goes on until Ctrl-C, or for --duration, and says at the start how to watch."
+        discussion: "It runs until Ctrl-C, or for --duration, and prints at the start how to watch."
     )
 
-    /// Two devices, and as many connections again that are still saying goodbye.
+    /// Two devices, and as many connections again that are still closing.
     private static let connectionsEach = 4
 
     @OptionGroup var server: ServerOptions
@@ -17,7 +17,7 @@ struct DemoCommand: ParsableCommand {
     @Option(help: "How many people there are.")
     var people = 30
 
-    @Option(help: "How many seconds it goes on; 0 is for ever.")
+    @Option(help: "How many seconds it runs; 0 is forever.")
     var duration = 0.0
 
     @Option(

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the demo says at its start: whom to watch, and the command that does.
+/// The demo's text at its start: whom to watch, and the command for it.
 struct DemoIntroduction {
     let text: String
 
-    /// So many people fit on a screen.
+    /// The number of people that fit on a screen.
     static let mostNamed = 40
 
     init(_ options: DemoCommand, people: [String], conversations: [String]) {
@@ -26,7 +26,7 @@ struct DemoIntroduction {
             """
     }
 
-    /// A command of the same build by its path, or by its name if it is not beside this one.
+    /// The path of a command of the same build, or its name if it is not beside this one.
     private static func command(_ name: String) -> String {
         guard let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             return name

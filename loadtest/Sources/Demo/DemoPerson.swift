@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// One of the people of the demo: their devices, what they are doing, and when they do something else.
+/// One person of the demo: their devices, their activity, and the time of their next action.
 struct DemoPerson {
     let id: UserID
     let name: String
-    /// Of up to two devices, by the place in `DemoPerson.kinds` that this person has for them.
+    /// Up to two devices, by the person's places for them in `DemoPerson.kinds`.
     var devices: [DemoDevice]
-    /// When they do the next thing.
+    /// The time of their next action.
     var next: Instant
     var isIdle = false
     /// While they type: until when, and where.
     var typing: (until: Instant, again: Instant, conversation: ConversationID)?
-    /// Failures to connect in a row.
+    /// Successive failures to connect.
     var failures = 0
 
     init(index: Int, next: Instant, random: inout some RandomNumberGenerator) {
@@ -22,13 +22,13 @@ struct DemoPerson {
         self.next = next
     }
 
-    /// A device whose requests can be sent, if the person is here.
+    /// A device that can send requests, if the person is connected.
     var connection: ConnectionID? { devices.lazy.compactMap(\.connection).first }
 
     var isHere: Bool { connection != nil }
 }
 
-/// A device of somebody and its connection, if it has one.
+/// A person's device and its connection, if it has one.
 struct DemoDevice {
     enum Line: Equatable {
         case none

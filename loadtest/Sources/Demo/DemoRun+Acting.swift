@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// What occurs to people.
+/// The actions of people.
 extension DemoRun {
-    /// Does the next thing of somebody whose time has come.
+    /// Performs the next action of a person whose time has come.
     func act(_ person: Int, _ now: Instant) {
         deeds += 1
         guard let connection = people[person].connection else {
@@ -28,7 +28,7 @@ extension DemoRun {
         keepTyping(person, now)
     }
 
-    /// Says again that somebody types, or that they stopped, when it is due.
+    /// Repeats that a person types, or sends that they stopped, when it is due.
     func keepTyping(_ person: Int, _ now: Instant) {
         guard let typing = people[person].typing else { return }
         guard let connection = people[person].connection, typing.until > now else {
@@ -82,7 +82,7 @@ extension DemoRun {
         }
     }
 
-    /// Goes on all devices, or drops the line: most who do are back before anybody notices.
+    /// Disconnects all devices, or loses the connection: then most are back before others notice.
     private func leave(_ person: Int, _ now: Instant, isVanishing: Bool) {
         for device in people[person].devices.indices {
             guard let connection = people[person].devices[device].connection else { continue }

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// The demo scenario: everyone has a moment at which they do the next thing, whatever occurs to them.
+/// The demo scenario: every person has a time for their next, random action.
 final class DemoRun: Scenario {
     let options: DemoCommand
     let engine: Engine
@@ -16,9 +16,9 @@ final class DemoRun: Scenario {
     private var hasAnybodyCome = false
     private var hasIntroduced = false
     private var refusals = 0
-    /// Circles whose conversation was asked for.
+    /// Circles whose conversation was requested.
     private var asked: Set<Int> = []
-    /// 1 if somebody is the only one of the last circle and watches themselves: there is no conversation then.
+    /// 1 if the last circle has a single person who is also the viewer: there is no conversation then.
     private var alone = 0
 
     init(_ options: DemoCommand, engine: Engine, mint: TokenMint) {
@@ -28,7 +28,8 @@ final class DemoRun: Scenario {
         people = []
         progress = Progress(always: options.progress)
         for index in 0..<options.people {
-            // One of every circle at once, who makes their conversation; most others within seconds.
+            // One person of every circle connects immediately and makes their conversation; most others connect within
+            // seconds.
             let wait = index % Self.circle == 0 ? 0 : Double.random(in: 0...(Bool.random() ? 3 : 20))
             people.append(DemoPerson(index: index, next: began + .seconds(wait / options.pace), random: &random))
         }
@@ -64,14 +65,14 @@ final class DemoRun: Scenario {
         return wake
     }
 
-    /// Lets a person do the next thing after about so many seconds.
+    /// Schedules a person's next action after about this many seconds.
     func rest(_ person: Int, _ seconds: ClosedRange<Double>, _ now: Instant) {
         people[person].next = now + .seconds(.random(in: seconds) / options.pace)
     }
 
     // MARK: - Lines
 
-    // Two tags a person: one for each device.
+    // Two tags for each person: one for each device.
     func dial(_ person: Int, device: Int) {
         do {
             _ = try engine.dial(tag: person * 2 + device)
@@ -121,7 +122,7 @@ final class DemoRun: Scenario {
 
     // MARK: - Beginning
 
-    /// So many people share a conversation: with the viewer they are ten, the most that there may be.
+    /// The number of people who share a conversation: with the viewer they are ten, the limit.
     static let circle = 9
 
     private func welcome(_ person: Int, device: Int, _ connection: ConnectionID) {

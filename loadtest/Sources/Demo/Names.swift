@@ -1,6 +1,6 @@
 import Foundation
 
-/// People's names and what they write when they are busy.
+/// People's names, and their texts when they are busy.
 enum Names {
     static let people = [
         "Alma", "Bruno", "Chloé", "Dario", "Esra", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Keiko", "Luca", "Mira",
@@ -19,10 +19,10 @@ enum Names {
         "Listening to the rain", "Ask me about pandas 🐼",
     ]
 
-    /// What people put behind their name when they change it.
+    /// Additions to a person's name when they change it.
     static let additions = ["", " 🌻", " (she/her)", " (on call)", " 🎧", " (in Lisbon)", " ✈️", " 🚲"]
 
-    /// The `index`th person's name; beyond the list names come again with a number.
+    /// The `index`th person's name; after the end of the list, names repeat with a number.
     static func name(_ index: Int) -> String {
         let round = index / people.count
         return people[index % people.count] + (round > 0 ? " \(round + 1)" : "")

@@ -1,44 +1,44 @@
-/// The changes of some people, who gets them, and who still has to.
+/// The changes of some people, their recipients, and those who still miss them.
 ///
-/// A receipt costs two reads and two writes of memory that lies together for one watcher: this is what is done for
-/// every message that is received.
+/// A receipt costs two reads and two writes of contiguous memory of one watcher: it is recorded for every received
+/// message.
 struct Broadcast {
     let watchers: Int
-    /// Older changes shown after newer ones, which must never be.
+    /// Older changes that were shown after newer ones, which must never happen.
     private(set) var older = 0
-    /// Pairs of a watcher and a changer whose newest change has not come.
+    /// Pairs of a watcher and a changer whose newest change has not arrived.
     private(set) var awaited = 0
-    /// Changes that the server has not answered.
+    /// Changes without an answer of the server.
     private(set) var unanswered = 0
-    /// A change that was shown and never made.
+    /// A change that was shown but never made.
     private(set) var invented: NumberedChange?
 
-    /// What is asked for every receipt, of one changer.
+    /// The state of one changer that every receipt reads.
     private struct Changer {
         /// The newest change's number, from 1.
         var newest: Int32 = 0
-        /// Watchers who do not have it yet.
+        /// Watchers who have not received it yet.
         var awaited: Int32 = 0
-        /// When it was meant to be sent.
+        /// When it was due to be sent.
         var intended = Instant(nanoseconds: 0)
     }
 
     private var changers: [Changer]
-    /// When change `n` was meant to be sent, at `n - 1`.
+    /// The due time of change `n`, at `n - 1`.
     private var intended: [[Instant]]
     private var answered: [Int]
     private var sightings: Sightings
     private let expectsAnswers: Bool
 
-    /// A watcher's first sight of a change.
+    /// A watcher's first receipt of a change.
     struct Receipt: Equatable {
-        /// Since the change was meant to be sent.
+        /// Time since the change was due to be sent.
         var latency: Nanoseconds
         /// Changes of the same person that the watcher was never shown.
         var conflated: Int
     }
 
-    /// - Parameter expectsAnswers: the server answers a change.
+    /// - Parameter expectsAnswers: whether the server answers changes.
     init(changers: Int, watchers: Int, expectsAnswers: Bool) {
         self.watchers = watchers
         self.expectsAnswers = expectsAnswers
@@ -48,7 +48,7 @@ struct Broadcast {
         sightings = Sightings(watchers: watchers, changers: changers)
     }
 
-    /// Makes somebody's next change, which every watcher is to get.
+    /// Makes the next change of a changer, which every watcher must receive.
     mutating func change(of changer: Int, intended instant: Instant) -> NumberedChange {
         intended[changer].append(instant)
         awaited += watchers - Int(changers[changer].awaited)
@@ -59,7 +59,7 @@ struct Broadcast {
         return NumberedChange(changer: Int32(changer), number: changers[changer].newest)
     }
 
-    /// A watcher is shown a change; `nil` if they had it, or a newer one.
+    /// Records that a watcher was shown a change; `nil` if they had it, or a newer one.
     mutating func see(_ change: NumberedChange, by watcher: Int, at: Instant) -> Receipt? {
         let changer = changers[Int(change.changer)]
         guard change.number <= changer.newest else {
@@ -82,8 +82,8 @@ struct Broadcast {
         }
     }
 
-    /// The server has answered a change of somebody, the oldest unless it says which; returns when it was meant to be
-    /// sent.
+    /// Records the server's answer to a change, by default to the oldest unanswered one. Returns when the change was
+    /// due to be sent.
     mutating func acknowledge(_ number: Int?, of changer: Int) -> Instant? {
         let number = number ?? answered[changer] + 1
         guard (1...intended[changer].count).contains(number) else { return nil }
@@ -94,18 +94,18 @@ struct Broadcast {
 
     func newest(of changer: Int) -> Int { Int(changers[changer].newest) }
 
-    /// Watchers who lack the newest change of somebody, as counted.
+    /// The number of watchers who lack the newest change of a changer.
     func awaited(of changer: Int) -> Int { Int(changers[changer].awaited) }
 
-    /// And by name.
+    /// The watchers who lack it.
     func missing(of changer: Int) -> [Int] { sightings.missing(newest(of: changer), of: changer) }
 
-    /// Whether this watcher holds the newest of everybody.
+    /// Whether this watcher has the newest change of all changers.
     func isUpToDate(_ watcher: Int) -> Bool {
         changers.indices.allSatisfy { sightings.newest(of: $0, by: watcher) == Int(changers[$0].newest) }
     }
 
-    /// The next in turn after `last` who has nothing under way.
+    /// The next changer after `last` without a pending change.
     func idle(after last: Int) -> Int? {
         (1...changers.count).lazy.map { (last + $0) % self.changers.count }.first { self.changers[$0].awaited == 0 }
     }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Recognises a message that somebody else got byte for byte, and says which change it is without reading it.
+/// Recognises a message that another watcher received byte for byte, and returns its change without parsing it.
 ///
-/// A hit costs a hash, four words at a time, and one comparison of all the bytes. What it finds is the change itself
-/// and not a decoded message: nothing is counted in references on that way.
+/// A hit costs a hash, four words at a time, and one comparison of all bytes. It returns the change itself and not a
+/// decoded message, so no references are counted.
 struct ChangeCache {
-    /// What a message said that no scenario asks for.
+    /// The result for a message without meaning to any scenario.
     static let nothing = NumberedChange(changer: -1, number: 0)
 
     private struct Head {
@@ -18,7 +18,7 @@ struct ChangeCache {
     /// `longest` bytes for each head.
     private var bytes: [UInt8]
 
-    /// A power of two, many times the different messages that are under way at once, so that two rarely share a place.
+    /// A power of two, many times the number of different messages in flight, so that two rarely share a place.
     private static let places = 4_096
     private static let longest = 512
 
@@ -27,7 +27,7 @@ struct ChangeCache {
         bytes = Array(repeating: 0, count: Self.places * Self.longest)
     }
 
-    /// The change that these bytes were, if they are known.
+    /// The change of these bytes, if they are known.
     func find(_ message: UnsafeRawBufferPointer) -> NumberedChange? {
         let hash = Self.hash(message)
         let place = Int(truncatingIfNeeded: hash) & (Self.places - 1)
@@ -39,7 +39,7 @@ struct ChangeCache {
         return isSame ? head.change : nil
     }
 
-    /// Remembers what a message was that `find` did not know.
+    /// Stores the change of a message that `find` did not know.
     mutating func remember(_ message: UnsafeRawBufferPointer, as change: NumberedChange) {
         guard (1...Self.longest).contains(message.count) else { return }
         let hash = Self.hash(message)
@@ -55,7 +55,7 @@ struct ChangeCache {
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         guard bytes.count >= 8 else { return bytes.reduce(UInt64(bytes.count)) { ($0 ^ UInt64($1)) &* prime } }
-        // Four sums that do not wait for each other; the last word overlaps the one before it.
+        // Four independent sums; the last word overlaps the one before it.
         var sums: (UInt64, UInt64, UInt64, UInt64) = (UInt64(bytes.count), 1, 2, 3)
         var offset = 0
         while offset + 32 <= bytes.count {

@@ -1,5 +1,5 @@
-/// Who takes part in a run: subjects, whom others watch, and watchers. Tags count both through, subjects first, so that
-/// a watcher finds everyone there. All ids have the same length, and every run has its own.
+/// The participants of a run: subjects, whom others watch, and watchers. Tags number both, subjects first, so that a
+/// watcher finds all subjects connected. All ids have the same length, and every run has its own.
 struct Crowd {
     let subjects: Int
     let watchers: Int
@@ -7,7 +7,7 @@ struct Crowd {
 
     var total: Int { subjects + watchers }
 
-    /// What the ids of all subjects begin with; five digits follow.
+    /// The beginning of all subjects' ids; five digits follow.
     var subjectPrefix: String { "load-\(name)-p" }
 
     func subject(_ number: Int) -> String { subjectPrefix + zeroPadded(number, digits: 5) }
@@ -16,7 +16,7 @@ struct Crowd {
 
     func user(_ tag: Int) -> String { tag < subjects ? subject(tag) : watcher(tag - subjects) }
 
-    /// The number of a subject; `nil` of anybody else.
+    /// The number of a subject; `nil` for any other user.
     func number(of user: String) -> Int32? {
         user.hasPrefix(subjectPrefix) ? Int32(user.dropFirst(subjectPrefix.count)) : nil
     }

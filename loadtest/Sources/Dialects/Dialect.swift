@@ -1,41 +1,41 @@
-/// How a kind of server is spoken to: ours, or a peer's with the same clients.
+/// The protocol of a kind of server: ours, or a peer's, with the same clients.
 ///
 ///     open → greeting → (connected) → subscription → (subscribed) → in → change → (acknowledged)
 ///
-/// What stands in brackets is waited for where the server says it.
+/// The run waits for the steps in brackets only if the server confirms them.
 protocol Dialect {
-    /// What the upgrade asks for, if anything.
+    /// The subprotocol to request in the upgrade, if any.
     var subprotocol: String? { get }
-    /// The server answers a greeting with `.connected`.
+    /// Whether the server answers a greeting with `.connected`.
     var answersGreetings: Bool { get }
-    /// A subscription may follow the greeting at once: the server takes it when it has answered that.
+    /// Whether a subscription may follow the greeting immediately: the server handles it after the greeting.
     var subscribesAhead: Bool { get }
-    /// The server answers each message of a subscription with `.subscribed`.
+    /// Whether the server answers each message of a subscription with `.subscribed`.
     var answersSubscriptions: Bool { get }
-    /// The server answers a change with `.acknowledged`.
+    /// Whether the server answers a change with `.acknowledged`.
     var answersChanges: Bool { get }
-    /// A watcher who was slow is sent the newest of everybody in the end.
+    /// Whether a slow watcher finally receives the newest change of everyone.
     var keepsNewest: Bool { get }
 
     /// The first messages on a connection.
     func greeting(of user: String) -> [[UInt8]]
-    /// The messages with which someone begins to watch these people; each message may name so many.
+    /// The messages that subscribe to these people; each message may name `batch` of them.
     func subscription(to people: [String], batch: Int) -> [[UInt8]]
     /// The message with which `user` makes a change.
     func message(_ change: NumberedChange, by user: String) -> [UInt8]
-    /// What a message means. A server that puts several events into one message has several meanings.
+    /// The meanings of a message. A server that puts several events into one message has several.
     func read(_ message: UnsafeRawBufferPointer) -> [Incoming]
 }
 
-/// What a message from a server means to a measurement.
+/// The meaning of a server's message for a measurement.
 enum Incoming: Equatable {
     case change(NumberedChange)
-    /// Who greeted is known now, and may watch so many people, so many in a request.
+    /// The server accepted the greeting. The client may watch this many people, and name this many in a request.
     case connected(subscriptions: Int, batch: Int)
     case subscribed
-    /// The number of the change, where the server tells it; else it is the oldest that was not answered.
+    /// The number of the change, if the server returns it; otherwise the oldest unanswered change is meant.
     case acknowledged(number: Int?)
-    /// The server wants this sent.
+    /// The server requests this message.
     case asked([UInt8])
     case refused(String)
 }

@@ -1,30 +1,31 @@
-/// Brings a crowd in: dials its people, lets them say who they are and whom they watch, and tells when each is in.
+/// Connects a crowd: dials its people, sends their greetings and subscriptions, and reports when each is ready.
 ///
-/// Both are said in one packet, so that as many packets are exchanged as with a server that needs no greeting. Clients that
-/// watch more people than any server takes in a message wait until the server has said how many it takes.
+/// Both are sent in one packet, so that as many packets are exchanged as with a server without a greeting. A client
+/// that watches more people than every server accepts in a message first waits for the server's limit.
 final class Entrance {
     let crowd: Crowd
     let dialect: any Dialect
     private let engine: Engine
     private(set) var ramp: Ramp
-    /// How many are in.
+    /// The number of ready clients.
     private(set) var ready = 0
     /// By tag.
     private(set) var connections: [ConnectionID?]
-    /// When each was meant to be dialled, by tag.
+    /// When each was due to be dialled, by tag.
     private(set) var intended: [Instant]
-    /// Messages of a subscription that were not answered, by tag.
+    /// Subscription messages without an answer, by tag.
     private var unanswered: [Int32]
     private var batch = Entrance.surelyAllowed
-    /// A subscription to so many is allowed by a server with default settings.
+    /// A server with default settings allows a subscription to this many.
     private static let surelyAllowed = 1_000
-    /// Made before anybody is dialled, tokens and all, so that the tool is not what is slow; gone once sent.
+    /// Made with their tokens before the first dial, so that the tool does not become the bottleneck; dropped once
+    /// sent.
     private var greetings: [[[UInt8]]]
     private let watched: (Int) -> [String]
-    /// Of those who are dialled with it, by tag; `nil` leaves it to the kernel.
+    /// The socket's receive buffer, by tag; `nil` leaves it to the kernel.
     var receiveBuffer: (Int) -> Int32? = { _ in nil }
 
-    /// - Parameter watched: whom a tag watches from the beginning.
+    /// - Parameter watched: the people that a tag watches from the beginning.
     init(
         _ crowd: Crowd, _ dialect: any Dialect, _ engine: Engine, rate: Double, atOnce: Int = Ramp.atOnce,
         watched: @escaping (Int) -> [String]
@@ -54,10 +55,10 @@ final class Entrance {
         }
     }
 
-    /// Lets the rate of dialling count from now on.
+    /// Restarts the clock for the rate of dialling.
     func restart(_ now: Instant) { ramp.restart(now: now) }
 
-    /// Tells whether this brought `tag` in.
+    /// Returns whether this made `tag` ready.
     func opened(_ connection: ConnectionID, tag: Int) -> Bool {
         let greeting = greetings[tag]
         greetings[tag] = []
@@ -71,14 +72,14 @@ final class Entrance {
         return true
     }
 
-    /// Takes what is about coming in, or refuses it, and tells whether this brought `tag` in.
+    /// Handles a message about connecting, and returns whether this made `tag` ready.
     func take(_ incoming: Incoming, on connection: ConnectionID, tag: Int) -> Bool {
         switch incoming {
         case .connected(let subscriptions, let batch):
             self.batch = batch
             let people = watched(tag)
             guard people.count <= subscriptions else {
-                engine.stop(Failure("the server lets nobody watch more than \(subscriptions) people"))
+                engine.stop(Failure("the server allows subscriptions to at most \(subscriptions) people"))
                 return false
             }
             return unanswered[tag] > 0 ? false : subscribe(tag, to: people)
@@ -93,19 +94,20 @@ final class Entrance {
         return false
     }
 
-    /// Lets somebody who is in watch more people; they are out until that is answered. Tells whether it was at once.
+    /// Subscribes a ready client to more people; it is not ready until that is answered. Returns whether that was
+    /// immediate.
     func subscribe(tag: Int, toMore people: [String]) -> Bool {
         ready -= 1
         return subscribe(tag, to: people)
     }
 
-    /// Someone whose connection ended.
+    /// Handles the end of a client's connection.
     func closed(_ tag: Int, _ closing: Closing) {
         if case .refused(let why) = closing { return engine.stop(Failure(why)) }
         engine.stop(Failure("the connection of \(crowd.user(tag)) ended: \(closing)"))
     }
 
-    /// Why a run ends in which nobody comes in any more.
+    /// The failure of a run in which no further client becomes ready.
     func stuck(patience: Double) -> Failure {
         Failure(
             """

@@ -1,17 +1,17 @@
-/// A change as it is recognised in a delivered message: whose it is, and which of theirs.
+/// A change as it is recognised in a delivered message: its changer, and its number.
 struct NumberedChange: Equatable {
-    /// Counts the people who change, from 0.
+    /// Counts the changers, from 0.
     var changer: Int32
     /// Counts the changes of one person, from 1.
     var number: Int32
 }
 
-/// How a change carries its number through our server: as text that a person could have written, of the same length
-/// whichever number it is, so that all events have the same size.
+/// The number of a change as text for our server: a plausible status text whose length does not depend on the number,
+/// so that all events have the same size.
 enum NumberedText {
     private static let beginning = "change "
 
-    /// - Parameter padding: so many more characters.
+    /// - Parameter padding: the number of additional characters.
     static func text(_ number: Int, padding: Int = 0) -> String {
         beginning + zeroPadded(number, digits: 7) + String(repeating: ".", count: padding)
     }
@@ -23,8 +23,8 @@ enum NumberedText {
     }
 }
 
-/// How a change is written into what a peer's server carries: `load/00012/0000042/xxx…`, found again by its bytes alone,
-/// whatever the server puts around it. It needs no escaping in JSON.
+/// The number of a change in a peer's payload: `load/00012/0000042/xxx…`, recognised by its bytes alone, whatever the
+/// server puts around it. It needs no escaping in JSON.
 enum NumberedPayload {
     private static let beginning = Array("load/".utf8)
     /// `load/`, five digits, `/`, seven digits, `/`.
@@ -35,7 +35,7 @@ enum NumberedPayload {
         return mark + String(repeating: "x", count: max(0, length - mark.utf8.count))
     }
 
-    /// The changes in a message; a server may put several into one.
+    /// The changes in a message; a server may combine several.
     static func changes(in message: UnsafeRawBufferPointer) -> [NumberedChange] {
         var found: [NumberedChange] = []
         var place = 0

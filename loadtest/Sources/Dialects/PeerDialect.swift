@@ -3,10 +3,10 @@ import Glibc
 /// A peer's protocol by its template.
 struct PeerDialect: Dialect {
     private let template: PeerTemplate
-    /// Makes the tokens that the template asks for; `nil` if it asks for none.
+    /// Makes the tokens that the template requires; `nil` if it requires none.
     private let mint: TokenMint?
     private let payloadBytes: Int
-    /// What answers are recognised by, the first that is found.
+    /// The marks that identify answers; the first match wins.
     private let marks: [(bytes: [UInt8], meaning: Incoming)]
 
     var subprotocol: String? { template.subprotocol }
@@ -17,9 +17,9 @@ struct PeerDialect: Dialect {
     var keepsNewest: Bool { template.keepsNewest ?? false }
 
     /// - Parameters:
-    ///   - mint: called only if the template asks for tokens.
-    ///   - channel: one of those that will be watched; all have the same length.
-    ///   - messageBytes: how long the delivered message is to be.
+    ///   - mint: called only if the template requires tokens.
+    ///   - channel: one of the watched channels; all have the same length.
+    ///   - messageBytes: the intended length of a delivered message.
     init(
         _ template: PeerTemplate, channel: String, messageBytes: Int, mint: () throws(Failure) -> TokenMint
     ) throws(Failure) {
@@ -67,7 +67,7 @@ struct PeerDialect: Dialect {
         if let ping = template.ping, message.elementsEqual(ping.message.utf8) {
             return [.asked(Array(ping.answer.utf8))]
         }
-        // As often as it is found: a server may put several answers into one message.
+        // All occurrences count: a server may combine several answers in one message.
         for mark in marks {
             let count = Self.occurrences(of: mark.bytes, in: message)
             guard count > 0 else { continue }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which kind of server is measured: ours, unless a peer's templates are given.
+/// The kind of server to measure: ours, unless a peer's templates are given.
 struct PeerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -16,7 +16,7 @@ struct PeerOptions: ParsableArguments {
             """, valueName: "bytes"))
     var messageBytes = 0
 
-    @Flag(help: "Our own clients name no device; the server then looks for no earlier session of the same one.")
+    @Flag(help: "Our own clients name no device; the server then does not search for an earlier session of the device.")
     var noDevice = false
 
     func validate() throws {
@@ -28,7 +28,7 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    /// How the people of `crowd` speak to `server`.
+    /// The protocol between `crowd` and `server`.
     func dialect(_ server: ServerOptions, crowd: Crowd, kind: ChangeKind = .text) throws -> any Dialect {
         guard let peer else {
             return try PresenceDialect(
@@ -40,5 +40,5 @@ struct PeerOptions: ParsableArguments {
     }
 }
 
-/// What changes: the status text of the presence, or the profile's displayName.
+/// The changed register: the status text of the presence, or the profile's displayName.
 enum ChangeKind: String, ExpressibleByArgument, CaseIterable, Codable { case text, name }

@@ -1,33 +1,33 @@
 import Foundation
 
-/// How a peer's server is spoken to, as a file says it: messages with places for what differs, and bytes by which its
-/// answers are recognised. Nothing is decoded.
+/// The protocol of a peer's server, from a file: message templates, and bytes that identify the server's answers.
+/// Nothing is decoded.
 ///
-/// In messages `{user}`, `{token}`, `{channel}`, `{payload}` and `{id}` (a number of its own for every message of a
-/// connection) stand for what they say. A channel is the id of somebody who is watched.
+/// In messages `{user}`, `{token}`, `{channel}`, `{payload}` and `{id}` (a separate number for every message of a
+/// connection) are placeholders. A channel is the id of a watched user.
 struct PeerTemplate: Codable {
     var name: String
-    /// The WebSocket subprotocol to ask for; none if absent.
+    /// The WebSocket subprotocol to request; none if absent.
     var subprotocol: String?
     /// Messages to send once the WebSocket is open.
     var connect: [String]?
-    /// What is in the answer to the last of them. If absent, none is waited for.
+    /// Bytes in the answer to the last of them. If absent, the tool does not wait for an answer.
     var connected: String?
-    /// What makes a connection hear of changes: sent for every watched channel if it names `{channel}`, else once.
+    /// Subscribes a connection to changes: sent for every watched channel if it contains `{channel}`, otherwise once.
     var subscribe: String?
-    /// What is in the answer to each of these.
+    /// Bytes in the answer to each of these.
     var subscribed: String?
-    /// What makes a change.
+    /// The message that makes a change.
     var publish: String
-    /// What is in the answer to it.
+    /// Bytes in the answer to it.
     var acknowledged: String?
-    /// How a change arrives: around `{payload}` there is as much as the server puts around it.
+    /// The form of a delivered change: the server's bytes around `{payload}`.
     var delivered: String
-    /// What is in an answer that refuses something.
+    /// Bytes in an answer that rejects a request.
     var refused: String?
-    /// The server's own pings: a whole message, and the answer that it waits for.
+    /// The server's own pings: a whole message, and the expected answer.
     var ping: Ping?
-    /// Whether those who were slow are sent the newest of every channel in the end; false if absent.
+    /// Whether slow clients finally receive the newest change of every channel; false if absent.
     var keepsNewest: Bool?
 
     struct Ping: Codable {
@@ -35,7 +35,7 @@ struct PeerTemplate: Codable {
         var answer: String
     }
 
-    /// Reads and checks a file; fails with a sentence for the person who wrote it.
+    /// Reads and checks a file. Fails with a sentence for its author.
     init(file: String) throws(Failure) {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(fileURLWithPath: file)))

@@ -7,7 +7,7 @@ struct PresenceDialect: Dialect {
     let kind: ChangeKind
     /// Characters added to every change.
     let padding: Int
-    /// Clients say which device they are.
+    /// Whether clients name their device.
     let namesDevice: Bool
 
     let subprotocol: String? = Upgrade.presence
@@ -17,12 +17,12 @@ struct PresenceDialect: Dialect {
     let answersChanges = true
     let keepsNewest = true
 
-    /// The length of the event of a change of text that was not padded, by someone with one device.
+    /// The length of the event of an unpadded change of text, by a user with one device.
     static let shortestEvent = 186
     /// A status text may have 140 characters.
     static let mostPadding = 126
 
-    /// - Parameter messageBytes: how long the event of a change of text is to be; 0 is as short as it comes.
+    /// - Parameter messageBytes: the length of the event of a change of text; 0 is the shortest.
     init(
         crowd: Crowd, mint: TokenMint, kind: ChangeKind, messageBytes: Int = 0, namesDevice: Bool = true
     ) throws(Failure) {

@@ -1,12 +1,12 @@
-/// How a connection ended that the tool did not end itself.
+/// The end of a connection that the tool did not end itself.
 enum Closing: Equatable, CustomStringConvertible {
-    /// No WebSocket came about: nobody listens, or the upgrade was answered with something else than 101.
+    /// No WebSocket was opened: no server listens, or the answer to the upgrade was not 101.
     case refused(String)
-    /// The server sent a close frame; `code` is absent when it gave none.
+    /// The server sent a close frame; `code` is absent if it had none.
     case closed(code: UInt16?, reason: String)
-    /// The line broke without one.
+    /// The connection broke without a close frame.
     case lost(String)
-    /// The server broke the rules of WebSocket.
+    /// The server violated the WebSocket protocol.
     case violation(String)
 
     var description: String {

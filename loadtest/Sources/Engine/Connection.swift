@@ -1,36 +1,36 @@
-/// What the engine keeps of one connection: 32 bytes while nothing is under way.
+/// The engine's state of one connection: 32 bytes while no bytes wait.
 ///
 ///     vacant → connecting → upgrading → open → closing → vacant
 ///                  └────────────┴─────────┴──────────────↗
 struct Connection {
     enum Phase: UInt8 {
         case vacant
-        /// The kernel is at it.
+        /// The kernel is connecting.
         case connecting
         /// The upgrade request is sent.
         case upgrading
         case open
-        /// Our close frame is sent and the scenario has forgotten it.
+        /// Our close frame is sent, and the scenario has released the connection.
         case closing
     }
 
     private(set) var descriptor: Int32 = -1
-    /// Counts the lives of this place, so that ids and events of an earlier one find nobody.
+    /// Counts the uses of this place, so that ids and events of an earlier connection have no effect.
     private(set) var generation: UInt32 = 0
     private var storedTag: UInt32 = 0
     var phase = Phase.vacant
-    /// Nothing is read from it.
+    /// Whether reading is paused.
     var isPaused = false
     private var storedServer: UInt16 = 0
-    /// The beginning of a frame whose end has not come.
+    /// The beginning of an incomplete frame.
     var inbox: [UInt8] = []
-    /// What the socket did not take.
+    /// Bytes that the socket did not accept.
     var outbox: [UInt8] = []
 
     /// The scenario's own number for it.
     var tag: Int { Int(storedTag) }
 
-    /// Which of the engine's endpoints it goes to.
+    /// The index of its endpoint in the engine.
     var server: Int { Int(storedServer) }
 
     mutating func begin(descriptor: Int32, tag: Int, server: Int) {

@@ -1,19 +1,19 @@
 import Glibc
 
-/// Where the server is: the address, resolved once, and what the upgrade request says.
+/// A server's address, resolved once, and the target of the upgrade request.
 struct Endpoint {
     let url: String
     /// As in the `Host` header.
     let authority: String
     let path: String
-    /// A `sockaddr_in` or `sockaddr_in6`, as the system wants it.
+    /// A `sockaddr_in` or `sockaddr_in6`, in the system's format.
     let address: [UInt8]
     let family: Int32
 
-    /// The server is on this machine's 127.0.0.0/8, so connections may come from any address there.
+    /// Whether the server is on this machine's 127.0.0.0/8, so that connections may come from any address there.
     var isLoopback: Bool { family == AF_INET && address[4] == 127 }
 
-    /// Takes `ws://HOST[:PORT][/PATH]`; fails with a sentence for the person who wrote it.
+    /// Parses `ws://HOST[:PORT][/PATH]`. Fails with a sentence for its author.
     init(url: String) throws(Failure) {
         guard !url.hasPrefix("wss://") else { throw Failure("presence-load speaks plain ws://, not wss://: \(url)") }
         guard url.hasPrefix("ws://") else {

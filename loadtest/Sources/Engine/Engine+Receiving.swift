@@ -54,8 +54,8 @@ extension Engine {
         if isCurrent(id), used < bytes.count { connections[slot].inbox = [UInt8](bytes[used...]) }
     }
 
-    /// Handles the whole texts of less than 64 KiB in one frame that `bytes` go on with at `start`, which nearly
-    /// everything is that ever comes, and returns where the first frame begins that is something else.
+    /// Handles whole text messages of less than 64 KiB in one frame, from `start` on; nearly all messages are such.
+    /// Returns the position of the first other frame.
     private func takeTexts(
         _ bytes: UnsafeRawBufferPointer, from start: Int, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
     ) -> Int {
@@ -81,7 +81,7 @@ extension Engine {
         return used
     }
 
-    /// Handles the frame that `bytes` begin with and returns its length; `nil` if there is no whole one.
+    /// Handles the frame at the beginning of `bytes` and returns its length; `nil` if it is incomplete.
     private func takeFrame(
         _ bytes: UnsafeRawBufferPointer, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
     ) -> Int? {
@@ -125,7 +125,7 @@ extension Engine {
     private func deliver(
         _ message: UnsafeRawBufferPointer, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
     ) {
-        // What still comes on a connection that the scenario has closed is nobody's business.
+        // Messages on a connection that the scenario has closed are ignored.
         guard connections[Int(id.slot)].phase == .open else { return }
         scenario.received(message, on: id, tag: connections[Int(id.slot)].tag, at: at)
     }

@@ -15,7 +15,7 @@ extension Engine {
         write(outgoing, on: id)
     }
 
-    /// Writes what the socket takes and keeps the rest. An error is left to the next read, which finds it too.
+    /// Writes as much as the socket accepts and keeps the rest. The next read handles an error, since it gets it too.
     func write(_ bytes: [UInt8], on id: ConnectionID) {
         let slot = Int(id.slot)
         guard connections[slot].outbox.isEmpty else { return connections[slot].outbox.append(contentsOf: bytes) }

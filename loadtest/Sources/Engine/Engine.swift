@@ -1,20 +1,20 @@
 import CEpoll
 import Glibc
 
-/// Many WebSocket clients on one thread and one epoll: 32 bytes and a socket a connection, nothing else.
+/// Many WebSocket clients on one thread and one epoll: 32 bytes and a socket for each connection.
 ///
-/// It knows RFC 6455 and nothing of presence: it dials, upgrades, answers pings and closes, and hands whole text
-/// messages to a `Scenario`. Bytes are read into one buffer that all connections share; a connection has memory of
-/// its own only while a message of it has come in part, or while the server does not take what is sent.
+/// It implements RFC 6455 and knows nothing of presence: it dials, upgrades, answers pings and closes, and passes whole
+/// text messages to a `Scenario`. All connections share one read buffer. A connection has memory of its own only while
+/// it has an incomplete message, or while the server does not accept its bytes.
 final class Engine {
-    /// The servers that connections may go to.
+    /// The servers to which connections may be opened.
     let endpoints: [Endpoint]
     var endpoint: Endpoint { endpoints[0] }
-    /// Sockets that exist, those included that are being opened or closed.
+    /// Existing sockets, including those that are opening or closing.
     private(set) var open = 0
-    /// Set by Ctrl-C; the run has then ended before its time.
+    /// Set by Ctrl-C: the run ended early.
     private(set) var interrupted = false
-    /// Reads from sockets that brought something.
+    /// The number of reads from sockets that returned bytes.
     var reads = 0
 
     /// One for each endpoint.
@@ -24,7 +24,7 @@ final class Engine {
     var writer = FrameWriter()
     var connections: [Connection] = []
     private var vacant: [UInt32] = []
-    /// The beginnings of messages that the server sends in several frames, by slot. Few ever do.
+    /// The beginnings of messages in several frames, by slot. Such messages are rare.
     var fragments: [UInt32: [UInt8]] = [:]
     /// Owned by the engine, used on its thread only, freed in `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
@@ -35,10 +35,11 @@ final class Engine {
     private var failure: Failure?
 
     /// - Parameters:
-    ///   - connections: how many there will be at most; decides from how many addresses they come.
+    ///   - connections: the maximum number; determines the number of source addresses.
     ///   - source: the first of these addresses; `nil` is 127.0.0.1.
-    ///   - subprotocol: what upgrades ask for; `nil` asks for none.
-    ///   - heedsInterrupt: false in all engines of a process but one: who hears Ctrl-C takes it from the others.
+    ///   - subprotocol: requested in upgrades; `nil` requests none.
+    ///   - heedsInterrupt: true in only one engine of a process: the engine that handles Ctrl-C takes it from the
+    ///     others.
     init(
         endpoints: [Endpoint], connections: Int, source: String? = nil, subprotocol: String? = Upgrade.presence,
         heedsInterrupt: Bool = true
@@ -82,17 +83,18 @@ final class Engine {
         if let failure { throw failure }
     }
 
-    /// Ends `run` at once, which then throws `failure` if there is one.
+    /// Ends `run` immediately; it then throws `failure` if there is one.
     func stop(_ failure: Failure? = nil) {
         isRunning = false
         self.failure = self.failure ?? failure
     }
 
-    // MARK: - What a scenario does
+    // MARK: - Actions of a scenario
 
-    /// Begins to open a connection; the scenario hears `opened` or `closed` with `tag`, never before this returns.
+    /// Starts to open a connection. The scenario is called with `opened` or `closed` and `tag`, never before this
+    /// returns.
     /// - Parameters:
-    ///   - server: which of the endpoints.
+    ///   - server: the index of the endpoint.
     ///   - receiveBuffer: its SO_RCVBUF, which the kernel doubles; `nil` lets the kernel choose and grow it.
     func dial(tag: Int, server: Int = 0, receiveBuffer: Int32? = nil) throws(Failure) -> ConnectionID {
         let endpoint = endpoints[server]
@@ -102,7 +104,7 @@ final class Engine {
         var yes: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
         if var receiveBuffer {
-            // Before the connect: the window that the server is offered follows from it.
+            // Before the connect, because the window that the server is offered depends on it.
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
         }
         guard sources.bind(descriptor, for: tag) else {
@@ -125,7 +127,7 @@ final class Engine {
         return id
     }
 
-    /// Sends one text message. On a connection that is gone or not yet open nothing happens.
+    /// Sends one text message. Does nothing on a connection that is closed or not yet open.
     func send(_ message: some Collection<UInt8>, on id: ConnectionID) {
         guard isCurrent(id), connections[Int(id.slot)].phase == .open else { return }
         transmit(.text, message, on: id)
@@ -137,16 +139,16 @@ final class Engine {
         transmit(.text, messages, on: id)
     }
 
-    /// Says goodbye with a close frame and forgets the connection; the socket goes when the server has answered.
+    /// Sends a close frame and releases the connection; the socket is closed when the server has answered.
     func close(_ id: ConnectionID, code: UInt16 = 1000) {
         guard isCurrent(id) else { return }
         guard connections[Int(id.slot)].phase == .open else { return abandon(id) }
         transmit(.close, [UInt8(code >> 8), UInt8(code & 0xFF)], on: id)
-        // Not closed here: bytes still unread would turn into a reset that could overtake the close frame.
+        // The socket stays open: unread bytes would cause a reset that could overtake the close frame.
         if isCurrent(id) { connections[Int(id.slot)].phase = .closing }
     }
 
-    /// Leaves what comes in the kernel until `resume`, as a client does that has stopped reading.
+    /// Stops reading until `resume`, like a client that has stopped reading; input waits in the kernel.
     func pause(_ id: ConnectionID) {
         guard isCurrent(id) else { return }
         connections[Int(id.slot)].isPaused = true
@@ -159,13 +161,13 @@ final class Engine {
         watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
     }
 
-    /// Drops the line without a word, as a phone in a tunnel does.
+    /// Drops the connection without a close frame, like a phone in a tunnel.
     func abandon(_ id: ConnectionID) {
         guard isCurrent(id) else { return }
         release(id)
     }
 
-    /// Says goodbye on every connection and waits for the server's answers, at most `patience`.
+    /// Sends a close frame on every connection and waits for the server's answers, at most `patience`.
     func closeAll(patience: Nanoseconds = .seconds(5)) {
         for slot in connections.indices where connections[slot].phase != .vacant {
             close(ConnectionID(slot: UInt32(slot), generation: connections[slot].generation))
@@ -177,8 +179,8 @@ final class Engine {
         }
     }
 
-    /// Lets the scenario hear when this descriptor of its own can be read, or has ended.
-    /// Tells whether that is possible: it is not with files, nor with /dev/null.
+    /// Calls the scenario when this descriptor of its own is readable, or has ended. Returns whether that is possible:
+    /// not for files and /dev/null.
     func attach(_ descriptor: Int32) -> Bool {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
@@ -190,9 +192,9 @@ final class Engine {
 
     // MARK: - The loop
 
-    /// Marks the events of the interrupt's pipe; no connection has it.
+    /// Marks the events of the interrupt's pipe; no connection has this value.
     private static let interruptMark = UInt64.max
-    /// Marks those of attached descriptors, which stand where a connection has its generation.
+    /// Marks events of attached descriptors, which have the place of a connection's generation.
     private static let attachedSlot = UInt32.max
 
     private func wait(until wake: Instant?) -> Int {
@@ -225,7 +227,7 @@ final class Engine {
         if isCurrent(id), event.events & ~EPOLLOUT.rawValue != 0 { receive(id, scenario) }
     }
 
-    // MARK: - Connections' lives
+    // MARK: - States of connections
 
     func isCurrent(_ id: ConnectionID) -> Bool {
         connections[Int(id.slot)].generation == id.generation && connections[Int(id.slot)].phase != .vacant
@@ -256,7 +258,7 @@ final class Engine {
 }
 
 extension ConnectionID {
-    /// As epoll carries it.
+    /// The form of an id in epoll.
     var packed: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
 
     init(packed: UInt64) {

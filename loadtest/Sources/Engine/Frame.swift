@@ -16,24 +16,24 @@ struct FrameHeader: Equatable {
 
     var isFinal: Bool
     var opcode: Opcode
-    /// Bytes of the head itself.
+    /// The length of the head itself.
     var length: Int
     var payloadLength: Int
 
-    /// Longer messages are the server's mistake: it promises none over 256 KiB unless configured otherwise.
+    /// Longer messages are a fault of the server: it promises none over 256 KiB unless configured otherwise.
     static let longestPayload = 1 << 20
 }
 
 extension FrameHeader {
     enum Parsed: Equatable {
-        /// More bytes are needed before anything can be said.
+        /// More bytes are needed.
         case incomplete
-        /// The peer broke the rules of WebSocket.
+        /// The peer violated the WebSocket protocol.
         case violation(String)
         case header(FrameHeader)
     }
 
-    /// Reads the head of the frame that `bytes` begin with.
+    /// Parses the head of the frame at the beginning of `bytes`.
     static func parse(_ bytes: UnsafeRawBufferPointer) -> Parsed {
         guard bytes.count >= 2 else { return .incomplete }
         let first = bytes[0]
@@ -64,7 +64,7 @@ extension FrameHeader {
 
 /// Writes the masked frames that a client must send.
 struct FrameWriter {
-    /// State of a xorshift generator. Masks protect proxies from pages in browsers; here they need only be legal.
+    /// The state of a xorshift generator. Masks protect proxies from pages in browsers; here they need only be valid.
     private var random: UInt64
 
     init(seed: UInt64 = .random(in: 1...UInt64.max)) { random = max(seed, 1) }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Ctrl-C and SIGTERM as something that can be read: a pipe that their handler writes to.
-/// A second one ends the process at once.
+/// Ctrl-C and SIGTERM as a readable descriptor: a pipe that their handler writes to. A second signal ends the process
+/// immediately.
 struct Interrupt {
     static let shared = Interrupt()
 
-    /// Readable once a signal has come.
+    /// Readable after a signal.
     let descriptor: Int32
 
     private init() {
@@ -16,7 +16,7 @@ struct Interrupt {
         interruptPipe = ends[1]
         for number in [SIGINT, SIGTERM] {
             signal(number) { number in
-                // Only what a signal handler may call: write and signal.
+                // Only functions that a signal handler may call: write and signal.
                 var mark: UInt8 = 0
                 write(interruptPipe, &mark, 1)
                 signal(number, SIG_DFL)
@@ -31,5 +31,5 @@ struct Interrupt {
     }
 }
 
-/// Written once, before the handlers that read it are set; open as long as the process lives.
+/// Written once, before the handlers that read it are set; open during the process' life.
 nonisolated(unsafe) private var interruptPipe: Int32 = -1

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The limit of open files, which is the limit of connections a process.
+/// The limit of open files, which limits the connections of a process.
 enum OpenFiles {
     /// Descriptors that are not connections: the three standard ones, epoll, the interrupt's pipe, and some to spare.
     static let spare = 32
 
-    /// How many connections fit under the limit, once the soft one is raised to the hard one.
+    /// The number of connections under the limit, after the soft limit is raised to the hard one.
     static var room: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }

@@ -1,16 +1,15 @@
 import Glibc
 
-/// The addresses that connections come from: on 127.0.0.0/8 each client has one of its own, as clients elsewhere do.
+/// The source addresses of connections: in 127.0.0.0/8 each client has its own, like clients in a real network.
 ///
-/// So a server counts connections by address as it does for clients elsewhere, if it counts this machine's at all
-/// (limits.limitLoopback). A client that dials again comes from its address again.
+/// So a server counts connections by address as it does for real clients, if it counts this machine's at all
+/// (limits.limitLoopback). A client that dials again has the same address again.
 struct SourceAddresses {
     /// `nil` leaves the choice to the system.
     private let first: UInt32?
     private let count: UInt32
 
-    /// Addresses for so many clients.
-    /// A server that is not on 127.0.0.0/8 is reached from the system's own choice of address.
+    /// Addresses for this many clients. For a server outside 127.0.0.0/8 the system chooses the address.
     init(connections: Int, first: String?, endpoint: Endpoint) throws(Failure) {
         count = UInt32(max(1, connections))
         guard let first else {
@@ -34,7 +33,7 @@ struct SourceAddresses {
         }
     }
 
-    /// Binds a socket that is about to connect; the port is chosen at the connect, when the whole pair is known.
+    /// Binds a socket before it connects. The port is chosen at the connect, when the whole pair is known.
     func bind(_ descriptor: Int32, for tag: Int) -> Bool {
         guard let number = address(of: tag) else { return true }
         var yes: Int32 = 1

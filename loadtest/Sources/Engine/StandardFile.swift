@@ -1,6 +1,6 @@
 import Foundation
 
-/// Standard output or standard error. What nobody reads is lost: `FileHandle.write(_:)` traps then.
+/// Standard output or standard error. Output without a reader is lost; `FileHandle.write(_:)` would trap.
 struct StandardFile {
     private let handle: FileHandle
 

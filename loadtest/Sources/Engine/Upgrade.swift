@@ -9,7 +9,7 @@ struct Upgrade {
     /// The subprotocol of our server.
     static let presence = "presence.v1"
 
-    /// - Parameter subprotocol: what to ask for; `nil` asks for none.
+    /// - Parameter subprotocol: the requested one; `nil` requests none.
     init(endpoint: Endpoint, subprotocol: String? = presence) {
         let wish = subprotocol.map { "Sec-WebSocket-Protocol: \($0)\r\n" } ?? ""
         let key = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
@@ -27,7 +27,7 @@ struct Upgrade {
             """.utf8)
     }
 
-    /// What a server answers to a key.
+    /// A server's answer to a key.
     static func accept(_ key: String) -> String {
         let digest = SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
         return Data(digest).base64EncodedString()
@@ -40,10 +40,10 @@ struct Upgrade {
         case accepted(length: Int)
     }
 
-    /// More than this of head without an end is not an answer.
+    /// A longer head without an end is invalid.
     static let longestHead = 16_384
 
-    /// Judges the server's answer, as far as it has come.
+    /// Parses the server's answer as far as it has arrived.
     func judge(_ bytes: UnsafeRawBufferPointer) -> Answer {
         guard let end = Self.endOfHead(bytes) else {
             return bytes.count > Self.longestHead ? .refused("an endless HTTP answer") : .incomplete
@@ -57,10 +57,10 @@ struct Upgrade {
         return answered ? .accepted(length: end) : .refused("the upgrade was answered without the right accept key")
     }
 
-    /// Whether `lines` begin with the header that the key asks for. By bytes, since every connection comes by here.
+    /// Whether `lines` begin with the header for the key. By bytes, since every connection calls it.
     private func isAccept(_ lines: Slice<UnsafeRawBufferPointer>) -> Bool {
         let name = "sec-websocket-accept:".utf8
-        // The bit that tells large letters from small ones is set in the name's other characters.
+        // The bit that distinguishes upper from lower case is set in the name's other characters.
         guard lines.prefix(name.count).elementsEqual(name, by: { $0 | 0x20 == $1 }) else { return false }
         let line = lines.dropFirst(name.count).prefix { $0 != 0x0D }
         let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
@@ -68,7 +68,7 @@ struct Upgrade {
         return value.starts(with: accept.utf8) && value.dropFirst(accept.utf8.count).allSatisfy(isSpace)
     }
 
-    /// Where the first empty line ends; `nil` if there is none.
+    /// The end of the first empty line; `nil` if there is none.
     static func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
         guard bytes.count >= 4 else { return nil }
         for index in 3..<bytes.count where bytes[index] == 0x0A {

@@ -1,24 +1,24 @@
-/// One person who changes: the changes that they made, numbered from 1, and when each was meant to be sent.
+/// One changer: their changes, numbered from 1, and when each was due to be sent.
 struct Changer {
     let user: String
     var connection: ConnectionID?
-    /// When change `n` was meant to be sent, at `n - 1`.
+    /// The due time of change `n`, at `n - 1`.
     private(set) var intended: [Instant] = []
-    /// Watchers who do not have the newest change yet.
+    /// Watchers who have not received the newest change yet.
     private(set) var awaited = 0
 
     init(user: String) { self.user = user }
 
-    /// How many changes were made; the newest one's number.
+    /// The number of changes, which is the newest one's number.
     var newest: Int { intended.count }
 
-    /// Makes the next change, which so many watchers are to get, and returns its number.
+    /// Makes the next change for this many watchers, and returns its number.
     mutating func change(intended instant: Instant, watchers: Int) -> Int {
         intended.append(instant)
         awaited = watchers
         return newest
     }
 
-    /// A watcher has the newest change.
+    /// Records that a watcher has the newest change.
     mutating func reached() { awaited -= 1 }
 }

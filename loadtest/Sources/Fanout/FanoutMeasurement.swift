@@ -1,23 +1,23 @@
-/// What is counted between the first measured change and the last delivery.
+/// Counts and times between the first measured change and the last delivery.
 struct FanoutMeasurement {
     private(set) var began = Instant(nanoseconds: 0)
     private var ended = Instant(nanoseconds: 0)
     private(set) var deliveries = 0
     private(set) var conflated = 0
-    /// Older changes shown after newer ones, which must never be.
+    /// Older changes that were shown after newer ones, which must never happen.
     var older = 0
-    /// The length of the last change that came and was not known.
+    /// The length of the last received change that was new.
     var messageBytes = 0
-    /// From a change's intended time to each watcher's receipt.
+    /// From the time at which a change was due to each watcher's receipt.
     private(set) var latencies = Latencies()
-    /// From a change's intended time to the server's answer to the client that made it.
+    /// From the time at which a change was due to the server's answer to its client.
     var acknowledged = Latencies()
-    /// By how much the tool itself was late in sending.
+    /// The tool's own delay in sending.
     private(set) var lateness = Latencies()
-    /// What each process used in between.
+    /// The processor time of each process in between.
     private(set) var used = Used()
     var failures: [String] = []
-    /// Deliveries with the same latency, not recorded yet: what comes in one read of what was sent at one time.
+    /// Deliveries with the same latency, not recorded yet: those of one read that were sent at one time.
     private var alike = (latency: Nanoseconds(0), count: 0)
 
     /// Processor time of the server, of its Redis, and of this tool.
@@ -28,7 +28,7 @@ struct FanoutMeasurement {
         var own: Nanoseconds = 0
     }
 
-    /// Whose processor time is read.
+    /// The processes whose time is read.
     struct Processors {
         let server: ProcessorTime
         let redis: ProcessorTime?

@@ -1,14 +1,14 @@
-/// What is done for every message that a watcher gets, in one place: a millisecond for each thousand of them is the
-/// tool's, so all of it is one value that is entered once a message.
+/// The work for every message that a watcher receives, in one place. A millisecond for each thousand of them would be
+/// the tool's, so all of it is one value that is entered once a message.
 struct FanoutReceipts {
     var broadcast: Broadcast
     var measurement = FanoutMeasurement()
-    /// Receipts are timed.
+    /// Whether receipts are timed.
     var isMeasuring = false
-    /// When somebody last got something new.
+    /// When a watcher last received a new change.
     private(set) var latest = Instant(nanoseconds: 0)
     private var cache = ChangeCache()
-    /// Tags below are not watchers.
+    /// Smaller tags are not watchers.
     private let firstWatcher: Int
 
     init(_ broadcast: Broadcast, firstWatcher: Int) {
@@ -16,14 +16,14 @@ struct FanoutReceipts {
         self.firstWatcher = firstWatcher
     }
 
-    /// Takes a message that is known; false if it is not.
+    /// Handles a known message; false if it is not known.
     mutating func take(_ message: UnsafeRawBufferPointer, tag: Int, at: Instant) -> Bool {
         guard let change = cache.find(message) else { return false }
         see(change, tag: tag, at: at)
         return true
     }
 
-    /// Takes what a message means that was not known, and knows it from now on if it is one change or nothing at all.
+    /// Handles the meanings of an unknown message. Remembers it if it is one change or none.
     mutating func learn(_ message: UnsafeRawBufferPointer, _ meanings: [Incoming], tag: Int, at: Instant) {
         if meanings.isEmpty { cache.remember(message, as: ChangeCache.nothing) }
         for case .change(let change) in meanings {

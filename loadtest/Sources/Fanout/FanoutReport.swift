@@ -1,4 +1,4 @@
-/// What a fan-out run found.
+/// The results of a fan-out run.
 struct FanoutReport: Report {
     let scenario = "fanout"
     let server: String
@@ -17,9 +17,9 @@ struct FanoutReport: Report {
     let deliveries: Int
     let conflated: Int
     let deliveriesPerSecond: Double
-    /// Milliseconds from a change's intended time to a watcher's receipt.
+    /// Milliseconds from the time at which a change was due to a watcher's receipt.
     let latency: Latencies.Summary?
-    /// Milliseconds from a change's intended time to the server's answer to its maker.
+    /// Milliseconds from the time at which a change was due to the server's answer.
     let acknowledgement: Latencies.Summary?
     /// Milliseconds by which the tool sent late.
     let lateness: Latencies.Summary?
@@ -29,13 +29,13 @@ struct FanoutReport: Report {
     let serverCPUMicrosecondsPerChange: Double?
     /// Share of one core; absent without --server-pid.
     let serverCPUShare: Double?
-    /// Absent without --redis-pid, as the next.
+    /// Absent without --redis-pid, like the next.
     let redisCPUMicrosecondsPerChange: Double?
     let redisCPUShare: Double?
     let ownCPUShare: Double
     let ownCPUMicrosecondsPerDelivery: Double
     let ownCPUMicrosecondsPerChange: Double
-    /// Why the figures tell of the tool rather than of the server; empty if they do not.
+    /// Reasons why the figures describe the tool rather than the server; usually empty.
     let bottlenecks: [String]
     let failures: [String]
     let succeeded: Bool

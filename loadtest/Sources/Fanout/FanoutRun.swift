@@ -1,4 +1,4 @@
-/// The fan-out scenario: everyone connects, some changes warm everything up, then every delivery is timed.
+/// The fan-out scenario: everyone connects, some changes warm up the caches, then every delivery is timed.
 ///
 ///     connecting → warming up → measuring → settled
 final class FanoutRun: Scenario {
@@ -113,7 +113,8 @@ final class FanoutRun: Scenario {
                 change((lastChanger + 1) % crowd.subjects, intended: due, now: now)
             }
         } else {
-            // Without a clock: a person whose last change has reached everybody makes the next, `pending` of them at once.
+            // Without a clock: a person whose last change has reached all watchers makes the next, `pending` of them at
+            // once.
             while made < count, (receipts.broadcast.awaited + crowd.watchers - 1) / crowd.watchers < options.pending,
                 let index = receipts.broadcast.idle(after: lastChanger)
             {
@@ -141,7 +142,7 @@ final class FanoutRun: Scenario {
         engine.stop()
     }
 
-    // MARK: - Telling
+    // MARK: - Reporting
 
     private func giveUp() {
         guard phase != .connecting else {

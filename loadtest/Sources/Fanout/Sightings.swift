@@ -1,4 +1,4 @@
-/// What every watcher has seen of every changer: the number of the newest change, four bytes each.
+/// The newest change of each changer that each watcher has seen: four bytes each.
 struct Sightings {
     private let changers: Int
     private var newest: [Int32]
@@ -9,11 +9,11 @@ struct Sightings {
     }
 
     enum Sighting: Equatable {
-        /// Newer than what the watcher had; so many changes between were never shown to it.
+        /// Newer than the watcher's; this many changes between were never shown to it.
         case new(conflated: Int)
-        /// The same once more.
+        /// The same change again.
         case again
-        /// An older one than the watcher had.
+        /// Older than the watcher's.
         case older
     }
 

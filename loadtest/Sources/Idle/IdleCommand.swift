@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// `presence-load idle`: what do many cost who do nothing?
+/// `presence-load idle`: the cost of many idle connections.
 struct IdleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "idle",
-        abstract: "Many are connected and nothing happens: what processor time, memory and Redis commands is that?",
+        abstract: "Many clients are connected and idle: how much processor time, memory and Redis commands do they cost?",
         discussion: """
             Clients connect and subscribe as in `connect`, are quiet for --seconds, and then watch --further people more \
             of the same pool. Memory is read before the first client, before the quiet and after the further \
@@ -23,7 +23,7 @@ struct IdleCommand: ParsableCommand {
     @Option(help: "How many seconds nothing happens.")
     var seconds = 60.0
 
-    @Option(help: "How many seconds what connecting and subscribing leave behind may take, before anything is read.")
+    @Option(help: "How many seconds the after-effects of connecting and subscribing may take, before anything is read.")
     var settling = 2.0
 
     @Option(help: "How many people each client subscribes to after that.")
@@ -40,7 +40,7 @@ struct IdleCommand: ParsableCommand {
             throw ValidationError("There are only \(gathering.people) people to watch: --pool.")
         }
         guard !measuring.serverPid.isEmpty else {
-            throw ValidationError("--server-pid is needed: it is what is measured.")
+            throw ValidationError("--server-pid is needed: that process is measured.")
         }
     }
 

@@ -1,4 +1,4 @@
-/// Everything that is read of the server, its Redis and the kernel at a moment.
+/// All readings of the server, its Redis and the kernel at one moment.
 struct IdleReading {
     var at: Instant
     var serverUsed: Nanoseconds
@@ -9,7 +9,7 @@ struct IdleReading {
     var redisMemory: ProcessMemory?
     /// Absent without a Redis' socket.
     var redisCommands: Int?
-    /// The server's commands to Redis by its own count; absent of a peer.
+    /// The server's commands to Redis by its own count; absent for a peer.
     var redisRoundTrips: Double?
     var ownUsed: Nanoseconds
 }
@@ -21,7 +21,7 @@ struct IdleGauges {
     private let redis: ProcessorTime?
     private let redisProcess: Int32?
     private let redisSocket: String?
-    /// Where the server shows its metrics; `nil` of a peer.
+    /// The address of the server's metrics; `nil` for a peer.
     private let endpoint: Endpoint?
 
     init(_ options: IdleCommand) throws(Failure) {

@@ -1,34 +1,34 @@
-/// What an idle run found.
+/// The results of an idle run.
 struct IdleReport: Report {
     let scenario = "idle"
     let server: String
     /// The file of the peer's templates; absent if our own server was measured.
     let peer: String?
     let connections: Int
-    /// People whom each connection subscribed to, and then so many more.
+    /// People that each connection subscribed to at first, and later in addition.
     let watching: Int
     let further: Int
     let seconds: Double
 
-    /// Of one core, during the quiet.
+    /// Share of one core, during the quiet time.
     let serverCPUShare: Double
     let ownCPUShare: Double
     /// Absent without --redis-pid.
     let redisCPUShare: Double?
-    /// By the server's own count; absent of a peer.
+    /// By the server's own count; absent for a peer.
     let serverRedisRoundTripsPerSecond: Double?
-    /// By Redis' count, of all clients; absent without --redis-socket.
+    /// By Redis' count, for all clients; absent without --redis-socket.
     let redisCommandsPerSecond: Double?
 
-    /// Memory of the server's processes that is nobody else's: written and not shared, and of that what has no file.
+    /// Private memory of the server's processes: written and not shared; and the part of it without a file.
     let userKBPerConnection: Double
     let anonymousKBPerConnection: Double
     /// Absent without --redis-pid.
     let redisKBPerConnection: Double?
-    /// The kernel's, of both ends of a connection: the client's is about half of it.
+    /// The kernel's memory for both ends of a connection: the client's is about half of it.
     let kernelSlabKBPerConnectionBothEnds: Double
     let kernelTCPKBPerConnectionBothEnds: Double
-    /// Absent of --further 0.
+    /// Absent with --further 0.
     let userBytesPerFurtherWatch: Double?
     let redisBytesPerFurtherWatch: Double?
     let serverCPUMicrosecondsPerFurtherWatch: Double?
@@ -56,7 +56,7 @@ struct IdleReport: Report {
         redisCPUShare = Self.both(began.redisUsed, ended.redisUsed).map(share)
         serverRedisRoundTripsPerSecond = Self.both(began.redisRoundTrips, ended.redisRoundTrips)
             .map { ($1 - $0) / wall }
-        // Without the question at the end itself.
+        // Without the last reading's own command.
         redisCommandsPerSecond = Self.both(began.redisCommands, ended.redisCommands)
             .map { Double(max(0, $1 - $0 - 1)) / wall }
 
@@ -78,7 +78,7 @@ struct IdleReport: Report {
         serverEmpty = empty.serverMemory
         serverIdle = began.serverMemory
         serverWatchingMore = more.serverMemory
-        // That nobody was lost, everybody got in and every subscription was answered has held if there is a report.
+        // A report exists only if no connection was lost, all clients connected and every subscription was answered.
         failures = []
         succeeded = true
     }

@@ -1,10 +1,10 @@
 /// The idle scenario.
 ///
-///     pool comes in → clients come in → settling → quiet → further subscriptions → settling → settled
+/// pool connects → clients connect → settling → quiet → further subscriptions → settling → settled
 final class IdleRun: Scenario {
     private enum Phase { case pool, clients, settling, quiet, subscribing, resting, settled }
 
-    /// What was read when: before the clients, at both ends of the quiet, and after the further subscriptions.
+    /// The readings: before the clients, at both ends of the quiet time, and after the further subscriptions.
     struct Readings {
         var empty: IdleReading?
         var quietBegan: IdleReading?
@@ -20,15 +20,16 @@ final class IdleRun: Scenario {
     private let gauges: IdleGauges
     private var cache = ChangeCache()
     private var phase = Phase.pool
-    /// When a phase that only waits is over.
+    /// The end of a phase that only waits.
     private var due: Instant?
-    /// Clients that were asked to watch more.
+    /// Clients that were told to watch more.
     private var asked = 0
     private(set) var readings = Readings()
     private var lastProgress = Instant.now()
     private var progress: Progress
 
-    /// Subscriptions under way at once. What waits in the server's buffers is not what a subscription costs.
+    /// Subscriptions in flight at a time. Bytes that wait in the server's buffers do not belong to a subscription's
+    /// cost.
     private static let subscribingAtOnce = 16
 
     init(_ options: IdleCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, gauges: IdleGauges) {
@@ -47,7 +48,7 @@ final class IdleRun: Scenario {
 
     func finish() { progress.clear() }
 
-    // MARK: - What comes
+    // MARK: - Receiving
 
     func opened(_ connection: ConnectionID, tag: Int) { enter(if: entrance.opened(connection, tag: tag)) }
 

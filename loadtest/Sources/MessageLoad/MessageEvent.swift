@@ -1,11 +1,12 @@
 import Glibc
 
-/// What is needed of a `message` event or a `sent` answer, found without decoding the rest: many thousands come a second.
+/// The necessary parts of a `message` event or a `sent` answer, found without decoding the rest: many thousands arrive
+/// a second.
 struct MessageEvent {
     enum Kind { case event, answer }
 
     let kind: Kind
-    /// The number in the message's id, which is `m` and a number here.
+    /// The number in the message's id, which is `m` and a number in this run.
     let number: Int
     /// Its place in its conversation.
     let seq: Int
@@ -33,7 +34,7 @@ struct MessageEvent {
         text.count >= part.utf8CodeUnitCount && memcmp(text.baseAddress!, part.utf8Start, part.utf8CodeUnitCount) == 0
     }
 
-    /// Where `part` ends in the text.
+    /// The end of `part` in the text.
     private static func end(of part: StaticString, in text: UnsafeRawBufferPointer, from: Int) -> Int? {
         let length = part.utf8CodeUnitCount
         guard text.count >= from + length else { return nil }

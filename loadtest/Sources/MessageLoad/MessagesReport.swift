@@ -1,17 +1,17 @@
-/// What is counted and timed while people write.
+/// Counts and times while people write.
 struct MessagesMeasurement {
     var sent = 0
     /// Messages that reached members, the senders among them.
     var deliveries = 0
-    /// Messages told to be delivered, and changes of lists that reached members.
+    /// Messages marked as delivered, and changes of lists that reached members.
     var marks = 0
     var listEvents = 0
-    /// From when a message was to be sent to its answer, and to each member's receipt.
+    /// From the time at which a message was due to its answer, and to each member's receipt.
     var answering = Latencies()
     var delivering = Latencies()
-    /// By how much the tool itself was late.
+    /// The tool's own delay.
     var lateness = Latencies()
-    /// While people wrote, and until all had everything.
+    /// The time of writing, and the time until all members had all messages.
     var writing = 0.0
     var seconds = 0.0
     var ownUsed: Nanoseconds = 0
@@ -21,7 +21,7 @@ struct MessagesMeasurement {
     var failures: [String] = []
 }
 
-/// What writing took.
+/// The results of a messages run.
 struct MessagesReport: Report {
     let scenario = "messages"
     let server: String
@@ -37,7 +37,7 @@ struct MessagesReport: Report {
     let deliveries: Int
     let marks: Int
     let listEvents: Int
-    /// Milliseconds from when a message was to be sent.
+    /// Milliseconds from the time at which a message was due.
     let answerMilliseconds: Latencies.Summary?
     let receiptMilliseconds: Latencies.Summary?
     let latenessMilliseconds: Latencies.Summary?

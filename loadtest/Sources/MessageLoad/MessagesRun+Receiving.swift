@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What members hear.
+/// The messages that members receive.
 extension MessagesRun {
     func opened(_ connection: ConnectionID, tag: Int) {
         connections[tag] = connection
@@ -35,7 +35,7 @@ extension MessagesRun {
         }
     }
 
-    /// The last to come makes the conversation.
+    /// The last member to connect makes the conversation.
     private func connected(_ tag: Int) {
         let number = tag / options.members
         gathered[number] += 1
@@ -54,7 +54,7 @@ extension MessagesRun {
 
     private func see(_ event: MessageEvent, _ tag: Int, _ at: Instant) {
         guard sent.indices.contains(event.number) else {
-            return blame("\(users.user(tag)) has a message that nobody sent: m\(event.number)")
+            return blame("\(users.user(tag)) has a message that was never sent: m\(event.number)")
         }
         let message = sent[event.number]
         switch event.kind {
@@ -77,7 +77,7 @@ extension MessagesRun {
         }
     }
 
-    /// Tells the newest message of a member delivered, one request at a time.
+    /// Marks a member's newest message as delivered, one request at a time.
     private func mark(_ tag: Int) {
         guard !isMarking[tag], newest[tag] > marked[tag], let id = conversations[tag / options.members] else { return }
         isMarking[tag] = true

@@ -8,7 +8,7 @@ final class MessagesRun: Scenario {
 
     /// A message of the run: its number is in its id.
     struct Sent {
-        /// When it was to be sent.
+        /// When it was due.
         let due: Instant
         let conversation: Int
         /// 0 until it is acknowledged.
@@ -21,14 +21,14 @@ final class MessagesRun: Scenario {
     let mint: TokenMint
     var phase = Phase.gathering
     var connections: [ConnectionID?]
-    /// The last message that each member has, by its place in the conversation.
+    /// The last message of each member, by its place in the conversation.
     var newest: [Int]
-    /// The last message that each member has told to be delivered, and who has told one that is not answered.
+    /// The last message that each member has marked as delivered, and the members whose mark is not answered.
     var marked: [Int]
     var isMarking: [Bool]
-    /// By number, once they are made.
+    /// By number, after they are created.
     var conversations: [String?]
-    /// Connected members of each conversation that is not made yet.
+    /// Connected members of each conversation that is not created yet.
     var gathered: [Int]
     /// Members who follow their conversation.
     var ready = 0
@@ -154,7 +154,7 @@ final class MessagesRun: Scenario {
         engine.stop()
     }
 
-    /// All members have the same last message, and each place was given once.
+    /// All members must have the same last message, and each place must be used once.
     private func compare() {
         var places = Array(repeating: Set<Int>(), count: options.conversations)
         for message in sent where !places[message.conversation].insert(message.seq).inserted {

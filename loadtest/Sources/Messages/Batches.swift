@@ -1,4 +1,4 @@
-/// Cuts a list into pieces of at most `size`, and tells with each how many are left after it.
+/// Cuts a list into pieces of at most `size`, and reports with each how many elements remain after it.
 struct Batches<Element> {
     private var rest: ArraySlice<Element>
     private let size: Int
@@ -8,7 +8,7 @@ struct Batches<Element> {
         self.size = max(1, size)
     }
 
-    /// The next piece and how many follow; of an empty list there is none.
+    /// The next piece and the number of remaining elements; none for an empty list.
     mutating func next() -> (piece: [Element], left: Int)? {
         guard !rest.isEmpty else { return nil }
         let piece = Array(rest.prefix(size))

@@ -1,19 +1,19 @@
 import Glibc
 import PresenceProtocol
 
-/// Decodes server messages, each different one once.
+/// Decodes server messages, each distinct one once.
 ///
-/// A change reaches thousands of watchers in the very same bytes, so a message that is byte for byte one of the last
-/// few thousand different ones is not decoded again: a hash of eight bytes at a time and a comparison, some 30 ns.
-/// That keeps the clients so much cheaper than the server that the server is what is measured.
+/// A change reaches thousands of watchers in the same bytes. So a message that equals one of the last few thousand
+/// distinct ones is not decoded again: that costs a hash of eight bytes at a time and a comparison, some 30 ns. It
+/// makes the clients so much cheaper than the server that the server is measured.
 struct EventCache {
     private var entries = [Entry?](repeating: nil, count: places)
     /// How often a message had to be decoded.
     private(set) var misses = 0
 
-    /// A power of two, many times the different events that are under way at once, so that two rarely share a place.
+    /// A power of two, many times the number of distinct events in flight, so that two rarely share a place.
     private static let places = 4_096
-    /// Longer messages are answers to one client alone.
+    /// Longer messages are answers to one client only.
     private static let longest = 2_048
 
     private struct Entry {

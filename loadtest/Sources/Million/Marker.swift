@@ -1,11 +1,11 @@
-/// A change that is to be recognised wherever it arrives: a status text with who made it, and when.
+/// A recognisable change: a status text with its maker and its time.
 struct Marker: Equatable {
     var user: Int
     /// The clock is the same for every process of the machine.
     var made: Instant
 
     private static let beginning = "marker "
-    /// The eight bytes that stand before a text in an event.
+    /// The eight bytes before a text in an event.
     private static let key = Array(#""text":""#.utf8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
 
     var text: String { "\(Self.beginning)\(user) \(made.nanoseconds)" }
@@ -15,7 +15,7 @@ struct Marker: Equatable {
         self.made = made
     }
 
-    /// Reads a status text; `nil` for any other.
+    /// Parses a status text; `nil` for any other.
     init?(_ text: String?) {
         guard let text, text.hasPrefix(Self.beginning) else { return nil }
         let numbers = text.dropFirst(Self.beginning.count).split(separator: " ").compactMap { Int64($0) }
@@ -23,7 +23,7 @@ struct Marker: Equatable {
         self.init(user: Int(numbers[0]), made: Instant(nanoseconds: numbers[1]))
     }
 
-    /// Whether a message has a text that begins like one: a look at its bytes, so that others need not be decoded.
+    /// Whether a message may contain a marker, by its bytes, so that others need not be decoded.
     static func isPossible(in message: UnsafeRawBufferPointer) -> Bool {
         let last = message.count - 8 - beginning.utf8.count
         guard last >= 0 else { return false }

@@ -4,7 +4,7 @@ import ArgumentParser
 struct MillionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "million",
-        abstract: "One process of many that together hold a very large crowd: connected, watching, nearly free.",
+        abstract: "One process of many that together run a very large crowd: connected, watching, nearly free.",
         discussion: """
             Its clients are the users m-K, m-(K+1) … of a crowd of --users. Each watches a few others, spread evenly \
             over the crowd, so on other servers and in other processes. They are opened at --rate a second and spread \

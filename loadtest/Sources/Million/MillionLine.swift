@@ -1,30 +1,30 @@
 import Foundation
 
-/// What a process of a crowd tells on its standard output, a line of JSON each.
+/// The output of a process of a crowd, a line of JSON each.
 enum MillionLine {
-    /// How far it is, every two seconds and at the end.
+    /// Its progress, every two seconds and at the end.
     struct Progress: Encodable {
         var event = "progress"
         /// Since the start.
         var seconds: Double
         /// Connected, authenticated and watching.
         var open: Int
-        /// Sockets that exist, those included that are only being opened.
+        /// Existing sockets, including those that are opening.
         var sockets: Int
-        /// Connections that never came about, and those that ended; each is dialled again.
+        /// Connections that failed, and those that ended; each is dialled again.
         var refused: Int
         var lost: Int
-        /// Why the last of these was.
+        /// The reason of the last of these.
         var lastEnding: String?
         var eventsReceived: Int
         var messagesReceived: Int
         var ownCPUSeconds: Double
-        /// Of one core, since the line before.
+        /// Share of one core, since the line before.
         var ownCPUShare: Double
         var ownResidentKilobytes: Int
-        /// Of these, what is not a file's: heap and stack.
+        /// The part of it without a file: heap and stack.
         var ownAnonymousKilobytes: Int
-        /// What made this process, and not the servers, the slow one since the line before.
+        /// Reasons why this process, and not the servers, was the bottleneck since the line before.
         var bottlenecks: [String]
     }
 
@@ -32,7 +32,7 @@ enum MillionLine {
     struct Changed: Encodable {
         var event = "changed"
         var user: Int
-        /// Who will see it, wherever they are.
+        /// The watchers of the user, in any process.
         var watchers: [Int]
     }
 
@@ -43,7 +43,7 @@ enum MillionLine {
         var latencyMilliseconds: Double
     }
 
-    /// A change of `user` reached `watcher`, who is of this process.
+    /// A change of `user` reached `watcher`, who belongs to this process.
     struct Received: Encodable {
         var event = "received"
         var user: Int

@@ -3,8 +3,8 @@ import PresenceProtocol
 
 /// One process' part of a very large crowd.
 ///
-/// A connection costs nine bytes here beside what the engine needs: everything else about it follows from its number.
-/// Tokens are made when they are sent, events are counted and forgotten.
+/// A connection costs nine bytes here in addition to the engine's: everything else is computed from its number. Tokens
+/// are made when they are sent, events are counted and dropped.
 final class MillionRun: Scenario {
     private enum Stage: UInt8 { case waiting, coming, open }
 
@@ -17,7 +17,7 @@ final class MillionRun: Scenario {
     private var connections: [ConnectionID?]
     private var stages: [Stage]
     private var open = 0
-    /// Those that have been begun once and are no longer under way: what the ramp counts.
+    /// Connections whose first attempt is over, for the ramp.
     private var answered = 0
     /// Clients to be dialled again.
     private var agenda = Agenda<Int>()
@@ -26,7 +26,7 @@ final class MillionRun: Scenario {
     private var lastEnding: String?
     private var events = 0
     private var messages = 0
-    /// Changes that the server has not answered, by user.
+    /// Changes without an answer of the server, by user.
     private var changes: [Int: Instant] = [:]
     private var isListening = false
     private var input: [UInt8] = []
@@ -54,11 +54,11 @@ final class MillionRun: Scenario {
         if options.hold { isListening = engine.attach(STDIN_FILENO) }
     }
 
-    /// Tells for the last time how things are, and whether they are as they should be.
+    /// Prints the last line, and checks the result.
     func finish() {
         tell(.now())
         guard open < options.connections else { return }
-        let ending = lastEnding.map { "; the last thing that went wrong was: \($0)" } ?? ""
+        let ending = lastEnding.map { "; the last failure was: \($0)" } ?? ""
         failure = Failure("only \(formatted(open)) of \(formatted(options.connections)) connections are open\(ending)")
     }
 
@@ -134,7 +134,7 @@ final class MillionRun: Scenario {
         lastEnding = "\(closing)"
         connections[tag] = nil
         stages[tag] = .waiting
-        // Within five seconds, each at a moment of its own.
+        // Within five seconds, each at a random moment.
         agenda.add(tag, at: .now() + .seconds(.random(in: 1...5)))
     }
 

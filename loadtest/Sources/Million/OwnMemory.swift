@@ -1,16 +1,16 @@
 import Foundation
 
-/// What this process keeps in memory, in kilobytes, as the kernel counts it.
+/// The memory of this process, in kilobytes, by the kernel's count.
 struct OwnMemory: Equatable {
     var resident = 0
-    /// Of these, what is not a file's: heap and stack.
+    /// The part of it without a file: heap and stack.
     var anonymous = 0
 
     static func now() -> OwnMemory {
         OwnMemory(status: (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? "")
     }
 
-    /// Reads what /proc/PID/status says.
+    /// Parses /proc/PID/status.
     init(status: String) {
         for line in status.split(separator: "\n") {
             let words = line.split { $0 == " " || $0 == "\t" || $0 == ":" }

@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// Who plays in a replay: the people of the trace, each at a node of the graph, and those of their neighbours whom the
-/// trace does not have. The same trace and graph give the same cast.
+/// The actors of a replay: the people of the trace, each at a node of the graph, and their neighbours outside the
+/// trace. The same trace and graph give the same cast.
 struct Cast {
-    /// The people of the trace come first, in its order; after them those who are only watched.
+    /// First the people of the trace, in its order, then those who are only watched.
     let users: [UserID]
-    /// How many of `users` are people of the trace.
+    /// The number of people of the trace in `users`.
     let players: Int
-    /// What the players are called in the trace.
+    /// The players' names in the trace.
     let names: [String]
-    /// Whom each player watches, as places in `users`, in increasing order: their neighbours in the graph.
+    /// The people that each player watches, as increasing indices of `users`: their neighbours in the graph.
     let watched: [[Int]]
-    /// With whom each player talks: up to nine of their neighbours, those of the trace first.
+    /// The people with whom each player talks: up to nine of their neighbours, those of the trace first.
     let companions: [[Int]]
 
     /// A conversation has 2 to 10 participants.
@@ -19,7 +19,7 @@ struct Cast {
 
     private let places: [UserID: Int]
 
-    /// - Parameter prefix: begins every id, so that runs on one server do not meet.
+    /// - Parameter prefix: the beginning of every id, which separates runs on one server.
     init(_ trace: Trace, _ graph: Graph, prefix: String) throws(Failure) {
         let order = graph.neighbourhoodOrder()
         guard trace.people.count <= order.count else {
@@ -50,6 +50,6 @@ struct Cast {
         places = Dictionary(uniqueKeysWithValues: zip(users, users.indices))
     }
 
-    /// Where in `users` somebody is.
+    /// The index of a person in `users`.
     func place(of user: UserID) -> Int? { places[user] }
 }

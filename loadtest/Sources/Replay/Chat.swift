@@ -1,28 +1,28 @@
-/// What one client holds of one conversation: its messages, and how far its members are.
+/// A client's state of one conversation: its messages, and its members' marks.
 struct Chat {
-    /// How far its user is, as this client means to say it.
+    /// The marks of its user, as this client intends to set them.
     struct Marks: Equatable {
         var delivered: Int64 = 0
         var read: Int64 = 0
     }
 
     private(set) var messages: [Int64: ChatWire.Message] = [:]
-    /// Up to here without gaps.
+    /// The last message before which there are no gaps.
     private(set) var last: Int64 = 0
     private(set) var version: Int64?
     private(set) var register: ChatWire.Register?
     var wanted = Marks()
-    /// What the server was told last, answered or not.
+    /// The marks that were last sent to the server, answered or not.
     var told = Marks()
     var isMarking = false
 
-    /// Where to go on, as a member of `subscribe`.
+    /// The position to continue from, as a member of `subscribe`.
     func cursor(_ id: String) -> String {
         guard let version else { return #"{"id":"\#(id)","after":0}"# }
         return #"{"id":"\#(id)","after":\#(last),"messagesVersion":\#(version)}"#
     }
 
-    /// A part of a subscription's answer.
+    /// Handles a part of a subscription's answer.
     mutating func take(_ part: ChatWire.Followed) {
         let news = part.messages ?? []
         if part.reset == true {
@@ -33,7 +33,7 @@ struct Chat {
         version = part.messagesVersion ?? version
     }
 
-    /// A message; whether it came in its turn.
+    /// Handles a message. Returns whether it arrived in order.
     mutating func take(_ message: ChatWire.Message, version newer: Int64?) -> Bool {
         let held = messages[message.seq]
         if held.map({ $0.version < message.version }) ?? true { messages[message.seq] = message }
@@ -43,7 +43,7 @@ struct Chat {
         return true
     }
 
-    /// A register with a larger version replaces the one that is held.
+    /// A register with a larger version replaces the present one.
     mutating func take(_ newer: ChatWire.Register) {
         if newer.version > register?.version ?? 0 { register = newer }
     }

@@ -1,4 +1,4 @@
-/// What is true of one conversation, because the tool itself made it happen: what the server has acknowledged.
+/// The true state of one conversation: the changes that the server has acknowledged.
 struct ChatTruth {
     /// The places of its members among the cast.
     let members: [Int]
@@ -18,14 +18,14 @@ struct ChatTruth {
 
     var last: Int64 { Int64(messages.count) }
 
-    /// A send was acknowledged; what is wrong about that.
+    /// Records an acknowledged message. Returns what is wrong with it.
     mutating func take(_ sent: Sent, seq: Int64) -> String? {
         if let other = messages[seq] { return "\(sent.id) and \(other.id) were both acknowledged as \(seq)" }
         messages[seq] = sent
         return nil
     }
 
-    /// A mark was acknowledged: it only moves forward, and what is read has been delivered.
+    /// Records an acknowledged mark: it only moves forward, and read messages are delivered.
     mutating func take(_ told: Chat.Marks, of place: Int) {
         let former = marks[place] ?? Chat.Marks()
         let read = max(former.read, told.read)
@@ -37,7 +37,7 @@ struct ChatTruth {
         return last - max(marks[place]?.read ?? 0, own)
     }
 
-    /// What is wrong about the messages that somebody has, in words.
+    /// The fault in a member's messages, as a sentence.
     func contradiction(by held: [Int64: ChatWire.Message], names: (Int) -> String) -> String? {
         guard held.count == messages.count, messages.isEmpty || messages[last] != nil else {
             return "has \(held.count) messages, and \(messages.count) up to number \(last) were sent"
@@ -51,7 +51,7 @@ struct ChatTruth {
         return nil
     }
 
-    /// What is wrong about a member's view of how far everybody is, in words.
+    /// The fault in a member's view of all members' marks, as a sentence.
     func contradiction(by register: ChatWire.Register?, for place: Int, names: (Int) -> String) -> String? {
         guard let register else { return "shows nothing of it" }
         guard register.last ?? 0 == last, register.lastMessage?.id == messages[last]?.id else {

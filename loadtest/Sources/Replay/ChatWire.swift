@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a replay needs of the server's messages about conversations, as JSON has them.
+/// The parts of the server's messages about conversations that a replay needs, as JSON.
 enum ChatWire {
     struct Message: Decodable, Equatable {
         var id: String
@@ -58,7 +58,7 @@ enum ChatWire {
         var more: Bool?
     }
 
-    /// Which of them a message is, by its first member; `nil` for all others.
+    /// The kind of a message, by its first member; `nil` for all others.
     enum Kind: String, CaseIterable {
         case message, sent, conversation, messages, subscribed
 
@@ -80,7 +80,7 @@ enum ChatWire {
         }
     }
 
-    /// A text of so many characters, as a JSON string needs no escapes for.
+    /// A text of this many characters, which needs no escapes in a JSON string.
     static func text(_ length: Int, _ number: Int) -> String {
         let words = "\(number) " + String(repeating: "as they said it then ", count: length / 21 + 1)
         return String(words.prefix(min(max(length, 1), 5_000)))

@@ -1,18 +1,19 @@
 import PresenceProtocol
 
-/// Holds what every watcher shows, person by person, against the truth and against what the server says when asked.
+/// Compares the state that every watcher shows, person by person, with the truth and with the server's answer.
 struct Comparison {
-    /// Everyone who is shown or true, by their places.
+    /// All shown or true people, by their places.
     let users: [UserID]
     let truths: [Truth]
-    /// What a fresh `get` said.
+    /// The answer of a fresh `get`.
     let asked: [Shown]
 
-    /// A sentence for everything that is not as it should be.
+    /// Returns a sentence for each difference.
     ///
     /// - Parameters:
-    ///   - watchers: each watcher's place, whom they watch, and what they show, by place.
-    ///   - typing: each watcher's place and what they show of a conversation in which nobody types any more.
+    ///   - watchers: each watcher's place, the people whom they watch, and the state that they show, by place.
+    ///   - typing: each watcher's place and the state that they show of a conversation in which all have stopped
+    ///     typing.
     func differences(
         watchers: [(place: Int, watched: [Int], shown: [Int: Shown])],
         typing: [(place: Int, conversation: ConversationID, users: [UserID])] = []
@@ -28,12 +29,12 @@ struct Comparison {
                 if let wrong = truths[place].contradiction(by: shown) {
                     found.append("\(who) \(wrong)")
                 } else if shown != asked[place] {
-                    found.append("\(who) shows \(shown.versions), and get says \(asked[place].versions)")
+                    found.append("\(who) shows \(shown.versions), and get returns \(asked[place].versions)")
                 }
             }
         }
         for entry in typing where !entry.users.isEmpty {
-            found.append("\(users[entry.place]) shows \(entry.users[0]) typing for ever in \(entry.conversation)")
+            found.append("\(users[entry.place]) shows \(entry.users[0]) typing forever in \(entry.conversation)")
         }
         return found
     }

@@ -1,4 +1,4 @@
-/// Something that a person of the trace does at a moment of the replay.
+/// One action of a person of the trace, at a time of the replay.
 struct Deed: Equatable {
     /// Nanoseconds after the replay's beginning.
     var time: Nanoseconds
@@ -6,29 +6,29 @@ struct Deed: Equatable {
     var act: Act
 
     enum Act: Equatable {
-        /// Opens a connection; someone who has one has lost it unnoticed, as when a quit is missing in the logs.
+        /// Opens a connection. If the person has one, it was lost unnoticed, as when the logs lack a quit.
         case join
         case leave
         case rename
         case beginTyping
-        /// The message is sent, of so many characters.
+        /// Sends the message, of this many characters.
         case endTyping(length: Int)
     }
 }
 
-/// What a trace comes to when it is played: every row at its time, and typing before every message.
+/// The actions of a trace: every row at its time, and typing before every message.
 enum Screenplay {
-    /// Characters that people type in a second of the trace's time.
+    /// Typing speed in characters per second of the trace's time.
     static let typingSpeed = 5.0
-    /// Nobody types longer than that at one message, in seconds of the trace's time.
+    /// The longest time of typing one message, in seconds of the trace's time.
     static let longestTyping = 30.0
 
-    /// - Parameter speed: how many times faster than real.
+    /// - Parameter speed: the factor of acceleration.
     static func deeds(of trace: Trace, speed: Double) -> [Deed] {
         var deeds: [Deed] = []
         var isHere = Array(repeating: false, count: trace.people.count)
         var wasSeen = isHere
-        /// When a person last did something, in seconds of the trace's time: they type at one thing at a time.
+        /// The time of a person's last action, in seconds of the trace's time: a person types one message at a time.
         var last = Array(repeating: 0.0, count: trace.people.count)
         for row in trace.rows {
             let person = row.person
@@ -57,7 +57,7 @@ enum Screenplay {
             wasSeen[person] = true
             last[person] = seconds
         }
-        // Typing begins before rows that stand above its own. Equal times keep their order: each person's deeds do.
+        // Typing begins before earlier rows. Equal times keep their order, and so do each person's actions.
         return deeds.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element)
     }
 }

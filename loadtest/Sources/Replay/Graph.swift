@@ -1,9 +1,9 @@
-/// Who knows whom: an undirected graph, read from lines of `a b`. Lines that begin with # are comments.
+/// An undirected graph of acquaintances, read from lines of `a b`. Lines that begin with # are comments.
 struct Graph {
     /// Each node's neighbours, in increasing order, without repetition.
     private(set) var neighbours: [[Int]] = []
 
-    /// Reads a graph; `file` is named in errors, with the line. Nodes are numbered as they first appear.
+    /// Parses a graph; errors name `file` and the line. Nodes are numbered by their first appearance.
     init(_ text: String, file: String) throws(Failure) {
         var numbers: [Substring: Int] = [:]
         var sets: [Set<Int>] = []
@@ -30,8 +30,8 @@ struct Graph {
         neighbours = sets.map { $0.sorted() }
     }
 
-    /// All nodes, breadth first from the one who knows most people, so that the first few hundred know each other:
-    /// people who meet in a chat are a neighbourhood, not strangers from all over.
+    /// All nodes, breadth first from the one with most edges, so that the first few hundred know each other: people in
+    /// a chat form a neighbourhood.
     func neighbourhoodOrder() -> [Int] {
         var order: [Int] = []
         var isTaken = Array(repeating: false, count: neighbours.count)

@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// One person of the trace as they are played: a connection that comes and goes, what they have still to do, and what
-/// their screen shows. The screen outlives connections, as an app's cache does.
+/// One person of the trace as they are played: their present connection, their remaining actions, and the state of
+/// their screen. The screen outlives connections, like an app's cache.
 struct Player {
     enum Line: Equatable {
         case none
@@ -10,7 +10,7 @@ struct Player {
         case open(ConnectionID)
     }
 
-    /// The conversation that a player types in, made before their first message.
+    /// The state of a player's own conversation, created before their first message.
     enum Stage: Equatable {
         case none
         case asked
@@ -19,25 +19,25 @@ struct Player {
 
     let device: DeviceKind
     var line = Line.none
-    /// Due and not done yet, in their order: a deed waits for the connection, or for the answers to earlier ones.
+    /// Due actions, in order: an action waits for the connection, or for the answers to earlier ones.
     var deeds: [Deed] = []
-    /// Requests of this line that the server has not answered.
+    /// Requests of this connection without an answer.
     var unanswered = 0
     private var lastRequest: Int64 = 0
 
     var shown: [Int: Shown] = [:]
-    /// What they show of each conversation they take part in; who types, and by which version.
+    /// The shown state of each conversation: who types, and by which version.
     var conversations: [ConversationID: (version: Int64, users: [UserID])] = [:]
 
-    /// What they hold of the messages of each, by its id.
+    /// The messages of each conversation, by its id.
     var chats: [String: Chat] = [:]
-    /// Messages and marks that the server has not answered, by the number of the request.
+    /// Messages and marks without an answer, by the number of the request.
     var sends: [Int64: ChatTruth.Sent] = [:]
     var marks: [Int64: String] = [:]
     var written = 0
 
     var stage = Stage.none
-    /// While they type: when that must be said again.
+    /// While they type: when that must be repeated.
     var typingAgain: Instant?
     var renames = 0
 
@@ -49,14 +49,14 @@ struct Player {
         return nil
     }
 
-    /// A number for the next request, whose answer is then awaited.
+    /// Returns the number of the next request, whose answer is then pending.
     mutating func nextRequest() -> Int64 {
         lastRequest += 1
         unanswered += 1
         return lastRequest
     }
 
-    /// What they show of who types in a conversation; an older version than they have changes nothing.
+    /// Shows who types in a conversation; an older version changes nothing.
     mutating func show(_ users: [UserID], typingIn conversation: ConversationID, version: Int64) -> Bool {
         guard version > conversations[conversation]?.version ?? -1 else { return false }
         conversations[conversation] = (version, users)

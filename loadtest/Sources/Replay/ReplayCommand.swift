@@ -25,7 +25,7 @@ struct ReplayCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Who knows whom.", valueName: "file"))
     var graph: String
 
-    @Option(help: "How many times faster than it happened.")
+    @Option(help: "How many times faster than the original.")
     var speed = 240.0
 
     @Option(help: "How many of a hundred who leave lose their line instead of saying goodbye; linger then applies.")
@@ -44,7 +44,7 @@ struct ReplayCommand: ParsableCommand {
         let name = String(UInt32.random(in: .min ... .max), radix: 36)
         let trace = try Trace(Self.read(trace), file: trace)
         let cast = try Cast(trace, Graph(Self.read(graph), file: graph), prefix: "replay-\(name)")
-        // A connection each, those that ask at the end, and as many again that are still saying goodbye.
+        // A connection for each, those that ask at the end, and as many again that are still closing.
         let engine = try server.engine(connections: 2 * cast.players + 1 + ReplayRun.mostCheckers)
         let run = ReplayRun(self, trace: trace, cast: cast, engine: engine, mint: mint)
         defer { run.finish() }

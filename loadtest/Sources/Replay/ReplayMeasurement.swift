@@ -1,14 +1,14 @@
-/// What a replay counts and times.
+/// Counts and times of a replay.
 struct ReplayMeasurement {
     var joins = 0
-    /// Joins of people who had a connection: it was dropped without a word and another one opened.
+    /// Joins of people who had a connection: it was dropped without a close, and another one opened.
     var lostLines = 0
     var leaves = 0
-    /// Leaves without a goodbye, to be noticed by the server.
+    /// Leaves without a close, which the server must notice.
     var vanished = 0
     var renames = 0
     var messages = 0
-    /// Messages of people without neighbours: nobody to type to.
+    /// Messages of people without neighbours, which have no recipient.
     var alone = 0
     var conversations = 0
     /// Messages and marks that the server has acknowledged.
@@ -16,24 +16,24 @@ struct ReplayMeasurement {
     var marks = 0
     /// Events that reached watchers.
     var events = 0
-    /// Events whose change was already followed by another: shown, but not timed.
+    /// Events whose change had already been followed by another: shown, but not timed.
     var overtaken = 0
-    /// Events that were no newer than what was shown, and so changed nothing.
+    /// Events that were not newer than the shown state, and so changed nothing.
     var repeated = 0
 
-    /// Each from the moment at which it was due.
+    /// Each measured from the moment at which it was due.
     var connecting = Latencies()
     var online = Latencies()
     var offline = Latencies()
     var renaming = Latencies()
     var typing = Latencies()
-    /// To each member who is here, the sender too.
+    /// To each connected member, the sender included.
     var delivering = Latencies()
-    /// By how much the tool itself was late in playing.
+    /// The tool's own delay in playing.
     var lateness = Latencies()
 
-    /// Facts that were compared: a watcher and a person each, and every person asked for; a member's messages, and a
-    /// member's marks and counts, of each conversation.
+    /// Compared facts: each pair of a watcher and a person, and each person of the last `get`; for each conversation a
+    /// member's messages, and a member's marks and counts.
     var compared = 0
     var differences: [String] = []
     var failures: [String] = []

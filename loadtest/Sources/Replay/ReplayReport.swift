@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a replay found.
+/// The results of a replay.
 struct ReplayReport: Report {
     let scenario = "replay"
     let server: String
@@ -8,7 +8,7 @@ struct ReplayReport: Report {
     let graph: String
     let speed: Double
     let people: Int
-    /// Pairs of a person and somebody whom they watch.
+    /// Pairs of a person and a person whom they watch.
     let subscriptions: Int
     let seconds: Double
     let joins: Int
@@ -23,7 +23,7 @@ struct ReplayReport: Report {
     let events: Int
     let overtaken: Int
     let repeated: Int
-    /// Milliseconds from when each was due to when it had arrived.
+    /// Milliseconds from the due time to the arrival.
     let connecting: Latencies.Summary?
     let online: Latencies.Summary?
     let offline: Latencies.Summary?
@@ -32,13 +32,13 @@ struct ReplayReport: Report {
     let delivering: Latencies.Summary?
     let ownCPUShare: Double
     let bottlenecks: [String]
-    /// Facts compared with the truth, and those that differ.
+    /// Facts compared with the truth, and the number that differ.
     let compared: Int
     let differences: Int
     let failures: [String]
     let succeeded: Bool
 
-    /// So many differences are told one by one.
+    /// The most differences that are reported individually.
     static let mostTold = 20
 
     init(

@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// What players do when their time has come and their connection lets them.
+/// The players' actions, when they are due and possible on their connections.
 extension ReplayRun {
-    /// Does what `person` has to do, in its order, as far as it can be done now.
+    /// Performs the due actions of `person` in order, as far as possible now.
     func advance(_ person: Int) {
         while let deed = players[person].deeds.first {
             guard act(deed, person) else { return }
@@ -10,7 +10,7 @@ extension ReplayRun {
         }
     }
 
-    /// Tells whether the deed is done; what is not is tried again when something has come for that person.
+    /// Returns whether the action is done; if not, it is tried again when a message for that person has arrived.
     private func act(_ deed: Deed, _ person: Int) -> Bool {
         if deed.act == .join { return join(person, due(deed)) }
         guard players[person].connection != nil else { return false }
@@ -33,7 +33,7 @@ extension ReplayRun {
             truths[person].isUnknown = false
             changed[person].came = due
         case .open(let connection):
-            // What is not answered may or may not have happened: the truth must be known.
+            // An unanswered request may or may not have taken effect, but the truth must be known.
             guard players[person].unanswered == 0 else { return false }
             measurement.lostLines += 1
             engine.abandon(connection)
@@ -52,11 +52,11 @@ extension ReplayRun {
             measurement.vanished += 1
             changed[person].went = nil
             engine.abandon(connection)
-            // A linger's length, and a second for a timer that is coarse.
+            // The length of linger, and a second because timers are coarse.
             quietNotBefore = .now() + .milliseconds(Double(linger) + 1_000)
         } else {
             changed[person].went = due
-            // The two clean ways to go, in turn.
+            // The two clean ways to disconnect, in turn.
             if measurement.leaves.isMultiple(of: 2) {
                 engine.send(ClientMessage(.disconnect).encoded(), on: connection)
             }
@@ -72,7 +72,7 @@ extension ReplayRun {
         introduce(person)
     }
 
-    /// Tells the server the person's present name.
+    /// Sends the person's present name to the server.
     func introduce(_ person: Int) {
         let renames = players[person].renames
         let name = cast.names[person].prefix(40) + (renames > 0 ? " (\(renames))" : "")
@@ -106,7 +106,8 @@ extension ReplayRun {
         write(length, person, in: conversation, due)
     }
 
-    /// Once in, a player introduces themselves if nobody knows them yet, and watches everyone whom they know.
+    /// After connecting, a player sends their profile if the server does not have it, and watches all people whom they
+    /// know.
     func settleIn(_ person: Int, _ limits: ConnectionLimits) {
         if truths[person].displayName == nil { introduce(person) }
         var batches = Batches(cast.watched[person], size: limits.subscribeBatch)

@@ -1,10 +1,10 @@
 import PresenceProtocol
 
-/// What players write to each other, what of it they hear, and how they say how far they are.
+/// The players' messages, the messages that they receive, and their marks.
 extension ReplayRun {
     // MARK: - Acting
 
-    /// Sends a message of a length for real.
+    /// Sends a real message of this length.
     func write(_ length: Int, _ person: Int, in conversation: ConversationID, _ due: Instant) {
         players[person].written += 1
         let id = "\(cast.names[person])-\(players[person].written)"
@@ -17,7 +17,7 @@ extension ReplayRun {
         written[id] = due
     }
 
-    /// Follows the messages of conversations from where this client stands, and who types there.
+    /// Follows the messages and the typing of conversations, from this client's position.
     func watchConversations(_ person: Int, _ conversations: [ConversationID]) {
         guard !conversations.isEmpty else { return }
         let cursors = conversations.map { ($0.string, players[person].chats[$0.string] ?? Chat()) }
@@ -40,9 +40,9 @@ extension ReplayRun {
         return id
     }
 
-    // MARK: - Hearing
+    // MARK: - Receiving
 
-    /// Takes what concerns messages; whether that is all that the message says.
+    /// Handles a message about conversations. Returns whether it contains nothing else.
     func hear(
         _ kind: ChatWire.Kind, _ text: UnsafeRawBufferPointer, _ person: Int, _ at: Instant
     ) throws(Failure) -> Bool {
@@ -83,8 +83,8 @@ extension ReplayRun {
         note(news.conversation, person)
     }
 
-    /// A client says what has arrived, each fifth message: some are in hundreds of conversations, and a connection may make
-    /// 100 requests a second. Every other person has read that, too, the others each fifteenth.
+    /// A client marks every fifth message as delivered: some are in hundreds of conversations, and a connection may
+    /// make 100 requests a second. Every other person also marks it as read, the others every fifteenth.
     private func note(_ conversation: String, _ person: Int) {
         let last = players[person].chats[conversation]!.last
         let delivered = last / 5 * 5
@@ -94,7 +94,7 @@ extension ReplayRun {
         mark(conversation, person)
     }
 
-    /// Tells the newest marks, one request at a time.
+    /// Sends the newest marks, one request at a time.
     private func mark(_ conversation: String, _ person: Int) {
         guard let chat = players[person].chats[conversation], !chat.isMarking, chat.wanted != chat.told,
             chatTruths[conversation] != nil
@@ -106,7 +106,7 @@ extension ReplayRun {
         players[person].marks[id] = conversation
     }
 
-    /// A request was answered `ok`: it may have been a mark.
+    /// Handles the answer `ok`, which may belong to a mark.
     func marked(_ id: Int64?, _ person: Int) {
         guard let id, let conversation = players[person].marks.removeValue(forKey: id) else { return }
         let told = players[person].chats[conversation]!.told

@@ -1,25 +1,25 @@
 import PresenceProtocol
 
-/// At the end: what everybody in a conversation has of it, against the truth. Who is here shows what they hold; and for
-/// everybody, here or not, a fresh connection asks.
+/// At the end, compares each member's state of a conversation with the truth. For connected members that is their own
+/// state; for all members, connected or not, a fresh connection asks the server.
 ///
 ///     connected → subscribed (the list) → messages, page by page → the next one
 extension ReplayRun {
-    /// One who asks for somebody.
+    /// A connection that asks for one member.
     struct Checker {
         let place: Int
         var chats: [String: Chat] = [:]
-        /// What is still to be read to its beginning.
+        /// Conversations that must still be read to their beginning.
         var unread: [String] = []
-        /// The oldest number that was read of the first of them.
+        /// The oldest number read in the first of them.
         var oldest: Int64?
     }
 
-    /// So many ask at a time.
+    /// The number of connections that ask at a time.
     static let mostCheckers = 32
     static let page = 100
 
-    /// Everyone who takes part in something, in order.
+    /// All members of any conversation, in order.
     var participants: [Int] { Set(chatTruths.values.flatMap(\.members)).sorted() }
 
     func beginChecks() {

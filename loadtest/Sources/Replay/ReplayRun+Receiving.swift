@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What players and the one who asks at the end hear.
+/// The messages to players, and to the connection that asks at the end.
 extension ReplayRun {
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
         lastReceived = at
@@ -74,7 +74,7 @@ extension ReplayRun {
         }
     }
 
-    /// Everyone who takes part in a new conversation hears of it, as an app would tell them, and watches it.
+    /// All members of a new conversation watch it, as an app would make them.
     private func gather(_ conversation: ServerMessage.Conversation) {
         measurement.conversations += 1
         if chatTruths[conversation.id.string] == nil {
@@ -114,13 +114,13 @@ extension ReplayRun {
         guard players[person].show(event.users, typingIn: event.conversation, version: event.version) else {
             return measurement.repeated += 1
         }
-        // Only the one who made the conversation ever types in it.
+        // Only the maker of the conversation types in it.
         guard let typist = event.users.first.flatMap(cast.place(of:)), typist < players.count else { return }
         guard players[typist].typingAgain != nil else { return measurement.overtaken += 1 }
         if let typed = changed[typist].typed { measurement.typing.record(at - typed) }
     }
 
-    /// The place of somebody whom `person` watches and has been told of: no event may come before that.
+    /// The place of a user whom `person` watches and has received an answer about: no event may arrive before that.
     private func expected(_ user: UserID, _ person: Int) -> Int? {
         if let place = cast.place(of: user), players[person].shown[place] != nil { return place }
         if measurement.failures.count < 20 {

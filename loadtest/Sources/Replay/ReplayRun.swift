@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// The replay scenario: plays every deed at its time, waits for quiet, and compares.
+/// The replay scenario: performs every action at its time, waits for quiet, and compares.
 ///
 ///     playing → settling → asking → checking → done
 final class ReplayRun: Scenario {
@@ -15,17 +15,17 @@ final class ReplayRun: Scenario {
     var measurement = ReplayMeasurement()
     /// When each person's newest change was due; `nil` if it is not to be timed.
     var changed: [Moments]
-    /// What the fresh `get` said, by place.
+    /// The answer of the fresh `get`, by place.
     var asked: [Shown]
     var unanswered = 0
-    /// What is true of each conversation, by its id.
+    /// The true state of each conversation, by its id.
     var chatTruths: [String: ChatTruth] = [:]
     /// When each message was due, by its id.
     var written: [String: Instant] = [:]
-    /// Those for whom somebody is still to ask at the end, and who asks, by their tags.
+    /// Members for whom a connection must still ask at the end, and the asking connections, by their tags.
     var unchecked: [Int] = []
     var checkers: [Int: Checker] = [:]
-    /// Nothing counts as quiet before: people whose line was dropped go only then.
+    /// The earliest quiet time: people whose connection was dropped go offline only then.
     var quietNotBefore = Instant(nanoseconds: 0)
     var lastReceived = Instant.now()
     private var lastPlayed = Instant.now()
@@ -41,7 +41,7 @@ final class ReplayRun: Scenario {
     private var typists: Set<Int> = []
     private var progress: Progress
 
-    /// When a person's newest line, and what watchers will see, was due.
+    /// When a person's last connection and last visible changes were due.
     struct Moments {
         var dialled: Instant?
         var came: Instant?
@@ -50,9 +50,9 @@ final class ReplayRun: Scenario {
         var typed: Instant?
     }
 
-    /// So long nothing may be received before everyone's screen is compared.
+    /// No message may arrive for this long before the screens are compared.
     static let quiet: Nanoseconds = .seconds(2)
-    /// People say again that they type; the server believes them for 6 s.
+    /// People repeat that they type: for the server it lasts 6 s.
     static let typingInterval: Nanoseconds = .seconds(3)
 
     init(_ options: ReplayCommand, trace: Trace, cast: Cast, engine: Engine, mint: TokenMint) {
@@ -101,7 +101,7 @@ final class ReplayRun: Scenario {
         if phase == .settling { wakes.append(quietAt) }
         if phase == .playing, nextDeed < deeds.count { wakes.append(start! + deeds[nextDeed].time) }
         if let due = progress.due { wakes.append(due) }
-        // What is overdue for an answer's sake must not spin.
+        // An overdue action that waits for an answer must not make the loop spin.
         return wakes.filter { $0 > now }.min()
     }
 
@@ -112,7 +112,7 @@ final class ReplayRun: Scenario {
             measurement.lateness.record(.now() - (start! + deed.time))
             players[deed.person].deeds.append(deed)
             advance(deed.person)
-            // A trace may be silent for long: waiting begins with what is waited for.
+            // A trace may be silent for long: the patience begins with the wait.
             lastPlayed = now
         }
         sayTypingAgain(now)
@@ -131,7 +131,7 @@ final class ReplayRun: Scenario {
         }
     }
 
-    /// Whether anybody has still something to do or an answer to get.
+    /// Whether a person still has an action to perform or an answer to get.
     private var isBehind: Bool {
         players.contains { !$0.deeds.isEmpty || $0.unanswered > 0 || $0.typingAgain != nil }
     }
@@ -163,10 +163,10 @@ final class ReplayRun: Scenario {
 
     func due(_ deed: Deed) -> Instant { start! + deed.time }
 
-    /// The tag that is no player's is the one who asks at the end.
+    /// The one tag without a player belongs to the connection that asks at the end.
     func isAsker(_ tag: Int) -> Bool { tag == players.count }
 
-    /// Larger ones are of those who ask for somebody.
+    /// Larger tags belong to connections that ask for members.
     func isChecker(_ tag: Int) -> Bool { tag > players.count }
 
     func name(_ tag: Int) -> String {
@@ -195,7 +195,7 @@ final class ReplayRun: Scenario {
         engine.stop(Failure("the connection of \(name(tag)) ended: \(closing)"))
     }
 
-    /// Sends a request whose answer is awaited, on the line of a player who has one.
+    /// Sends a request on the connection of a player who has one; its answer is then pending.
     func request(_ body: ClientMessage.Body, of person: Int) {
         guard let connection = players[person].connection else { return }
         engine.send(ClientMessage(id: players[person].nextRequest(), body).encoded(), on: connection)

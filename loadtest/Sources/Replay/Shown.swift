@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// What one client holds of one person, kept by the rules of the protocol.
+/// A client's state of one person, by the rules of the protocol.
 struct Shown: Equatable {
     private(set) var presence: Presence?
     private(set) var profile: ProfileRegister?
 
-    /// A register in an answer replaces what is held; one that was left out stays.
+    /// A register in an answer replaces the present one; a missing one changes nothing.
     mutating func take(_ snapshot: UserSnapshot) {
         presence = snapshot.presence ?? presence
         profile = snapshot.profile ?? profile
     }
 
-    /// One in an event replaces it if its version is larger, or is 0; tells whether it did.
+    /// A register in an event replaces the present one if its version is larger, or is 0. Returns whether it did.
     mutating func take(_ event: Presence) -> Bool {
         guard event.version == 0 || event.version > presence?.version ?? -1 else { return false }
         presence = event
@@ -24,7 +24,7 @@ struct Shown: Equatable {
         return true
     }
 
-    /// What to tell a server that is subscribed to again.
+    /// The versions to send with a new subscription.
     var known: ClientMessage.KnownVersions? {
         guard presence != nil || profile != nil else { return nil }
         return ClientMessage.KnownVersions(presence: presence?.version, profile: profile?.version)

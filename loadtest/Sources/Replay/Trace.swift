@@ -1,6 +1,6 @@
-/// What people of a real chat did, minute by minute: rows of `time_ms,event,user,text_length`.
+/// The actions of people in a real chat, minute by minute: rows of `time_ms,event,user,text_length`.
 struct Trace {
-    /// A row: who did what, in milliseconds since the first.
+    /// A row: the person and the action, in milliseconds since the first row.
     struct Row: Equatable {
         var time: Int
         var event: Event
@@ -14,11 +14,11 @@ struct Trace {
         case join, leave, message, rename
     }
 
-    /// In the order in which the trace first names them.
+    /// In the order of their first appearance in the trace.
     private(set) var people: [String] = []
     private(set) var rows: [Row] = []
 
-    /// Reads a trace; `file` is named in errors, with the line.
+    /// Parses a trace; errors name `file` and the line.
     init(_ text: String, file: String) throws(Failure) {
         var places: [String: Int] = [:]
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {

@@ -1,14 +1,14 @@
 import PresenceProtocol
 
-/// What is true of one person, because the tool itself made it happen.
+/// The true state of one person, because the tool itself caused it.
 struct Truth: Equatable {
-    /// They have never been here, and nothing is known of them.
+    /// The person was never connected, and the server has nothing about them.
     var isUnknown = true
-    /// The kind of their device while they are here.
+    /// The kind of their device while they are connected.
     var device: DeviceKind?
     var displayName: String?
 
-    /// What is wrong about `shown`, in words; `nil` if it is right.
+    /// The fault in `shown`, as a sentence; `nil` if it is right.
     func contradiction(by shown: Shown) -> String? {
         guard let presence = shown.presence, let profile = shown.profile else { return "shows nothing" }
         if let wrong = contradiction(by: presence) { return wrong }
@@ -25,7 +25,7 @@ struct Truth: Equatable {
             return "shows \(presence.status.rawValue) (version \(presence.version)), and \(status.rawValue) is true"
         }
         guard presence.version > 0, presence.since != nil else { return "shows \(status.rawValue) without a since" }
-        guard presence.text == nil else { return "shows a text that nobody wrote" }
+        guard presence.text == nil else { return "shows a text that was never written" }
         guard presence.devices == (device.map { [$0] } ?? []) else {
             return "shows the devices \(presence.devices.map(\.rawValue)), and \(device?.rawValue ?? "none") is true"
         }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `presence-load slow`: what do readers who stop reading cost everybody else?
+/// `presence-load slow`: the cost of clients that stop reading, for all others.
 struct SlowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slow",
@@ -35,7 +35,7 @@ struct SlowCommand: ParsableCommand {
     @Option(help: "How many seconds each of the two phases lasts.")
     var seconds = 20.0
 
-    @Option(help: ArgumentHelp("SO_RCVBUF of those who will be slow; 0 leaves it to the kernel.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("SO_RCVBUF of the slow clients; 0 leaves it to the kernel.", valueName: "bytes"))
     var receiveBuffer: Int32 = 4_096
 
     @Option(help: "Connections opened a second; 0 is as fast as the server answers.")

@@ -1,4 +1,4 @@
-/// What is read at the ends of a phase.
+/// The readings at both ends of a phase.
 struct SlowReading {
     var at: Instant
     var serverUsed: Nanoseconds
@@ -8,7 +8,7 @@ struct SlowReading {
     var kernel: KernelMemory
 }
 
-/// Reads it.
+/// Takes a reading.
 struct SlowGauges {
     let server: ProcessorTime
     let processes: [Int32]
@@ -20,31 +20,31 @@ struct SlowGauges {
     }
 }
 
-/// What is counted while changes go on: with everybody reading, or with some who do not.
+/// Counts during changes: with all clients reading, or with some that do not.
 struct SlowPhase {
     let began: SlowReading
     var ended: SlowReading?
     /// To the clients that read.
     var deliveries = 0
     var conflated = 0
-    /// Of those who are never slow.
+    /// Latencies of watchers that are never slow.
     var latencies = Latencies()
     var lateness = Latencies()
 }
 
-/// What a slow run counts.
+/// The counts of a slow run.
 struct SlowMeasurement {
-    /// With everybody reading, and with some who do not.
+    /// First with all clients reading, then with some that do not.
     var phases: [SlowPhase] = []
     var messageBytes = 0
     var older = 0
-    /// Of the slow, after they read again: deliveries, and changes that they were never shown.
+    /// For the slow clients, after they read again: deliveries, and changes that they were never shown.
     var caughtUpDeliveries = 0
     var caughtUpConflated = 0
     var catchingUp: Nanoseconds = 0
-    /// Slow ones who came to hold the newest of everybody.
+    /// Slow clients that received the newest change of everyone.
     var upToDate = 0
-    /// Slow ones whose connection ended, and how that of the first did.
+    /// Slow clients whose connection ended, and the first one's reason.
     var closed = 0
     var firstClosing: Closing?
     var failures: [String] = []

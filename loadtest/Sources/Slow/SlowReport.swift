@@ -1,14 +1,14 @@
 import Foundation
 
-/// What a slow run found.
+/// The results of a slow run.
 struct SlowReport: Report {
     /// One of the two phases.
     struct Part: Codable {
         var seconds: Double
-        /// To watchers who were reading.
+        /// Deliveries to watchers that were reading.
         var deliveries: Int
         var conflated: Int
-        /// Of watchers who are never slow, from when a change was meant to be sent.
+        /// Latencies of watchers that are never slow, from the time at which a change was due.
         var latencyMilliseconds: Latencies.Summary?
         /// Absent without --server-pid.
         var serverCPUMicrosecondsPerDelivery: Double?
@@ -25,16 +25,16 @@ struct SlowReport: Report {
     let slowReaders: Int
     let people: Int
     let changesPerSecond: Double
-    /// SO_RCVBUF of the slow, which the kernel doubles; 0 is the kernel's choice.
+    /// SO_RCVBUF of the slow clients, which the kernel doubles; 0 is the kernel's choice.
     let slowReceiveBufferBytes: Int
     let allRead: Part
     let someDoNot: Part
-    /// What the server's processes held more at the end of the second phase than at its beginning.
+    /// The growth of the server processes' memory during the second phase.
     let userKBPerSlowReader: Double?
     let kernelSlabKBPerSlowReader: Double
     /// Both ends' queues together.
     let kernelTCPKBPerSlowReader: Double
-    /// After the slow read again.
+    /// Time after the slow clients read again.
     let catchUpSeconds: Double
     let catchUpDeliveries: Int
     let catchUpConflated: Int
@@ -55,7 +55,7 @@ struct SlowReport: Report {
         slowReceiveBufferBytes = Int(options.receiveBuffer)
         guard measurement.phases.count == 2, let began = measurement.phases.last?.began,
             let ended = measurement.phases.last?.ended
-        else { preconditionFailure("the run did not come to its end") }
+        else { preconditionFailure("the run did not end") }
         let isServerKnown = !options.measuring.serverPid.isEmpty
         let parts = measurement.phases.map { Self.part($0, isServerKnown: isServerKnown) }
         allRead = parts[0]

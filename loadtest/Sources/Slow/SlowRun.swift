@@ -1,6 +1,6 @@
-/// The slow scenario. The last watchers are those who will be slow.
+/// The slow scenario. The last watchers are the slow ones.
 ///
-///     connecting → warming up → all read → through → some do not read → they read again → settled
+/// connecting → warming up → all read → through → some do not read → they read again → settled
 final class SlowRun: Scenario {
     private enum Phase { case connecting, warmingUp, allRead, through, someDoNot, catchingUp, settled }
 
@@ -16,13 +16,13 @@ final class SlowRun: Scenario {
     /// Bursts made in this phase.
     private var bursts = 0
     private var resumed = Instant(nanoseconds: 0)
-    /// Slow watchers who read again and do not hold the newest of everybody yet.
+    /// Slow watchers that read again and lack the newest change of someone.
     private var behind: Set<Int> = []
     private(set) var measurement = SlowMeasurement()
     private var lastProgress = Instant.now()
     private var progress: Progress
 
-    /// A peer that does not keep the newest is done with its slow readers when they have got nothing for so long.
+    /// For a peer that does not keep the newest changes, its slow clients are done after this time without a message.
     private static let silence = Nanoseconds.seconds(1)
 
     init(_ options: SlowCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, gauges: SlowGauges) {
@@ -42,10 +42,10 @@ final class SlowRun: Scenario {
 
     func finish() { progress.clear() }
 
-    /// The watchers who are slow.
+    /// The slow watchers.
     private var slow: Range<Int> { crowd.watchers - options.slow..<crowd.watchers }
 
-    // MARK: - What comes
+    // MARK: - Receiving
 
     func opened(_ connection: ConnectionID, tag: Int) { enter(if: entrance.opened(connection, tag: tag)) }
 
@@ -76,7 +76,7 @@ final class SlowRun: Scenario {
         else { return }
         lastProgress = at
         switch phase {
-        // A change that comes after the end of the phase that it was made in is still one of it.
+        // A change that arrives after its phase still counts for that phase.
         case .allRead, .through, .someDoNot: count(receipt, by: watcher)
         case .catchingUp where watcher < slow.lowerBound: count(receipt, by: watcher)
         case .catchingUp: caughtUp(watcher, receipt)
@@ -114,7 +114,7 @@ final class SlowRun: Scenario {
 
     func tick(now: Instant) -> Instant? {
         do throws(Failure) {
-            // A phase may be over as it begins.
+            // A phase may end as it begins.
             var before: Phase
             repeat {
                 before = phase
@@ -176,7 +176,7 @@ final class SlowRun: Scenario {
         measurement.phases[measurement.phases.count - 1].ended = try gauges.read()
     }
 
-    /// When the phase that goes by the clock is over.
+    /// The end of the phase that lasts a fixed time.
     private var phaseEnd: Instant? {
         guard phase == .allRead || phase == .someDoNot else { return nil }
         return measurement.phases.last.map { $0.began.at + .seconds(options.seconds) }
@@ -218,7 +218,7 @@ final class SlowRun: Scenario {
         measurement.older = broadcast.older
         if dialect.keepsNewest, !behind.isEmpty {
             measurement.failures.append(
-                "\(formatted(behind.count)) slow readers never came to hold the newest of everybody")
+                "\(formatted(behind.count)) slow readers never received the newest change of everyone")
         }
         phase = .settled
         engine.stop()
@@ -231,7 +231,7 @@ final class SlowRun: Scenario {
         default:
             let lacking = formatted(broadcast.awaited)
             engine.stop(
-                Failure("nothing came any more, with \(lacking) changes on their way to watchers who were reading"))
+                Failure("no more messages arrived, with \(lacking) changes on their way to watchers who were reading"))
         }
     }
 
@@ -239,7 +239,7 @@ final class SlowRun: Scenario {
         switch phase {
         case .connecting: entrance.description
         case .warmingUp: "warming up"
-        case .allRead, .through: "everybody reads, \(formatted(bursts)) bursts"
+        case .allRead, .through: "all read, \(formatted(bursts)) bursts"
         case .someDoNot: "\(formatted(options.slow)) do not read, \(formatted(bursts)) bursts"
         case .catchingUp, .settled: "\(formatted(behind.count)) still behind"
         }

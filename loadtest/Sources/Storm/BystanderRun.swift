@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// The bystanders' own scenario: all connect, watch each other, and one after the other changes by the clock.
+/// The bystanders' own scenario: all connect, watch each other, and change one after the other by the clock.
 ///
 ///     connecting → waiting → changing → settling → settled
 final class BystanderRun: Scenario {
@@ -20,9 +20,9 @@ final class BystanderRun: Scenario {
     private var settling: Instant?
     private var isSettled = false
 
-    /// How soon an order of the other thread is noticed.
+    /// The interval of checks for orders of the other thread.
     private static let attention: Nanoseconds = .milliseconds(50)
-    /// Longer than that nobody's last change may take.
+    /// The longest time that a last change may take.
     private static let patience: Nanoseconds = .seconds(10)
 
     init(_ plan: Bystanders, engine: Engine) {
@@ -68,7 +68,7 @@ final class BystanderRun: Scenario {
         }
     }
 
-    /// Waits until everyone has everyone's last change, and tells so.
+    /// Waits until all bystanders have all last changes, and reports that.
     private func settle(_ now: Instant) {
         let since = settling ?? now
         settling = since

@@ -1,16 +1,16 @@
 import Foundation
 import Synchronization
 
-/// People on a server that goes on, who change by the clock and watch each other while a storm blows elsewhere.
+/// People on another server, who change by the clock and watch each other during a storm.
 ///
-/// They have a thread and an engine of their own, so that what they notice is the servers' doing and not the work that
-/// this tool has with the storm.
+/// They have a thread and an engine of their own, so that their latencies depend on the servers and not on this tool's
+/// work for the storm.
 final class Bystanders: Sendable {
     enum Order { case wait, change, settle, leave }
 
-    /// A change of one as another received it.
+    /// A bystander's change as another one received it.
     struct Sample {
-        /// When the change was meant to be sent.
+        /// When the change was due to be sent.
         var intended: Instant
         var latency: Nanoseconds
     }
@@ -19,14 +19,14 @@ final class Bystanders: Sendable {
         var order = Order.wait
         /// All are connected and watch each other.
         var isReady = false
-        /// The changes are over, and everyone has everyone's last.
+        /// The changes are over, and all bystanders have all last changes.
         var isSettled = false
         var samples: [Sample] = []
         /// Each one's last change.
         var newest: [Int] = []
-        /// Changes that a watcher was spared, having been given a newer one.
+        /// Changes that a watcher skipped because it received a newer one.
         var conflated = 0
-        /// By how much the changes were sent late (p99).
+        /// The delay of the changes (p99).
         var lateness: Nanoseconds = 0
         var failure: Failure?
     }
@@ -47,14 +47,14 @@ final class Bystanders: Sendable {
 
     let mint: TokenMint
 
-    /// What they have come to. The samples are complete once they have settled.
+    /// Their present state. The samples are complete once they have settled.
     var now: State { state.withLock { $0 } }
 
     func order(_ order: Order) { state.withLock { $0.order = order } }
 
     func update(_ change: (inout sending State) -> Void) { state.withLock { change(&$0) } }
 
-    /// Starts their thread, which ends when they are told to leave, or fail.
+    /// Starts their thread, which ends when it is asked to, or fails.
     func start() {
         Thread.detachNewThread { [self] in
             do throws(Failure) {

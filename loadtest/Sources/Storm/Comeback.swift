@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// When a client that lost its connection comes back: as the protocol asks and PresenceKit does, with its times.
+/// When a client that lost its connection reconnects: by the protocol and as PresenceKit does, with its times.
 ///
-/// Where the server names a time it is kept exactly, since the server spreads its clients.
+/// A time from the server is kept exactly, since the server spreads its clients.
 struct Comeback {
     private var backoff = ReconnectBackoff(base: .milliseconds(500), cap: .seconds(30))
 
@@ -10,7 +10,7 @@ struct Comeback {
         backoff.connected(at: instant.uptime, linger: .milliseconds(linger))
     }
 
-    /// How long to wait after `closing`; `nil` if the server wants this client never again.
+    /// The time to wait after `closing`; `nil` if the client must not reconnect.
     mutating func wait(after closing: Closing, now: Instant, random: inout SeededRandom) -> Nanoseconds? {
         backoff.failed(at: now.uptime)
         if case .closed(let code?, let reason) = closing {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The shell command that restarts the server, and returns once it serves again.
+/// The shell command that restarts the server, and returns when it accepts connections again.
 struct RestartCommand {
     private let process: pid_t
 
-    /// Starts it. What it prints goes to standard error: standard output is the report's.
+    /// Starts the command. Its output is sent to standard error: standard output is for the report.
     init(_ command: String) throws(Failure) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -23,7 +23,7 @@ struct RestartCommand {
         self.process = process
     }
 
-    /// Its exit status once it has ended, 128 and the signal if one ended it; to be asked until then, and not after.
+    /// Its exit status once it has ended, 128 and the signal if one ended it. Call it until then, and not after.
     func status() -> Int32? {
         var status: Int32 = 0
         guard waitpid(process, &status, WNOHANG) == process else { return nil }

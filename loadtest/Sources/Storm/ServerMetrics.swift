@@ -1,8 +1,8 @@
 import Glibc
 
-/// A server's numbers at a moment, as its `/metrics` page gives them: Prometheus text, by series.
+/// A server's metrics at one moment, from its `/metrics` page: Prometheus text, by series.
 struct ServerMetrics: Equatable {
-    /// By the series' name with its labels, without the `presence_` that all of them begin with.
+    /// By the series' name with its labels, without the prefix `presence_`.
     let values: [String: Double]
 
     /// Lines that are not `NAME VALUE`, such as comments, are skipped.
@@ -18,7 +18,7 @@ struct ServerMetrics: Equatable {
         self.values = values
     }
 
-    /// Asks the server, which may take five seconds to answer.
+    /// Reads the metrics from the server, which may take five seconds to answer.
     init(of endpoint: Endpoint) throws(Failure) {
         let page = try Self.get("/metrics", from: endpoint)
         guard let head = page.firstRange(of: "\r\n\r\n"), page.hasPrefix("HTTP/1.1 200") else {
@@ -29,7 +29,7 @@ struct ServerMetrics: Equatable {
 
     subscript(_ name: String) -> Double { values[name] ?? 0 }
 
-    /// Whether the server was restarted since `before`: something that only grows is less.
+    /// Whether the server was restarted since `before`: a counter is smaller.
     func isRestarted(since before: ServerMetrics) -> Bool {
         values.contains { $0.key.hasSuffix("_total") && $0.value < before[$0.key] }
     }
@@ -60,7 +60,7 @@ struct ServerMetrics: Equatable {
         return String(decoding: answer, as: UTF8.self)
     }
 
-    /// Whether as much has come as `Content-Length` says; without one the answer ends with the connection.
+    /// Whether all bytes of `Content-Length` have arrived; without one the answer ends with the connection.
     private static func isWhole(_ answer: [UInt8]) -> Bool {
         guard let end = answer.withUnsafeBytes(Upgrade.endOfHead) else { return false }
         let head = String(decoding: answer[..<end], as: UTF8.self).lowercased()

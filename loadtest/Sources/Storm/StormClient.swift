@@ -1,9 +1,9 @@
 /// One client of a storm.
 struct StormClient {
     enum Stage: UInt8 {
-        /// Without a connection, until it is its time to dial.
+        /// Without a connection, until it is due to dial.
         case waiting
-        /// From the dialling up to the answer to its subscription.
+        /// From dialling to the answer to its subscription.
         case coming
         case back
     }
@@ -11,6 +11,6 @@ struct StormClient {
     var connection: ConnectionID?
     var stage = Stage.waiting
     var comeback = Comeback()
-    /// When it was to dial.
+    /// When it was due to dial.
     var due = Instant(nanoseconds: 0)
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `presence-load storm`: a server is restarted under many clients, and all of them come back.
+/// `presence-load storm`: a server is restarted under many clients, and all of them reconnect.
 struct StormCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "storm",
@@ -52,7 +52,7 @@ struct StormCommand: ParsableCommand {
     @Option(help: "How many seconds after the restart are too long for the last client.")
     var patience = 120.0
 
-    @Option(help: "Decides the clients' random waits.")
+    @Option(help: "The seed of the clients' random waits.")
     var seed: UInt64 = 1
 
     func validate() throws {
@@ -68,7 +68,7 @@ struct StormCommand: ParsableCommand {
     func run() throws {
         let mint = try servers.mint()
         let bystanderServer = try Endpoint(url: bystanderURL)
-        // The bystanders' own engine needs as many files again, and the metrics one.
+        // The bystanders' own engine needs as many files again, and the metrics need one.
         try OpenFiles.allow(clients + bystanders + 1)
         let engine = try servers.engine(connections: clients)
         let name = String(UInt32.random(in: .min ... .max), radix: 36)

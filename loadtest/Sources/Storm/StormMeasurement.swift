@@ -1,36 +1,36 @@
-/// What is counted and timed from the restart until everyone shows the truth.
+/// Counts and times from the restart until all clients show the truth.
 struct StormMeasurement {
     var restarted = Instant(nanoseconds: 0)
     /// The restart command returned.
     var serving: Instant?
     /// The last client was back, connected and subscribed.
     var allBack: Instant?
-    /// Everyone showed everyone as online, for the last time.
+    /// All clients showed all others as online, for the last time.
     var allRight: Instant?
     var counted = Counters()
     /// Connections by how they ended.
     var endings: [String: Int] = [:]
     var dialled = 0
-    /// Requests that the server refused for a while, having no sight of its store.
+    /// Requests that the server rejected for a while, because it could not reach its store.
     var unavailable = 0
-    /// Times that a client was told that what it shows may be old.
+    /// Times that a client was notified of stale data.
     var stale = 0
-    /// From the restart to each client's being back.
+    /// From the restart until each client was back.
     var back = Latencies()
-    /// From the moment at which a client was to dial until it was back.
+    /// From the time at which a client was due to dial until it was back.
     var comeback = Latencies()
-    /// By how much the tool dialled later than it was to.
+    /// The tool's own delay in dialling.
     var lateness = Latencies()
-    /// Of each server, before the restart, when the command returned, and at the end of the storm.
+    /// For each server: before the restart, when the command returned, and at the end of the storm.
     var before: [ServerMetrics] = []
     var atServing: [ServerMetrics] = []
     var after: [ServerMetrics] = []
-    /// Of the clients who show what is true at the end.
+    /// Clients that show the truth at the end.
     var right = 0
     var lost = 0
     var failures: [String] = []
 
-    /// What the clients received, and what it cost them.
+    /// The messages that the clients received, and the tool's cost of reading them.
     struct Counters {
         var reads = 0
         var messages = 0

@@ -1,4 +1,4 @@
-/// What a storm did.
+/// The results of a storm.
 struct StormReport: Report {
     let scenario = "storm"
     let servers: [String]
@@ -13,7 +13,8 @@ struct StormReport: Report {
     let servingToLastBackSeconds: Double?
     let clientsLost: Int
     let clientsRight: Int
-    /// Milliseconds from the restart, and from when each was to dial, until it was connected and subscribed.
+    /// Milliseconds from the restart, and from the time at which each was due to dial, until it was connected and
+    /// subscribed.
     let restartToBackMilliseconds: Latencies.Summary?
     let dialToBackMilliseconds: Latencies.Summary?
     let dialled: Int
@@ -22,18 +23,18 @@ struct StormReport: Report {
     let staleNotices: Int
     let bystanders: Int
     let bystanderChangesPerSecond: Double
-    /// Milliseconds from a change's intended time to another bystander's receipt; during: from the restart until
-    /// everyone showed the truth.
+    /// Milliseconds from the time at which a change was due to another bystander's receipt; during: from the restart
+    /// until all clients showed the truth.
     let bystanderBeforeMilliseconds: Latencies.Summary?
     let bystanderDuringMilliseconds: Latencies.Summary?
     let bystanderAfterMilliseconds: Latencies.Summary?
     let bystanderConflatedChanges: Int
-    /// What the clients received from the restart until everyone showed the truth.
+    /// Messages that the clients received from the restart until all showed the truth.
     let messagesReceived: Int
     let eventsReceived: Int
     let readsMade: Int
     let serverMetrics: [ServerFigures]
-    /// Of all servers: what was due to connections, and how little of it was sent one by one.
+    /// For all servers: the changes due to connections, and the share of them that was written one by one.
     let changesDue: Double
     let socketWritesPerChangeDue: Double?
     let eventsPerSocketWrite: Double?
@@ -45,13 +46,13 @@ struct StormReport: Report {
     let failures: [String]
     let succeeded: Bool
 
-    /// What one server counted, by its metrics' names.
+    /// The counts of one server, by its metrics' names.
     struct ServerFigures: Encodable {
         let url: String
         let isRestarted: Bool
         let before: [String: Double]
         let after: [String: Double]
-        /// From the restart until everyone showed the truth; after a restart from nothing.
+        /// From the restart until all clients showed the truth; after a restart from zero.
         let counted: [String: Double]
     }
 

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What the clients do and hear.
+/// The clients' actions, and their messages.
 extension StormRun {
     func perform(_ task: Task, due: Instant, _ now: Instant) {
         switch task {
@@ -88,7 +88,7 @@ extension StormRun {
 
     private func ended(_ tag: Int, _ closing: Closing) {
         if phase == .connecting || phase == .calm {
-            return engine.stop(Failure("before the restart, \(screens.clients.user(tag)) met this: \(closing)"))
+            return engine.stop(Failure("before the restart, \(screens.clients.user(tag)) was disconnected: \(closing)"))
         }
         measurement.endings[closing.kind, default: 0] += 1
         if clients[tag].stage == .back {
@@ -103,13 +103,13 @@ extension StormRun {
             return engine.stop(Failure("\(screens.clients.user(tag)) may never come back: \(closing)"))
         }
         guard options.atOnce else { return agenda.add(.dial(tag), at: now + wait) }
-        // Until the server serves again they only wait; then those who are turned away try again and again.
+        // Until the server accepts connections again they only wait; then rejected clients retry again and again.
         if phase != .restarting { agenda.add(.dial(tag), at: now + .milliseconds(100)) }
     }
 }
 
 extension Closing {
-    /// As reports count it.
+    /// Its name in reports.
     fileprivate var kind: String {
         switch self {
         case .refused: "refused"

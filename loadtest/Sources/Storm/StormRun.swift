@@ -27,15 +27,15 @@ final class StormRun: Scenario {
     private var beforeRestart = StormMeasurement.Counters()
     private var progress: Progress
 
-    /// What a client has to do when its time has come.
+    /// A client's action when it is due.
     enum Task {
         case dial(Int)
         case subscribe(Int, ConnectionID)
     }
 
-    /// How often it is looked whether the command has ended, or the bystanders have settled.
+    /// The interval of checks whether the command has ended, or the bystanders have settled.
     private static let attention: Nanoseconds = .milliseconds(10)
-    /// Longer than that the last changes may not take to reach everyone.
+    /// The longest time that the last changes may take to reach all clients.
     private static let settlingPatience: Nanoseconds = .seconds(20)
 
     init(
@@ -175,7 +175,7 @@ final class StormRun: Scenario {
         measurement.right = right
         if right < clients.count {
             measurement.failures.append(
-                "\(formatted(clients.count - right)) of \(formatted(clients.count)) clients do not show what is true")
+                "\(formatted(clients.count - right)) of \(formatted(clients.count)) clients do not show the truth")
         }
         phase = .done
         engine.stop()

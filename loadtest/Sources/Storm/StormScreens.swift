@@ -1,19 +1,19 @@
 import PresenceProtocol
 
-/// What every client shows of everyone whom it watches: thirteen bytes each.
+/// The state that every client shows of everyone whom it watches: thirteen bytes each.
 ///
-/// A client watches others of the clients, by their `Ring`, and some bystanders. What is shown of one of the clients is
-/// right when it is `online`, from the moment when all are.
+/// A client watches other clients, by their `Ring`, and some bystanders. Once all clients are back, the state of a
+/// client is right if it is `online`.
 struct StormScreens {
     let ring: Ring
     let clients: NumberedUsers
     let bystanders: NumberedUsers
-    /// Each client watches so many bystanders, out of so many.
+    /// Each client watches this many bystanders, out of this many.
     let bystandersWatched: Int
     let bystanderCount: Int
-    /// Pairs of a client and another whom it does not show as online.
+    /// Pairs of a client and another one that it does not show as online.
     private(set) var wrong: Int
-    /// Of every pair the version held, -1 for none.
+    /// The version in every pair, -1 for none.
     private var versions: [Int64]
     private var isOnline: [Bool]
     /// The number in a bystander's text.
@@ -38,7 +38,7 @@ struct StormScreens {
 
     private func bystander(_ place: Int, of client: Int) -> Int { (client + place) % bystanderCount }
 
-    /// Whom `client` watches, with the versions that it holds.
+    /// The subscription of `client`, with its versions.
     func subscription(of client: Int) -> ClientMessage.Subscribe {
         let others = ring.watched(by: client).map(clients.user)
         let users = others + (0..<bystandersWatched).map { bystanders.user(bystander($0, of: client)) }
@@ -50,19 +50,19 @@ struct StormScreens {
         return subscribe
     }
 
-    /// Takes a register from an answer, which replaces what was held.
+    /// Handles a register in an answer, which replaces the present one.
     mutating func take(_ snapshot: UserSnapshot, by client: Int) {
         guard let presence = snapshot.presence, let pair = pair(snapshot.user, client) else { return }
         hold(presence, pair)
     }
 
-    /// Takes a register from an event, which replaces an older one.
+    /// Handles a register in an event, which replaces an older one.
     mutating func take(_ event: Presence, of user: UserID, by client: Int) {
         guard let pair = pair(user, client), event.version == 0 || event.version > versions[pair] else { return }
         hold(event, pair)
     }
 
-    /// Whether `client` shows everyone as online, and the bystanders whom it watches with their newest texts.
+    /// Whether `client` shows all others as online, and its bystanders with their newest texts.
     func isRight(_ client: Int, newest: [Int]) -> Bool {
         let first = client * width
         return isOnline[first..<first + width].allSatisfy { $0 }

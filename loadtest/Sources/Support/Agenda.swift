@@ -1,8 +1,8 @@
-/// What is due when: a heap of things with their times, of which the earliest comes first. Equal times keep no order.
+/// A heap of things with their due times; the earliest comes first. Equal times have no order.
 struct Agenda<Thing> {
     private var heap: [(due: Instant, thing: Thing)] = []
 
-    /// When the first thing is due.
+    /// The due time of the first thing.
     var first: Instant? { heap.first?.due }
     var count: Int { heap.count }
 
@@ -15,7 +15,7 @@ struct Agenda<Thing> {
         }
     }
 
-    /// Takes the first thing out if it is due.
+    /// Removes and returns the first thing if it is due.
     mutating func next(now: Instant) -> (due: Instant, thing: Thing)? {
         guard let first = heap.first, first.due <= now else { return nil }
         heap.swapAt(0, heap.count - 1)

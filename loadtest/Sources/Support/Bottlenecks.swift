@@ -1,4 +1,4 @@
-/// Says when a run measured the tool rather than the server.
+/// Detects runs that measured the tool rather than the server.
 enum Bottlenecks {
     /// A share of one core beyond which the one thread has no time left.
     static let busiest = 0.9
@@ -6,14 +6,14 @@ enum Bottlenecks {
     static let latest: Nanoseconds = .milliseconds(2)
 
     /// - Parameters:
-    ///   - cpuShare: what the tool used of one core while it measured.
-    ///   - serverCPUShare: what the server used meanwhile, where that is known.
-    ///   - lateness: by how much it was late in sending what was due by the clock; `nil` without a clock.
+    ///   - cpuShare: the tool's share of one core during the measurement.
+    ///   - serverCPUShare: the server's share, if known.
+    ///   - lateness: the delay in sending by the clock; `nil` without a clock.
     static func find(cpuShare: Double, serverCPUShare: Double? = nil, lateness: Latencies?) -> [String] {
         var found: [String] = []
         if cpuShare > busiest {
             let share = "this tool used \(formatted(cpuShare * 100, digits: 0)) % of a core"
-            // A server that was as busy was no less the reason.
+            // A server that was as busy was equally the cause.
             let isShared = serverCPUShare.map { $0 >= busiest } ?? false
             found.append(
                 share + (isShared ? " and the server as much: both were full" : " and was itself the bottleneck"))

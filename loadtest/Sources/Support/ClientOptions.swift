@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// How the tool's clients get in, and where they come from.
+/// The credentials and source addresses of the tool's clients.
 struct ClientOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server's data directory: its secret makes the clients' tokens.", valueName: "dir"))
     var dataDir = Self.standardDataDirectory(environment: ProcessInfo.processInfo.environment)
@@ -17,7 +17,7 @@ struct ClientOptions: ParsableArguments {
             """, valueName: "127.x.y.z"))
     var source: String?
 
-    /// Where the server keeps its data if it is told nothing else.
+    /// The server's default data directory.
     static func standardDataDirectory(environment: [String: String]) -> String {
         if let directory = environment["PRESENCE_DATA_DIRECTORY"], !directory.isEmpty { return directory }
         if geteuid() == 0 { return "/var/lib/presence" }

@@ -2,7 +2,7 @@ import CEpoll
 
 /// The core that this process' one thread runs on.
 enum Core {
-    /// Lets it run on `core` alone, so that it cannot take another's time; `nil` leaves it to the kernel.
+    /// Pins the process to `core`, so that it does not use another one's time; `nil` leaves it to the kernel.
     static func pin(to core: Int?) throws(Failure) {
         guard let core else { return }
         guard cepoll_pin(Int32(clamping: core)) == 0 else { throw Failure("this process cannot run on core \(core)") }

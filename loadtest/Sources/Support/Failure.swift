@@ -1,11 +1,11 @@
 import Glibc
 
-/// Why a run ended without what it was meant to show: one sentence for the person who started it.
+/// The reason why a run ended without a result: one sentence for the person who started it.
 struct Failure: Error, CustomStringConvertible, Equatable {
     let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// What a system call that just failed says: `errno` in words.
+    /// The error text of a system call that just failed, from `errno`.
     static func reason(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 }

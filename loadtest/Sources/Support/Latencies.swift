@@ -16,7 +16,7 @@ struct Latencies {
 
     var count: Int { Int(histogram.totalCount) }
 
-    /// The latency that this share of all stayed under.
+    /// The latency below which this share of all stayed.
     func percentile(_ percentile: Double) -> Nanoseconds {
         min(largest, Nanoseconds(clamping: histogram.valueAtPercentile(percentile)))
     }
@@ -29,7 +29,7 @@ struct Latencies {
             max: largest.inMilliseconds)
     }
 
-    /// As reports give it, in milliseconds.
+    /// The form in reports, in milliseconds.
     struct Summary: Codable, Equatable, CustomStringConvertible {
         var count: Int
         var p50: Double

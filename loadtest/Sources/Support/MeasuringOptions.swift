@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// What is measured beside the clients, and how patiently.
+/// The processes to measure in addition to the clients, and the run's patience.
 struct MeasuringOptions: ParsableArguments {
-    @Option(help: "The server's process, to measure what it costs; may be given several times.")
+    @Option(help: "The server's process, to measure its cost; may be given several times.")
     var serverPid: [Int32] = []
 
     @Option(help: "The core that the clients run on.")
@@ -12,6 +12,6 @@ struct MeasuringOptions: ParsableArguments {
     var patience = 15.0
 
     func validate() throws {
-        guard patience > 0 else { throw ValidationError("--patience cannot be nothing.") }
+        guard patience > 0 else { throw ValidationError("--patience must be more than 0.") }
     }
 }

@@ -6,7 +6,7 @@ struct NumberedUsers {
 
     func user(_ number: Int) -> UserID { UserID(prefix + String(number))! }
 
-    /// The number of somebody who is one of these.
+    /// The number of a user who is one of these.
     func number(of user: UserID) -> Int? {
         let id = user.string.utf8
         guard id.count > prefix.utf8.count, id.starts(with: prefix.utf8) else { return nil }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The memory of processes that is nobody else's, as the kernel counts it, in KB.
+/// The private memory of processes by the kernel's count, in KB.
 struct ProcessMemory: Codable, Equatable {
     /// Pages of the heap, the stacks and the like.
     var anonymousKB = 0
-    /// Pages that were written to and are not shared: what the process' end would free.
+    /// Pages that were written to and are not shared: the end of the process would free them.
     var privateDirtyKB = 0
     var residentKB = 0
 
@@ -28,12 +28,12 @@ struct ProcessMemory: Codable, Equatable {
     }
 }
 
-/// The memory that the machine's kernel uses for everybody's sockets, in KB: of a connection over loopback it counts
-/// both ends, and other programs' too.
+/// The memory that the machine's kernel uses for all sockets, in KB. For a connection over loopback it includes both
+/// ends, and other programs' connections too.
 struct KernelMemory: Codable, Equatable {
     /// The kernel's own objects, sockets and files among them.
     var slabKB: Int
-    /// What waits in TCP's queues.
+    /// Bytes that wait in TCP's queues.
     var tcpKB: Int
 
     static func read() -> KernelMemory {
@@ -48,7 +48,7 @@ struct KernelMemory: Codable, Equatable {
     }
 }
 
-/// Files of /proc that are words and numbers.
+/// Files of /proc that consist of words and numbers.
 enum KernelFile {
     static func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
 
@@ -57,7 +57,7 @@ enum KernelFile {
         text(path).split(separator: "\n").first { $0.hasPrefix(word) }.map(String.init) ?? ""
     }
 
-    /// The number that follows a word; 0 if there is none.
+    /// The number after a word; 0 if there is none.
     static func value(_ word: String, in text: String) -> Int {
         let words = text.split(whereSeparator: \.isWhitespace)
         guard let place = words.firstIndex(of: word[...]), place + 1 < words.count else { return 0 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The processor time that processes have used, by their own clocks: exact, and of all their threads.
+/// The processor time of processes, by their own clocks: exact, and for all their threads.
 struct ProcessorTime {
     private let clocks: [clockid_t]
 
-    /// - Parameter processes: their ids; a process of somebody else may be asked too.
+    /// - Parameter processes: their ids; processes of other users are possible.
     init(processes: [Int32]) throws(Failure) {
         var clocks: [clockid_t] = []
         for process in processes {
@@ -19,7 +19,7 @@ struct ProcessorTime {
     /// No process is measured.
     var isEmpty: Bool { clocks.isEmpty }
 
-    /// Nanoseconds since the processes started, together; what has ended counts nothing.
+    /// Nanoseconds since the processes started, together; ended ones count nothing.
     func used() -> Nanoseconds { clocks.reduce(0) { $0 + Self.read($1) } }
 
     /// Nanoseconds that this process has used.

@@ -1,16 +1,16 @@
 import Foundation
 
-/// One line on standard error that tells how far a run is, rewritten in place on a terminal.
+/// One line on standard error that shows the progress of a run, rewritten in place on a terminal.
 struct Progress {
     private let isTerminal = isatty(STDERR_FILENO) == 1
     private let isWanted: Bool
     private var next = Instant(nanoseconds: 0)
     private var isShown = false
 
-    /// - Parameter always: also when standard error is not a terminal; then it is a new line each time.
+    /// - Parameter always: also if standard error is not a terminal; then it is a new line each time.
     init(always: Bool) { isWanted = isTerminal || always }
 
-    /// Shows what `line` says, if it is time again.
+    /// Shows `line`, if it is due.
     mutating func show(now: Instant, _ line: () -> String) {
         guard isWanted, now >= next else { return }
         next = now + (isTerminal ? .milliseconds(200) : .seconds(2))
@@ -21,7 +21,7 @@ struct Progress {
     /// When the line is due again; `nil` if it is never shown.
     var due: Instant? { isWanted ? next : nil }
 
-    /// Takes the line away.
+    /// Removes the line.
     mutating func clear() {
         guard isTerminal, isShown else { return }
         isShown = false

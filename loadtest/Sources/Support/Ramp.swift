@@ -1,4 +1,4 @@
-/// Opens connections at a steady rate, and never more at once than a server's backlog takes.
+/// Opens connections at a steady rate, and never more at once than a server's backlog holds.
 struct Ramp {
     let total: Int
     /// Connections a second; 0 is as fast as they are answered.
@@ -8,7 +8,7 @@ struct Ramp {
     /// The connection that was due at `start`.
     private var first = 0
 
-    /// Handshakes under way at most: beyond a listening socket's backlog the kernel makes clients wait a second.
+    /// The most handshakes in progress: beyond a listening socket's backlog the kernel makes clients wait a second.
     static let atOnce = 256
     private let atOnce: Int
 
@@ -18,8 +18,8 @@ struct Ramp {
         self.atOnce = atOnce
     }
 
-    /// The numbers of the connections to begin now, given how many are ready.
-    /// - Parameter limit: none with this number or a larger one.
+    /// The numbers of the connections to open now, given the number of ready ones.
+    /// - Parameter limit: no connection with this number or a larger one.
     mutating func due(now: Instant, ready: Int, upTo limit: Int = .max) -> Range<Int> {
         let start = self.start ?? now
         self.start = start
@@ -29,18 +29,18 @@ struct Ramp {
         return begun..<end
     }
 
-    /// Lets the rate count from now on, as if those before had not been.
+    /// Restarts the clock of the rate.
     mutating func restart(now: Instant) {
         start = now
         first = begun
     }
 
-    /// When a connection was to begin by the rate; `nil` without one.
+    /// When a connection was due by the rate; `nil` without one.
     func intended(_ number: Int) -> Instant? {
         start.flatMap { rate > 0 ? $0 + .seconds(Double(number - first) / rate) : nil }
     }
 
-    /// When the next one is due by the rate; `nil` if none is, or if only an answer lets it begin.
+    /// When the next one is due by the rate; `nil` if none is, or if it must wait for an answer.
     func next(now: Instant) -> Instant? {
         guard let start, begun < total, rate > 0 else { return nil }
         let due = start + .seconds(Double(begun - first) / rate)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Commands that a Redis has executed, asked over a connection of its own, which counts two: itself and its like.
+/// The number of commands that a Redis has executed, read over a separate connection, which itself adds two.
 enum RedisCommands {
     /// - Parameter path: the Redis' unix socket.
     static func processed(at path: String) throws(Failure) -> Int {

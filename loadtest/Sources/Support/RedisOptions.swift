@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// The Redis behind the server, where it is measured apart.
+/// The Redis behind the server, if it is measured separately.
 struct RedisOptions: ParsableArguments {
-    @Option(help: "The Redis' process, to measure what it costs.")
+    @Option(help: "The Redis' process, to measure its cost.")
     var redisPid: Int32?
 
     /// Its processor time; `nil` if it is not measured.

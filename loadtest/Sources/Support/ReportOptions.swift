@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// How a scenario tells what it found.
+/// The output of a scenario's results.
 struct ReportOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -11,7 +11,7 @@ struct ReportOptions: ParsableArguments {
     @Flag(help: "Show progress also when standard error is not a terminal, a line every two seconds.")
     var progress = false
 
-    /// Prints the report and writes its JSON; ends with status 1 if something did not hold.
+    /// Prints the report and writes its JSON; ends with status 1 if it has failures.
     func publish(_ report: some Report) throws {
         if json != "-" { print(report.text, terminator: "") }
         if let json {
@@ -35,10 +35,10 @@ struct ReportOptions: ParsableArguments {
     }
 }
 
-/// What a scenario found, for people and for programs.
+/// The results of a scenario, for people and for programs.
 protocol Report: Encodable {
     /// For people: some lines, each ended.
     var text: String { get }
-    /// What did not hold, a sentence each; empty if the run succeeded.
+    /// Unmet expectations, a sentence each; empty if the run succeeded.
     var failures: [String] { get }
 }

@@ -1,8 +1,8 @@
-/// Numbered people; each watches a few others, spread evenly over all of them: whom, and who watches somebody,
-/// follows from the numbers, so that nothing is kept, and processes that know nothing of each other agree.
+/// Numbered people, each of whom watches a few others, spread evenly over all of them. Both directions are computed
+/// from the numbers, so nothing is stored, and independent processes agree.
 struct Ring {
     let total: Int
-    /// How far on those are whom somebody watches.
+    /// The distances from a person to the people whom they watch.
     let strides: [Int]
 
     /// - Parameter watching: how many each watches; fewer than there are people.
@@ -16,7 +16,7 @@ struct Ring {
 
     func watchers(of person: Int) -> [Int] { strides.map { (person - $0 + total) % total } }
 
-    /// Where in `watched(by:)` somebody is; `nil` if they are not.
+    /// The index of a person in `watched(by:)`; `nil` if they are not in it.
     func place(of person: Int, for watcher: Int) -> Int? {
         strides.firstIndex(of: (person - watcher + total) % total)
     }

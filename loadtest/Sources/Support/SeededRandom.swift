@@ -1,7 +1,7 @@
 import Foundation
 
-/// A generator whose numbers a seed decides (SplitMix64), so that a run can be repeated, and the distributions of waits
-/// that load models use.
+/// A generator whose numbers follow from a seed (SplitMix64), so that a run can be repeated, and the distributions that
+/// load models use.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -20,7 +20,7 @@ struct SeededRandom: RandomNumberGenerator {
 
     mutating func chance(_ probability: Double) -> Bool { unit() < probability }
 
-    /// The wait for the next of events that come independently of each other.
+    /// The wait for the next of events that occur independently of each other.
     mutating func exponential(mean: Double) -> Double { -mean * log(1 - unit()) }
 
     /// `sigma` of the logarithm: at 1.5 one of a hundred is more than 30 times the median.

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which server is tested and how its clients get in: the same for every scenario with one server.
+/// The tested server and the credentials of its clients: the same for every scenario with one server.
 struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server's address.", valueName: "ws://…"))
     var url = "ws://127.0.0.1:4040/v1/ws"
@@ -12,8 +12,8 @@ struct ServerOptions: ParsableArguments {
 
     func mint() throws(Failure) -> TokenMint { try clients.mint() }
 
-    /// An engine for at most so many connections to this server.
-    /// - Parameter subprotocol: what upgrades ask for; `nil` asks for none.
+    /// An engine for at most this many connections to this server.
+    /// - Parameter subprotocol: requested in upgrades; `nil` requests none.
     func engine(connections: Int, subprotocol: String? = Upgrade.presence) throws(Failure) -> Engine {
         try Engine(
             endpoints: [Endpoint(url: url)], connections: connections, source: clients.source, subprotocol: subprotocol)
@@ -31,7 +31,7 @@ struct ServersOptions: ParsableArguments {
 
     func mint() throws(Failure) -> TokenMint { try clients.mint() }
 
-    /// An engine for at most so many connections to these servers together.
+    /// An engine for at most this many connections to these servers together.
     func engine(connections: Int) throws(Failure) -> Engine {
         var endpoints: [Endpoint] = []
         for url in url { endpoints.append(try Endpoint(url: url)) }

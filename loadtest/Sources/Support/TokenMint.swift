@@ -1,18 +1,18 @@
 import Foundation
 import Signing
 
-/// Makes the tokens of the tool's own clients, as the app's backend would: HS256 with the server's secret.
+/// Makes the tokens of the tool's own clients, as an app's backend would: HS256 with the server's secret.
 struct TokenMint {
     private let key: HMACKey
     private static let head = Base64URL.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8))
 
-    /// `nil` if the secret is too short, as no server's is.
+    /// `nil` if the secret is shorter than any server's.
     init?(secret: String) {
         guard let key = HMACKey(.hs256, secret: Array(secret.utf8)) else { return nil }
         self.key = key
     }
 
-    /// Reads the secret that the server's first start wrote; white space around it does not count.
+    /// Reads the secret that the server's first start wrote, without white space around it.
     init(file: String) throws(Failure) {
         let text: String
         do {
@@ -26,7 +26,7 @@ struct TokenMint {
         self = mint
     }
 
-    /// A token that says who its bearer is, for `lifetime` seconds from now. `user` is printable ASCII.
+    /// A token for a user, valid for `lifetime` seconds from now. `user` is printable ASCII.
     func token(user: String, lifetime: Int = 86_400) -> String {
         let expiry = Int(Date().timeIntervalSince1970) + lifetime
         var subject = user

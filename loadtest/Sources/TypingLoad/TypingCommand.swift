@@ -25,19 +25,19 @@ struct TypingCommand: ParsableCommand {
     @Option(help: "Seconds during which people type.")
     var duration = 30.0
 
-    @Option(help: "How many seconds somebody thinks before they type, on average; at least one.")
+    @Option(help: "How many seconds a person thinks before they type, on average; at least one.")
     var think = 20.0
 
-    @Option(help: "How many seconds somebody types, on average.")
+    @Option(help: "How many seconds a person types, on average.")
     var typing = 6.0
 
     @Option(help: "Connections opened a second; 0 is as fast as the server answers.")
     var connectRate = 2_000.0
 
-    @Option(help: "Decides everything that is random.")
+    @Option(help: "The seed of all random choices.")
     var seed: UInt64 = 1
 
-    @Option(help: "The server's process, to measure what an event costs it; may be given several times.")
+    @Option(help: "The server's process, to measure its cost of an event; may be given several times.")
     var serverPid: [Int32] = []
 
     @Option(help: "How many seconds without any progress are too long.")

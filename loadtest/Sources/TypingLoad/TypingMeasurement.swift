@@ -1,19 +1,19 @@
-/// What is counted and timed while people type.
+/// Counts and times while people type.
 struct TypingMeasurement {
     var starts = 0
     var stops = 0
-    /// Times that somebody said again that they type.
+    /// Times that a person repeated that they type.
     var repetitions = 0
     /// Events that reached participants.
     var events = 0
-    /// Events that were no newer than what was shown.
+    /// Events that were not newer than the shown state.
     var repeated = 0
-    /// Participants shown to have stopped who went on typing.
+    /// Participants who were shown to have stopped but still typed.
     var dropouts = 0
-    /// From when somebody was to start, or stop, to each participant's seeing it; they themselves included.
+    /// From the time at which a person was due to start or stop until each participant, themselves included, saw it.
     var starting = Latencies()
     var stopping = Latencies()
-    /// By how much the tool itself was late.
+    /// The tool's own delay.
     var lateness = Latencies()
     var seconds = 0.0
     var ownUsed: Nanoseconds = 0

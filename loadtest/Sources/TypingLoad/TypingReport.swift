@@ -1,4 +1,4 @@
-/// What typing took.
+/// The results of a typing run.
 struct TypingReport: Report {
     let scenario = "typing"
     let server: String
@@ -14,7 +14,7 @@ struct TypingReport: Report {
     let eventsPerSecond: Double
     let repeated: Int
     let dropouts: Int
-    /// Milliseconds from when somebody was to start, or stop, to each participant's seeing it.
+    /// Milliseconds from the time at which a person was due to start or stop until each participant saw it.
     let startMilliseconds: Latencies.Summary?
     let stopMilliseconds: Latencies.Summary?
     let latenessMilliseconds: Latencies.Summary?
@@ -52,7 +52,7 @@ struct TypingReport: Report {
             cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: measurement.lateness)
         var failures = measurement.failures
         if measurement.dropouts > 0 {
-            failures.append("\(formatted(measurement.dropouts)) times somebody was shown to stop who went on typing")
+            failures.append("\(formatted(measurement.dropouts)) times a typing person was shown to have stopped")
         }
         self.failures = failures
         succeeded = failures.isEmpty

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What participants hear.
+/// The messages that participants receive.
 extension TypingRun {
     func opened(_ connection: ConnectionID, tag: Int) {
         typists[tag].connection = connection
@@ -38,7 +38,7 @@ extension TypingRun {
         }
     }
 
-    /// The last to come makes the conversation.
+    /// The last participant to connect makes the conversation.
     private func connected(_ tag: Int) {
         let number = tag / options.participants
         gathered[number] += 1
@@ -84,11 +84,11 @@ extension TypingRun {
 
     private func seeStop(of tag: Int, by watcher: UInt32, _ at: Instant) {
         guard typists[tag].isTyping else {
-            // At the end all stop at one moment, which is not what is measured.
+            // At the end all stop at one moment; that is not measured.
             if phase == .typing, let stopped = typists[tag].stopped { measurement.stopping.record(at - stopped) }
             return
         }
-        // Who has not seen them start since sees an earlier stop.
+        // A participant who has not seen the new start may still see an earlier stop.
         if typists[tag].seenBy & watcher != 0 { measurement.dropouts += 1 }
     }
 }

@@ -6,7 +6,7 @@ import PresenceProtocol
 final class TypingRun: Scenario {
     enum Phase { case gathering, typing, stopping, asking, done }
 
-    /// What happens when its time has come.
+    /// A planned action.
     enum Task {
         case start(Int)
         case again(Int, time: Int)
@@ -20,14 +20,14 @@ final class TypingRun: Scenario {
     var phase = Phase.gathering
     /// By conversation, then by place in it.
     var typists: [Typist]
-    /// By number, once they are made.
+    /// By number, after they are created.
     var conversations: [ConversationID?]
     var numbers: [ConversationID: Int] = [:]
-    /// Connected participants of each conversation that is not made yet.
+    /// Connected participants of each conversation that is not created yet.
     var gathered: [Int]
     /// Participants who watch their conversation.
     var ready = 0
-    /// Answers to who asks anew at the end.
+    /// Pending answers at the end.
     var unanswered = 0
     var agenda = Agenda<Task>()
     var random: SeededRandom
@@ -40,9 +40,9 @@ final class TypingRun: Scenario {
     private let processor: ProcessorTime
     private var progress: Progress
 
-    /// People say again that they type; the server believes them for 6 s.
+    /// People repeat that they type: for the server it lasts 6 s.
     private static let interval: Nanoseconds = .seconds(3)
-    /// So long nothing may come before it is asked who types.
+    /// No message may arrive for this long before the final check.
     private static let quiet: Nanoseconds = .seconds(1)
 
     init(
@@ -164,7 +164,7 @@ final class TypingRun: Scenario {
         for tag in typists.indices where typists[tag].isTyping { stop(tag, now) }
     }
 
-    /// Somebody of each conversation subscribes again, and so is told anew who types.
+    /// One participant of each conversation subscribes again, and so receives the present typists.
     private func ask() {
         phase = .asking
         for (number, id) in conversations.enumerated() {
@@ -178,10 +178,10 @@ final class TypingRun: Scenario {
 
     func answered(_ entry: ServerMessage.ConversationSnapshot) {
         unanswered -= 1
-        if !entry.typing.isEmpty { blame("the server says that \(entry.typing[0]) types for ever") }
+        if !entry.typing.isEmpty { blame("for the server, \(entry.typing[0]) types forever") }
         guard unanswered == 0 else { return }
         for tag in typists.indices where typists[tag].shown != 0 {
-            blame("\(users.user(tag)) shows somebody typing for ever")
+            blame("\(users.user(tag)) shows a person typing forever")
         }
         phase = .done
         engine.stop()

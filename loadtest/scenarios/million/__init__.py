@@ -1,4 +1,4 @@
-"""A crowd of a million over many servers on one Redis: how far it goes, what it costs, and what stands in the way."""
+"""A crowd of a million over many servers on one Redis: its size, its cost, and its limits."""
 
 import statistics
 
@@ -50,7 +50,7 @@ def run(stage, options, results) -> None:
         report["idle"] = crowd.watch_idle(seconds=10)
         report["changes"] = Changing(crowd, options).run()
     finally:
-        # A million goodbyes would take longer than the test.
+        # Closing a million connections would take longer than the test.
         stage.processes.kill_all()
     report["kernelSettings"] = kernel.settings()
     report["failures"] = report["changes"].pop("failures")

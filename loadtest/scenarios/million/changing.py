@@ -64,7 +64,7 @@ class Changing:
         return True
 
     def _change_by_clock(self) -> dict:
-        """Changes at a fixed rate, to see what one costs Redis and the servers, all of which hear of it."""
+        """Changes at a fixed rate, to measure the cost of one for Redis and the servers, all of which receive it."""
         rate, seconds = self._options.change_rate, self._options.change_seconds
         latencies: list[float] = []
         idle = self._crowd.watch_idle(seconds=5)
@@ -88,7 +88,7 @@ class Changing:
             "received": len(latencies),
             "latency": summary(latencies),
             "publishesPerChange": further.get("publish", 0) / made,
-            # Above what the same time costs when nothing changes.
+            # In addition to the cost of the same time without changes.
             "microsecondsPerChange": {
                 kind: (cores - idle["cores"].get(kind, 0)) * used["seconds"] * 1e6 / made
                 for kind, cores in used["cores"].items()},

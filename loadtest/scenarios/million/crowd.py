@@ -20,7 +20,7 @@ class Client:
         self.first = first
         self.count = count
         self.progress: dict = {}
-        # Set when all were open; some may be lost since, and will be dialled again.
+        # Set when all were open; some may have been lost since, and will be dialled again.
         self.is_filled = False
         self._unread = b""
 
@@ -29,7 +29,7 @@ class Client:
         return self.progress.get("open", 0) if self.process.is_running else 0
 
     def lines(self) -> list[dict]:
-        """What it has said since the last time."""
+        """Its output since the last call."""
         try:
             piece = os.read(self.process.popen.stdout.fileno(), 1 << 20)
         except BlockingIOError:
@@ -44,10 +44,10 @@ class Client:
 
 class Crowd:
     SAMPLE = 5.0
-    """Seconds between two looks at what everybody uses."""
+    """Seconds between two readings of all processes."""
 
     STALL = 60.0
-    """Seconds without one more open connection that mean that something stands in the way."""
+    """Seconds without a further open connection that indicate an obstacle."""
 
     def __init__(self, stage, options):
         self.stage = stage
@@ -63,7 +63,7 @@ class Crowd:
     # ---- Coming up ----
 
     def start_servers(self) -> None:
-        # One Redis for all, on any core: here the machine as a whole is measured, and nothing is pinned.
+        # One Redis for all, on any core: the machine as a whole is measured, and nothing is pinned.
         self.redis = self.stage.redis(core=None)
         environment = {"PRESENCE_HEARTBEAT_INTERVAL": self.options.heartbeat}
         for _ in range(self.options.servers):
@@ -83,7 +83,7 @@ class Crowd:
     def _start_client(self, number: int) -> Client:
         servers, total = self.options.servers, self.options.connections
         first, after = number * total // servers, (number + 1) * total // servers
-        # Its own part of 127.0.0.0/8, from 127.1.0.1 on: ports are counted by address.
+        # A separate part of 127.0.0.0/8, from 127.1.0.1 on: ports are counted by address.
         process = self.stage.start_load(
             "million", "--connections", after - first, "--first-user", first, "--users", total,
             "--watch", self.options.watch, "--rate", self.options.rate, "--source", f"127.{number + 1}.0.1",
@@ -111,7 +111,7 @@ class Crowd:
             elif (left := kernel.memory()["MemAvailable"]) < self.options.reserve * 2**30:
                 reason = f"memory: only {left / 2**30:.2f} GiB are left (--reserve)"
             if reason:
-                # Its connections would go on being tried, and what they hold is missing elsewhere.
+                # Its connections would be dialled again and again, and their memory would be missing elsewhere.
                 client.process.kill()
                 return reason
         client.is_filled = True
@@ -120,7 +120,7 @@ class Crowd:
     # ---- Hearing and looking ----
 
     def listen(self, seconds: float) -> list[tuple[Client, dict]]:
-        """What the clients say within this time, at most until something other than progress is said."""
+        """The clients' output within this time, at most up to the first line that is not progress."""
         deadline = time.monotonic() + seconds
         told = []
         while not told and (left := deadline - time.monotonic()) > 0:
@@ -142,7 +142,7 @@ class Crowd:
         return sum(client.open for client in self.clients)
 
     def sample(self) -> dict:
-        """One look at everything; kept, and told."""
+        """Takes, stores and prints one reading of everything."""
         self.stage.check()
         self._next_sample = time.monotonic() + self.SAMPLE
         running = [client for client in self.clients if client.process.is_running]
@@ -171,7 +171,7 @@ class Crowd:
         return sample
 
     def watch_idle(self, seconds: float) -> dict:
-        """What it costs when nothing happens but heartbeats and leases."""
+        """The idle cost: only heartbeats and leases."""
         before = self.sample()
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
@@ -227,9 +227,9 @@ class Crowd:
                 "serverUserBytes": (last["userBytes"]["servers"] - first["userBytes"]["servers"]) / count,
                 "clientUserBytes": (last["userBytes"]["clients"] - first["userBytes"]["clients"]) / count,
                 "redisUserBytes": (last["userBytes"]["redis"] - first["userBytes"]["redis"]) / count,
-                # What is gone and is nobody's own: sockets, files and page tables of both ends.
+                # Used memory that belongs to no process: sockets, files and page tables of both ends.
                 "kernelBytes": (gone - used) / count,
-                # Of that, the kernel's objects by its own count.
+                # The part of it in the kernel's objects, by the kernel's own count.
                 "kernelSlabBytes": (last["kernel"]["Slab"] - first["kernel"]["Slab"]) / count,
                 "serverCPUMicroseconds": cpu["servers"] * 1e6 / count,
                 "clientCPUMicroseconds": cpu["clients"] * 1e6 / count,

@@ -40,7 +40,7 @@ def run(stage, options, results) -> None:
 
 
 class Clocks:
-    """What the first server, which writes, the others, which only push, and Redis have used by now."""
+    """The processor time so far of the first server, which writes, of the others, which only push, and of Redis."""
 
     def __init__(self, servers, redis):
         self.seconds = time.monotonic()
@@ -48,7 +48,7 @@ class Clocks:
         told = dict(pair.split("=") for pair in redis.info("commandstats").get("cmdstat_publish", "calls=0,usec=0").split(","))
         self.figures = {
             "writingCPU": used[0] * 1e6, "pushingCPU": sum(used[1:]) * 1e6, "redisCPU": redis.process.cpu_seconds() * 1e6,
-            # Inside the command alone, by Redis' own clock: what it writes to its subscribers' sockets comes later.
+            # Only the command itself, by Redis' own clock: Redis writes to its subscribers' sockets later.
             "redisPublish": float(told["usec"]), "redisPublishes": float(told["calls"])}
 
     def since(self, before: "Clocks") -> tuple[float, dict[str, float]]:
@@ -64,7 +64,7 @@ def spread(stage, options) -> dict:
     stretches: dict[str, list[dict]] = {MESSAGE: [], REGISTER: []}
     used: list[tuple[str, float, dict]] = []
     first = 1
-    # What connecting leaves to be done is done, and each way was gone once.
+    # Waits until the after-effects of connecting are over, and each path was used once.
     for kind in (MESSAGE, REGISTER):
         first = write(crowd, kind, first, options.rate, 1, failures)[0]
     neighbours = Neighbours(stage.cpu_seconds)

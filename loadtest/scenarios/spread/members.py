@@ -18,7 +18,7 @@ class Member:
 
     def __init__(self, server, mint: Mint, user: str, address: str):
         self.user = user
-        # What each kind of event has told last, as the number in its text.
+        # The last number of each kind of event, from its text.
         self.newest: dict[str, int] = {}
         self.conversation: "Conversation"
         self._id = 0
@@ -51,7 +51,7 @@ class Member:
 
     def send(self, text: bytes) -> None:
         length = bytes([0x80 | len(text)]) if len(text) < 126 else struct.pack("!BH", 0xFE, len(text))
-        # With a mask of zeros the bytes stay as they are.
+        # A mask of zeros leaves the bytes unchanged.
         self.socket.sendall(b"\x81" + length + bytes(4) + text)
 
     def frames(self) -> list[bytes]:
@@ -97,7 +97,7 @@ class Conversation:
             Member(server, mint, f"c{number}-{place}", f"127.{1 + place}.{number >> 8}.{1 + (number & 0xFF) % 254}")
             for place, server in enumerate(places)]
         self.writer = self.members[0]
-        # Members who do not have yet what was written last.
+        # Members who lack the last written message or status.
         self.missing = 0
         for member in self.members:
             member.conversation = self
@@ -131,7 +131,7 @@ class Crowd:
             member.socket.close()
 
     def listen(self, seconds: float):
-        """What has come, as (member, message), as soon as anything has, and at the latest after so long."""
+        """Received messages, as (member, message), as soon as there are any, and at the latest after this time."""
         for descriptor, _ in self._poll.poll(max(0, seconds)):
             member = self._members[descriptor]
             for frame in member.frames():

@@ -24,9 +24,9 @@ def request(kind: str, number: int, conversation: str) -> bytes:
 
 
 class Writing:
-    """One stretch of it. Numbers go on from one stretch to the next, so everybody's only grow.
+    """One stretch. Numbers continue over the stretches, so each writer's only grow.
 
-    Nobody writes again before all members have what they wrote last: a server may leave out a status that a newer one has
+    A writer waits until all members have the last message or status: a server may leave out a status that a newer one has
     replaced, but no message.
     """
 
