@@ -218,7 +218,6 @@ def too_large(server, talks: list[str], tokens: list[str], failures: list[str]) 
 
 def slow_bodies(server, tokens: list[str], count: int, seconds: float, failures: list[str]) -> dict:
     """The server's share of a core and another person's call, first with idle connections and then with their bodies."""
-    """
     heads = [request("POST", "/v1/users/get", token=token, length=1_000) for token in tokens]
     connections = [Connection(server, number) for number in range(count)]
     for connection in connections:
@@ -252,7 +251,6 @@ def slow_bodies(server, tokens: list[str], count: int, seconds: float, failures:
 
 def beside(server, tokens: list[str], seconds: float, work) -> dict:
     """Another person's calls by the clock, and the server's share of a core; `work` gets the elapsed share of the time."""
-    """
     head = request("GET", "/v1/users/p0", token=tokens[1])
     taken = []
     with Connection(server, 1) as connection:
