@@ -2,8 +2,8 @@
 @testable import PresenceServer
 
 extension Script {
-    /// Those of a server with every feature of its own, in an order that stays: kept histories name them by their place. New
-    /// ones are added at the end, and another stands in the place of one that has gone.
+    /// The scripts of a server with all its own features, in a fixed order: stored histories identify scripts by their
+    /// position. New scripts are added at the end, and a removed one is replaced by another.
     static let allCases: [Script] = {
         let scripts: [Script] =
             [
@@ -19,7 +19,7 @@ extension Script {
         return scripts
     }()
 
-    /// Those that drawn histories of presence run.
+    /// The scripts that drawn histories of presence run.
     static let played: [Script] = [
         .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .typing,
         .conversation, .join, .renew, .sweep, .fence, .reap,

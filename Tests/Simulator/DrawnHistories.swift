@@ -5,17 +5,17 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A history that is drawn from a number: what people do, and servers that die between the steps of it. Another one is drawn
-/// from each number, and the same one from the same number.
+/// A history drawn from a number: actions of people, and servers that die between its steps. Each number gives another
+/// history, and always the same one.
 protocol DrawnHistory: AnyObject, SendableMetatype {
-    /// Of the servers that play it.
+    /// The features of the servers that play it.
     static var features: [any Feature.Type] { get }
     init(seed: UInt64, on redis: SimulatedRedis) throws
     /// Plays it to its end.
     ///
     /// Throws a ``HistoryFault`` when a promise was broken.
     func play() throws
-    /// How often what it is about has come up.
+    /// How often its subject occurred.
     var tally: [String: Int] { get }
 }
 
@@ -26,35 +26,35 @@ extension DrawnHistory {
 /// A promise that was broken in a history.
 struct HistoryFault: Error, CustomStringConvertible { let description: String }
 
-/// A mistake that is made on purpose in a script, to show that histories find it.
+/// A deliberate bug in a script, to show that histories find it.
 struct ScriptMistake: Sendable, CustomStringConvertible {
     let name: String
     let old: String
     let new: String
-    /// What may be said of it; if empty, anything.
+    /// The accepted descriptions of its faults; if empty, any.
     var faults: [String] = []
     var description: String { name }
 
-    /// Those of the scripts that have the text, with the mistake in them.
+    /// The scripts that contain the text, with the bug in them.
     func substitutes(in scripts: [Script]) -> [Script: RedisScript] {
         let wrong = scripts.filter { $0.source.contains(old) }.map { script in
             (script, RedisScript(name: script.name, source: script.source.replacing(old, with: new)))
         }
-        // A list may name a script twice, in the place of one that has gone.
+        // A list may name a script twice, in place of a removed one.
         return Dictionary(wrong) { first, _ in first }
     }
 
     func isFound(in fault: String) -> Bool { faults.isEmpty || faults.contains { fault.contains($0) } }
 }
 
-/// Plays histories on a thread for each core, each with a Redis of its own.
+/// Plays histories on a thread for each core, each with its own Redis.
 struct DrawnHistories<History: DrawnHistory>: Sendable {
     let count: Int
-    /// Half of the histories are the same each time, from the seeds from 1 on, and half come from seeds that no run had before;
-    /// or only those that somebody asked for (``Seeds``). If not, all of them are the same each time.
+    /// Half of the histories are the same each time (seeds from 1 on), and half have new seeds; or only the requested
+    /// ones (``Seeds``). If false, all of them are the same each time.
     var isSearching = true
     var substitutes: [Script: RedisScript] = [:]
-    /// After so many faults no history of a higher seed is begun: which ones are found does not hang on the threads.
+    /// After this many faults no history of a higher seed is begun, so the found ones do not depend on the threads.
     var enough = 3
 
     struct Sum: Sendable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 import EventLoops
 import Logging
 
-/// What a simulated shard logs as a warning or worse: the newest lines.
+/// The newest warnings and errors in a simulated shard's log.
 final class LogLines: Sendable {
     struct Line: Sendable {
         let event: String
@@ -12,7 +12,7 @@ final class LogLines: Sendable {
     private static let most = 1_000
     private let kept = Locked<[Line]>([])
 
-    /// Those of one event.
+    /// The lines of one event.
     func of(_ event: String) -> [Line] { kept.withLock(\.self).filter { $0.event == event } }
 
     fileprivate func add(_ line: Line) {

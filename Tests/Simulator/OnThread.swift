@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs something that blocks on a thread of its own.
+/// Runs a blocking function on a thread of its own.
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         let thread = Thread { continuation.resume(with: Swift.Result { try body() }) }

@@ -4,16 +4,16 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Why Redis refuses for a moment.
+/// The reason for which Redis temporarily rejects commands.
 enum Refusing: Int, CaseIterable {
     case diskFull, fewReplicas, memoryFull, busy, loading, readOnly
 
-    /// What Redis says to a script, or to a command; `nil` if it runs it all the same.
+    /// Redis' answer to a script, or to a command; `nil` if it runs it nevertheless.
     func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
         func failure(_ code: String) -> RedisFailure { .server(code: code, message: "\(code) for a moment") }
         let writes = script.map { $0 != .conversation } ?? ["SET", "HDEL"].contains(words.first)
         switch self {
-        // A script that does not say that it writes nothing is taken for one that does.
+        // Redis treats a script without the flag `no-writes` as one that writes.
         case .diskFull where script != nil || writes: return failure("MISCONF")
         case .fewReplicas where script != nil || writes: return failure("NOREPLICAS")
         // A replica still publishes.
@@ -27,16 +27,16 @@ enum Refusing: Int, CaseIterable {
     }
 }
 
-/// What goes wrong with the Redis of a drawn history: for a moment it refuses, is silent, or goes and comes back with all that
-/// it held. A history that looks whether something has happened in time ends this first: the bounds of promises count from
-/// when Redis takes writes again.
+/// The faults of a drawn history's Redis: for a moment it rejects commands, does not answer, or restarts with its data.
+/// A history that checks whether something has happened in time ends the fault first: the bounds of promises count from
+/// the time at which Redis accepts writes again.
 final class RedisTrouble {
     private unowned let world: World
     private var refusing: Refusing?
-    /// So many refusals are left; `nil`: as many as there are until it ends.
+    /// The number of rejections left; `nil`: all until it ends.
     private var refusalsLeft: Int?
     private var isUnderWay = false
-    /// How often there was any, and how many scripts and commands were refused.
+    /// How often there was a fault, and how many scripts and commands were rejected.
     private(set) var count = 0
     private(set) var refused = 0
     /// When Redis took everything again, by the world's time; 0: there was no trouble.
@@ -63,7 +63,7 @@ final class RedisTrouble {
         isUnderWay = true
         count += 1
         let number = count
-        // Mostly short: else the history would come to little.
+        // Mostly short, because otherwise the history would achieve little.
         let duration = draw(0...3) == 0 ? draw(200...9_000) : draw(200...1_500)
         switch draw(0...6) {
         case 0...2: refusing = Refusing.allCases[draw(0...Refusing.allCases.count - 1)]

@@ -55,7 +55,7 @@ final class SimulatedCall {
         }
     }
 
-    /// Its client goes, and hears nothing more.
+    /// Its client disconnects, and gets no answer.
     func leave() {
         hasLeft = true
         shard.input { [socket] in $0.jobs.cancel(of: socket) }

@@ -4,40 +4,40 @@ import WebSockets
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A client on one of the simulated shards. It does what the protocol asks of a client, and remembers all it was told.
+/// A client on one of the simulated shards. It follows the protocol, and records all messages.
 final class SimulatedClient {
     let user: String
     private unowned let world: World
     private weak var shard: SimulatedShard?
     private var socket: SocketID?
     private(set) var received: [ServerMessage] = []
-    /// The same as it came.
+    /// The messages in their original form.
     private(set) var texts: [String] = []
-    /// In so many writes.
+    /// The number of writes that carried them.
     private(set) var writes = 0
-    /// What it would show.
+    /// The state that it would show.
     private(set) var presences: [UserID: Presence] = [:]
     private(set) var profiles: [UserID: ProfileRegister] = [:]
     private(set) var isStale = false
-    /// Who types where.
+    /// The typing users of each conversation.
     private(set) var typing: [ConversationID: ServerMessage.TypingEvent] = [:]
-    /// What its user chose, as it was told.
+    /// Its user's choice, by the server's messages.
     private(set) var ownStatus: OwnStatus?
     /// The session that it has now.
     private(set) var session: String?
     private(set) var closeCode: CloseCode?
     private(set) var closeReason = ""
-    /// Hears of every message, after it was taken in.
+    /// Called with every message, after it was processed.
     var onMessage: (ServerMessage) -> Void = { _ in }
-    /// Hears that the server closed the connection.
+    /// Called when the server closed the connection.
     var onClose: (CloseCode) -> Void = { _ in }
     var answersPings = true
-    /// Takes nothing: what is written to it stays in the way.
+    /// Reads nothing: written bytes stay pending.
     var isSlow = false
     private var requests: Int64 = 0
-    /// When its tokens say that they were issued.
+    /// The time of issue in its tokens.
     var issuedAt: Timestamp?
-    /// A token that a server has made for it.
+    /// A token made by a server.
     var signedToken: String?
 
     init(_ user: String, in world: World) {
@@ -62,7 +62,7 @@ final class SimulatedClient {
         return self
     }
 
-    /// A connection on which nothing was said.
+    /// Opens a connection without sending anything.
     func open(on shard: SimulatedShard) {
         self.shard = shard
         closeCode = nil
@@ -71,7 +71,7 @@ final class SimulatedClient {
         socket = shard.accept(self)
     }
 
-    /// The same, whatever comes of it.
+    /// The same, with any outcome.
     func dial(
         _ shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
         status: StatusChange? = nil
@@ -84,7 +84,7 @@ final class SimulatedClient {
                     status: status)))
     }
 
-    /// The id that the next request will have: its answer may come before `send` returns.
+    /// The id of the next request, whose answer may arrive before `send` returns.
     var nextRequest: Int64 { requests + 1 }
 
     /// Returns the request's id, or `nil` if there is no connection.
@@ -105,7 +105,7 @@ final class SimulatedClient {
         shard.deliver(Array(text.utf8), from: socket)
     }
 
-    /// Watches people and lets their snapshot come.
+    /// Watches users and waits for their snapshot.
     @discardableResult
     func watch(_ users: String...) throws -> Self {
         let before = received.count
@@ -140,7 +140,7 @@ final class SimulatedClient {
         shard?.hangUp(socket, code: nil)
     }
 
-    /// The device is gone without a word: the server has to find out.
+    /// The device disappears without a close: the server must detect it.
     func vanish() { answersPings = false }
 
     func closed(by code: CloseCode, reason: String) {
@@ -150,7 +150,7 @@ final class SimulatedClient {
         onClose(code)
     }
 
-    // MARK: What comes
+    // MARK: Receiving
 
     func receive(_ bytes: [UInt8]) -> WriteResult {
         writes += 1
@@ -200,7 +200,7 @@ final class SimulatedClient {
         }
     }
 
-    /// The text frames of what a server wrote at once.
+    /// The text frames of one write of a server.
     private static func messages(in bytes: [UInt8]) -> [[UInt8]] {
         var messages: [[UInt8]] = []
         var index = 0

@@ -4,10 +4,10 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// One of a simulated shard's connections for commands, with what is under way on it.
+/// One of a simulated shard's connections for commands, with its pending commands.
 struct SimulatedLane {
     var isUp = false
-    /// Grows when the connection breaks: what was meant for an earlier one is pointless.
+    /// Grows when the connection breaks: commands for an earlier connection are dropped.
     var number = 0
     /// Not answered yet, in order.
     var pending: [Command] = []
@@ -15,7 +15,7 @@ struct SimulatedLane {
     var lastReply: Milliseconds = 0
     /// Nothing arrives at Redis before.
     var heldUntil: Milliseconds = 0
-    /// No answer comes before.
+    /// No answer arrives before this time.
     var repliesHeldUntil: Milliseconds = 0
 
     final class Command {
@@ -28,7 +28,7 @@ struct SimulatedLane {
         var hasArrived = false
         /// It never will.
         var isLost = false
-        /// Its sender has heard what became of it.
+        /// Whether its sender knows the outcome.
         var isSettled = false
 
         init(
@@ -42,11 +42,11 @@ struct SimulatedLane {
         }
     }
 
-    /// The connection breaks: of what is on its way the first few still arrive. Returns what stays unanswered.
+    /// The connection breaks: the first few commands on their way still arrive. Returns the unanswered ones.
     mutating func breakDown(arriving: (Int) -> Int) -> [Command] {
         number += 1
         isUp = false
-        // A new connection does not wait for what the old one still brings.
+        // A new connection is independent of the old one's delayed commands.
         heldUntil = 0
         repliesHeldUntil = 0
         lastArrival = 0

@@ -4,31 +4,31 @@ import TestSupport
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A real Redis behind the simulation: scripts run at once, and what they publish is caught and handed on as the
-/// simulation pleases.
+/// A real Redis behind the simulation: scripts run immediately, and the simulation catches their published messages and
+/// delivers them at times of its choice.
 ///
-/// It serves one world at a time; `empty` makes it ready for the next.
+/// It serves one world at a time; `empty` prepares it for the next.
 final class SimulatedRedis {
     var server: RedisServer { redis.server }
     private let redis: SpareRedis
-    /// Somebody has changed its settings, or it did not answer: it is for no other world.
+    /// Its settings were changed, or it did not answer: no other world may use it.
     private var isSpoilt = false
     private var admin: BlockingRedis
     private var listener: BlockingRedis
     private(set) var failure: (any Error)?
-    /// Scripts that are not what the product has: a mutation's.
+    /// Changed scripts: a mutation's.
     private let substitutes: [Script: RedisScript]
-    /// Hears of everything that is published.
+    /// Called with every published message.
     var publish: (_ channel: String, _ payload: [UInt8]) -> Void = { _, _ in }
-    /// Hears of every script that is about to run.
+    /// Called before every script.
     var runs: (_ script: Script, _ arguments: [String]) -> Void = { _, _ in }
-    /// Hears of every script that ran.
+    /// Called after every script.
     var ran: (_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) -> Void = {
         _, _, _ in
     }
-    /// Says why Redis refuses a script (or a command, without one) just now; `nil`: it does not.
+    /// Returns why Redis rejects a script (or a command, without one) now; `nil` if it does not.
     var refuse: (_ script: Script?, _ words: [String]) -> RedisFailure? = { _, _ in nil }
-    /// Not reachable: the connections are cut and cannot be made anew.
+    /// Unreachable: the connections are cut and cannot be made.
     var isGone = false {
         didSet {
             guard isGone else { return }
@@ -36,9 +36,9 @@ final class SimulatedRedis {
             life += 1
         }
     }
-    /// Grows when it ends: what was on its way to it then does not reach the one that comes after it.
+    /// Grows when it ends: commands on their way then do not reach its successor.
     private(set) var life = 0
-    /// Reachable, but nothing is answered; what was sent meanwhile runs afterwards.
+    /// Reachable, but does not answer; commands sent in this time run afterwards.
     var isSilent = false {
         didSet {
             guard !isSilent else { return }
@@ -49,7 +49,7 @@ final class SimulatedRedis {
     }
     private var unheard: [() -> Void] = []
 
-    /// What was asked, by script or command.
+    /// The number of calls, by script or command.
     var counts: [String: Int] = [:]
 
     init(
@@ -83,7 +83,7 @@ final class SimulatedRedis {
         try admin.command("FLUSHALL")
     }
 
-    /// Runs something as soon as Redis hears again.
+    /// Runs an action as soon as Redis answers again.
     func whenHeard(_ action: @escaping () -> Void) { unheard.append(action) }
 
     // MARK: Commands
@@ -111,7 +111,7 @@ final class SimulatedRedis {
         return ask(words)
     }
 
-    /// The same for who looks past the servers: refused is nothing.
+    /// The same for direct access, without rejections.
     func ask(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         if words[0] == "PUBLISH" {
             publish(words[1], Array(words[2].utf8))
@@ -120,7 +120,7 @@ final class SimulatedRedis {
         return attempt(words.map(RedisArgument.string))
     }
 
-    /// Members of a set come in no order; histories have one.
+    /// Redis returns the members of a set in no order; histories need one.
     private static func sorted(_ answer: RedisValue) -> RedisValue {
         guard let names = answer.array?.compactMap(\.string) else { return answer }
         return .array(names.sorted().map { .bytes(Array($0.utf8)) })
@@ -136,7 +136,8 @@ final class SimulatedRedis {
         }
     }
 
-    /// Hands on what the script published: it comes before a mark that is published last, in the same packet.
+    /// Delivers the messages that the script published: they arrive before a mark that is published last, in the same
+    /// packet.
     private func runAndListen(_ words: [RedisArgument]) -> Result<RedisValue, RedisFailure> {
         do {
             let answers = try admin.pipeline([words, ["PUBLISH", "mark", ""]])
@@ -158,7 +159,7 @@ final class SimulatedRedis {
     /// Keeps a copy of everything, as a backup or a replica that is behind would.
     func remember() throws { try copy(from: 0, to: 1) }
 
-    /// Holds again what was remembered last, and nothing if nothing was.
+    /// Restores the last stored data, or none if nothing was stored.
     func goBack() throws { try copy(from: 1, to: 0) }
 
     private func copy(from: Int, to: Int) throws {
@@ -176,7 +177,7 @@ final class SimulatedRedis {
 }
 
 extension Script {
-    /// Whether it may have something to tell.
+    /// Whether it may publish anything.
     fileprivate var publishes: Bool {
         switch self {
         case .join, .renew, .sweep, .fence, .conversation, .reserve, .joining, .enroll, .receipts, .receiptsPage,

@@ -64,7 +64,7 @@ extension SimulatedShard: Sockets {
     }
 
     func silence(of socket: SocketID) -> Milliseconds? { nil }
-    /// What came while a loop stood still waits for it in the order in which it came.
+    /// Input that arrived while a loop was suspended waits for it in order.
     func hasHungUp(_ socket: SocketID) -> Bool { clients[socket] == nil }
     func pauseReading(_ socket: SocketID) {}
     func resumeReading(_ socket: SocketID) {}

@@ -4,26 +4,26 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A simulated shard's way to the events of Redis.
+/// A simulated shard's subscription to Redis' events.
 struct SimulatedSubscription {
     var isUp = false
-    /// Grows with every attempt: what was under way on an earlier one is lost.
+    /// Grows with every attempt: messages of an earlier one are lost.
     var number = 0
     var canary = ""
-    /// How often it was made; the first time counts.
+    /// How often it was made, the first time included.
     var times = 0
-    /// Half open: nothing comes, and nothing says so.
+    /// Half open: no messages arrive, without a notice.
     var isDeaf = false
-    /// Events are lost on their way, and nothing breaks; canaries come through.
+    /// Events are lost, and nothing breaks; canaries arrive.
     var missesEvents = false
-    /// Nothing comes before.
+    /// Nothing arrives before this time.
     var heldUntil: Milliseconds = 0
     var lastArrival: Milliseconds = 0
     /// Further channels, with their partitions, as the shard wants them …
     var followed: [String: Int] = [:]
     /// … and as Redis knows them.
     var known: Set<String> = []
-    /// When the last of what the shard has asked for reaches Redis.
+    /// When the shard's last request reaches Redis.
     var lastRequest: Milliseconds = 0
     var isOverhearing = false
 }
@@ -77,7 +77,7 @@ extension SimulatedShard: Store {
         let arrival = max(lanes[lane]!.lastArrival, world.now + world.wayThrough(), lanes[lane]!.heldUntil)
         lanes[lane]!.lastArrival = arrival
         lanes[lane]!.pending.append(command)
-        // Held until it arrives: what is on its way does so even when its sender has died.
+        // Retained until it arrives, which it does even if its sender has died.
         guard !isUnreachable(key) else { return }
         world.after(arrival - world.now) { [self] in arrive(command, on: lane) }
     }
@@ -115,7 +115,7 @@ extension SimulatedShard: Store {
 
     // MARK: Breaks
 
-    /// A connection to Redis breaks; it is made anew when Redis can be reached.
+    /// A connection to Redis breaks; it is made again when Redis can be reached.
     func cut(_ lane: StoreLane, _ failure: RedisFailure = .disconnected(sent: true)) {
         guard !isDead else { return }
         let unanswered = breakDown(lane)
@@ -161,30 +161,30 @@ extension SimulatedShard: Store {
         cutSubscription()
     }
 
-    /// What is sent on a lane arrives late.
+    /// Commands on a lane arrive late.
     func hold(_ lane: StoreLane, for duration: Milliseconds) { lanes[lane]?.heldUntil = world.now + duration }
 
-    /// What is answered on a lane arrives late.
+    /// Answers on a lane arrive late.
     func holdReplies(_ lane: StoreLane, for duration: Milliseconds) {
         lanes[lane]?.repliesHeldUntil = world.now + duration
     }
 
-    /// Events come late.
+    /// Events arrive late.
     func holdEvents(for duration: Milliseconds) { subscription.heldUntil = world.now + duration }
 
-    /// Whether something is on its way for longer than usual.
+    /// Whether something is delayed for longer than usual.
     var isHeld: Bool {
         lanes.values.contains { max($0.heldUntil, $0.lastArrival) > world.now + 10 }
             || max(subscription.heldUntil, subscription.lastArrival) > world.now + 10
     }
 
-    /// What is sent from now on goes as fast as ever.
+    /// Later commands are as fast as ever.
     func stopHolding() {
         for lane in StoreLane.allCases { lanes[lane]?.heldUntil = 0 }
         subscription.heldUntil = 0
     }
 
-    /// Its subscription is half open from now on.
+    /// Makes its subscription half open.
     func deafen() { subscription.isDeaf = true }
 
     // MARK: Events
@@ -246,7 +246,7 @@ extension SimulatedShard: Store {
 
     func overhear(_ pattern: String?) { subscription.isOverhearing = pattern != nil }
 
-    /// Something that the shard asks for reaches Redis, after what it asked for before.
+    /// The shard's request reaches Redis, after its earlier ones.
     private func request(_ arrive: @escaping (_ number: Int) -> Void) {
         let number = subscription.number
         let arrival = max(subscription.lastRequest, world.now + world.wayThrough())
@@ -260,7 +260,7 @@ extension SimulatedShard: Store {
         arrive(number)
     }
 
-    /// When what Redis sends now comes here: after all that it has sent before.
+    /// When Redis' present messages arrive here: after all earlier ones.
     private func arrival() -> Milliseconds {
         let arrival = max(subscription.lastArrival, world.now + world.wayThrough(), subscription.heldUntil)
         subscription.lastArrival = arrival
@@ -280,9 +280,9 @@ extension SimulatedShard: Store {
         let number = subscription.number
         let arrival = arrival()
         world.after(arrival - world.now) { [weak self] in
-            // What has come to the host before the connection breaks is read; what is on its way is lost.
+            // Data that has reached the host before the connection breaks is read; the rest is lost.
             guard let self, subscription.number == number, !subscription.isDeaf else { return }
-            // What comes of a channel that was left meanwhile is not looked at.
+            // Messages of a channel that was left meanwhile are dropped.
             guard !isFollowed || subscription.followed[channel] != nil else { return }
             input { [partition = channels[channel] ?? subscription.followed[channel]] logic in
                 payload.withUnsafeBytes { bytes in

@@ -22,20 +22,20 @@ final class SimulatedShard {
     private var waiting: [() -> Void] = []
     private var plannedWake: Milliseconds = .max
 
-    // The ways to Redis; what they do is in `SimulatedShard+Store`.
+    // The connections to Redis; their functions are in `SimulatedShard+Store`.
     var lanes: [StoreLane: SimulatedLane] = [.commands: .init(), .lease: .init()]
-    /// What is asked about these keys does not arrive: as if they lay on a master of a cluster that does not answer.
+    /// Commands for these keys do not arrive, as if the keys were on a master of a cluster that does not answer.
     var isUnreachable: (_ key: String) -> Bool = { _ in false }
     var subscription = SimulatedSubscription()
     let channels: [String: Int]
 
-    // The sockets; what they do is in `SimulatedShard+Sockets`.
-    /// What the logic has reserved of the budget for messages that wait.
+    // The sockets; their functions are in `SimulatedShard+Sockets`.
+    /// The bytes that the logic has reserved in the budget for pending messages.
     var inboxBytes = 0
     var maxInboxBytes = Int.max
     /// More waits for Redis than may.
     var isFull = false
-    /// What it has logged.
+    /// Its log.
     let log = LogLines()
     var clients: [SocketID: SimulatedClient] = [:]
     var sockets = SimulatedSocketIDs()
@@ -77,7 +77,7 @@ final class SimulatedShard {
         tick()
     }
 
-    /// The logic and its ports hold each other.
+    /// The logic and its ports have strong references to each other.
     func release() {
         logic = nil
         clients = [:]
@@ -115,7 +115,7 @@ final class SimulatedShard {
 
     // MARK: Faults
 
-    /// kill -9: clients lose their connections, Redis hears nothing but what is on its way.
+    /// kill -9: clients lose their connections, and Redis gets only commands that are on their way.
     func die() {
         guard !isDead else { return }
         isDead = true
@@ -141,7 +141,7 @@ final class SimulatedShard {
     /// Whether its loop runs.
     var isRunning: Bool { !isDead && !isStopped }
 
-    /// SIGTERM: everyone is told when to come back, and a moment later it is gone.
+    /// SIGTERM: all clients get a time to reconnect, and a moment later the shard ends.
     func drain() {
         input { logic in
             logic.drain()

@@ -4,16 +4,16 @@ import Workers
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// The threads of a simulated shard: jobs begin in the order in which they came, as many at a time as their pool has threads,
-/// and each takes an invented time.
+/// The threads of a simulated shard: jobs begin in the order of submission, as many at a time as their pool has
+/// threads, and each takes a simulated time.
 final class SimulatedWorkers: WorkerThreads {
     private unowned let world: World
     private weak var shard: SimulatedShard?
     private var pools: [WorkerPlan: Pool] = [:]
 
-    /// What jobs take, in ms.
+    /// The duration of jobs, in ms.
     var times: ClosedRange<Milliseconds> = 1...30
-    /// How many jobs each pool takes, if not what its plan says.
+    /// The queue length of each pool, if not its plan's.
     var room: Int?
     /// How many were run.
     private(set) var ran = 0
@@ -21,12 +21,12 @@ final class SimulatedWorkers: WorkerThreads {
     private final class Pool {
         var waiting: [Job] = []
         var running = 0
-        /// Places that are kept for jobs still to come.
+        /// Places reserved for jobs that are still to come.
         var kept = 0
     }
 
     private final class Job: CancellableWork {
-        /// Runs it. What it returns hands the result over.
+        /// Runs it. The returned function delivers the result.
         let run: () -> () -> Void
         var hasBegun = false
         var isCancelled = false

@@ -6,7 +6,7 @@ import TestSupport
 /// done with waits for the next.
 struct SpareRedis {
     let server: RedisServer
-    /// SHA-1s of what it knows: those of all worlds that had it.
+    /// The SHA-1s of its scripts: those of all worlds that used it.
     private var known: Set<String> = []
 
     private static let waiting = Locked<[Held]>([])
@@ -24,7 +24,7 @@ struct SpareRedis {
         return redis
     }
 
-    /// For the next world, which empties it. Its settings are those that it began with, and it answers.
+    /// Returns it for the next world, which empties it. It has its original settings, and answers.
     func giveBack() {
         let held = Held(redis: self)
         Self.waiting.withLock { $0.append(held) }

@@ -7,29 +7,29 @@ import TestSupport
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Several shards, their clients and one real Redis, on invented time.
+/// Several shards, their clients and one real Redis, in simulated time.
 ///
 /// Everything that would take time becomes an entry of one agenda: a command's way to Redis, its reply's way back, an
-/// event's delivery, a shard's tick. Each takes a few invented ms, drawn from the seed, so one seed is one history.
+/// event's delivery, a shard's tick. Each takes a few simulated ms, drawn from the seed, so one seed is one history.
 /// The scripts are the real ones and run in a real Redis, with the time as their argument.
 final class World {
     /// The time that passes for everyone, in ms. Each shard's own monotonic clock is hours away from it.
     private(set) var now: Milliseconds = 1_000_000
     /// Redis' own clock, which may jump.
     var redisEpoch: Timestamp = 1_700_000_000_000
-    /// How far the clocks of a cluster's masters are ahead of that of the leases, by the name of the partition
-    /// that they hold; empty: one server holds everything.
+    /// How far the clocks of a cluster's masters are ahead of that of the leases, by the name of the partition on them;
+    /// empty: one server has everything.
     let mastersAhead: [String: Milliseconds]
     let configuration: ServerConfiguration
     private(set) var shards: [SimulatedShard] = []
     var random: SplitMix64
     let redis: SimulatedRedis
-    /// What the ports do wrong on purpose.
+    /// Deliberate faults of the ports.
     var misbehaviour: Set<PortMisbehaviour> = []
-    /// Tokens are signed by what is verified off the loop.
+    /// Tokens have signatures that are verified off the loop.
     var signaturesTakeTime = false
     private var agenda = Agenda()
-    /// What each shard has plugged in.
+    /// The features of each shard.
     let features: [any Feature.Type]
 
     /// `redis`: one that earlier worlds have used; it is emptied.
@@ -55,12 +55,12 @@ final class World {
         try run(until: "all shards are live") { shards.allSatisfy { $0.logic.link.isLive } }
     }
 
-    /// `SIMULATOR_INTERESTS=1`: worlds that say nothing of it have `redis.interests`.
+    /// `SIMULATOR_INTERESTS=1`: worlds without a setting of their own have `redis.interests`.
     private static let hasInterests = ProcessInfo.processInfo.environment["SIMULATOR_INTERESTS"] == "1"
 
     var redisNow: Timestamp { redisEpoch + now }
 
-    /// The time by which a script goes whose first key this is.
+    /// The time for a script with this first key.
     func redisNow(at key: String) -> Timestamp {
         redisNow + (mastersAhead.first { key.hasPrefix($0.key) }?.value ?? 0)
     }
@@ -92,10 +92,10 @@ final class World {
     /// Puts something on the agenda.
     func after(_ delay: Milliseconds, _ action: @escaping () -> Void) { agenda.add(at: now + delay, action) }
 
-    /// A way through a network: 1 to 3 ms.
+    /// The delay of a network: 1 to 3 ms.
     func wayThrough() -> Milliseconds { Milliseconds.random(in: 1...3, using: &random) }
 
-    /// Lets time pass, doing everything that falls due.
+    /// Lets time pass, and does everything that falls due.
     func run(for duration: Milliseconds) throws {
         let end = now + duration
         while let (time, action) = agenda.next(until: end) {
@@ -106,7 +106,7 @@ final class World {
         now = end
     }
 
-    /// Lets time pass until something is so.
+    /// Lets time pass until a condition holds.
     func run(until what: String, within patience: Milliseconds = 60_000, _ isSo: () -> Bool) throws {
         let end = now + patience
         while !isSo() {
@@ -120,23 +120,23 @@ final class World {
 
 /// A port that behaves as if a part of the server that relies on it were wrong.
 enum PortMisbehaviour {
-    /// A subscription that was made anew brings the canary only.
+    /// A new subscription receives the canary only.
     case losesResubscription
-    /// A lost connection looks like one that said goodbye.
+    /// A lost connection looks like a clean close.
     case takesLossForGoodbye
-    /// That Redis refuses the end or the state of a session looks like its acknowledgement.
+    /// Redis' rejection of the end or the state of a session looks like its acknowledgement.
     case takesRefusalForDone
-    /// A connection that is lost looks like the acknowledgement that somebody stopped typing.
+    /// A lost connection looks like the acknowledgement that a user stopped typing.
     case takesLossForStopped
-    /// A channel counts as followed before Redis has heard of it.
+    /// A channel counts as followed before Redis has received the subscription.
     case readsTooEarly
-    /// A channel is left a moment after it was followed, although somebody watches.
+    /// A channel is left a moment after it was followed, although it is watched.
     case leavesTooEarly
-    /// A subscription that was made anew brings the partitions' channels only.
+    /// A new subscription receives the partitions' channels only.
     case losesInterests
 }
 
-/// What is to happen when, in the order of time and then of entry: a binary heap.
+/// Planned events, in the order of time and then of entry: a binary heap.
 struct Agenda {
     private struct Entry {
         let time: Milliseconds

@@ -1,21 +1,21 @@
 import EventLoops
 import Foundation
 
-/// A process that does not outlive the test, whatever becomes of that.
+/// A process that never outlives the test.
 ///
-/// It runs under a shell that says its id, keeps its status, and kills it as soon as the shell's own input ends: when
-/// this object is released, and also when the whole test process crashes. It starts with no signal blocked or ignored,
-/// as in a terminal, and has nothing to read.
+/// It runs under a shell that prints its id, records its status, and kills it as soon as the shell's own input ends:
+/// when this object is released, and also when the whole test process crashes. It starts with no signal blocked or
+/// ignored, as in a terminal, and without input.
 package final class ChildProcess: Sendable {
     package let id: pid_t
     private let fate: Fate
 
-    /// What becomes of it, shared with the thread that reads its output and waits for it.
+    /// The state of the process, shared with the thread that reads its output and waits for it.
     private final class Fate: Sendable {
         struct State {
             /// From here on its id may be another's.
             var isOver = false
-            /// As a shell tells it: what it exited with, or 128 and the signal that ended it.
+            /// In the shell's form: the exit status, or 128 and the signal that ended it.
             var status: Int32 = -1
         }
 
@@ -25,8 +25,8 @@ package final class ChildProcess: Sendable {
 
     /// - Parameters:
     ///   - words: the program, found in PATH, and its arguments.
-    ///   - environment: in addition to our own, without what is there for other servers than the test's.
-    ///   - complaints: a file to which its standard error is added; ours unless given.
+    ///   - environment: in addition to our own, without variables for other servers.
+    ///   - complaints: a file to which its standard error is appended; by default our own.
     ///   - onLine: called with each line of its standard output, on a thread of its own; `nil` at the end.
     package init(
         _ words: [String], environment: [String: String] = [:], complaints: String? = nil,
@@ -79,19 +79,19 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// kill -9; it is gone when this returns.
+    /// kill -9; the process has ended when this returns.
     package func kill() {
         signal(SIGKILL)
         fate.gone.wait()
     }
 
-    /// Blocks until its end; what it exited with, or 128 and the signal that ended it.
+    /// Blocks until it ends. Returns its exit status, or 128 and the signal that ended it.
     package func waitForStatus() -> Int32 {
         fate.gone.wait()
         return fate.state.withLock(\.status)
     }
 
-    /// Waits for its end; what it exited with, or 128 and the signal that ended it.
+    /// Waits until it ends. Returns its exit status, or 128 and the signal that ended it.
     package func status() async -> Int32 {
         await withCheckedContinuation { done in
             fate.gone.notify(queue: .global()) { [fate] in done.resume(returning: fate.state.withLock(\.status)) }

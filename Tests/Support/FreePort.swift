@@ -1,11 +1,11 @@
 import Glibc
 
 package enum FreePort {
-    /// Below those from which the system takes the near ends of connections (`ip_local_port_range`): none of them can take
-    /// a port between its being found and a server's listening on it.
+    /// Below the ports for outgoing connections (`ip_local_port_range`): none of them can take a port after it is found
+    /// and before a server listens on it.
     private static let range: Range<UInt16> = 12_000..<32_768
 
-    /// A port on which nobody listens.
+    /// A port on which no process listens.
     package static func find() throws -> UInt16 {
         for _ in 0..<100 {
             let port = UInt16.random(in: range)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Lines from a descriptor, as they come.
+/// Reads lines from a descriptor as they arrive.
 struct LineReader {
     private let descriptor: CInt
     private var buffer: [UInt8] = []

@@ -7,7 +7,7 @@ package import Redis
 package final class RedisServer {
     package private(set) var port: UInt16 = 0
     package var socketPath: String { place.file("socket") }
-    /// Its address, as a server is told it.
+    /// Its address, in the form of a server's setting.
     package var url: String { "unix://\(socketPath)" }
     /// Its process while it runs.
     package var pid: pid_t { process?.id ?? 0 }
@@ -26,7 +26,7 @@ package final class RedisServer {
                 try start()
                 return
             } catch let failure as Failure where failure.log.contains("Address already in use") && attempt < 5 {
-                // Somebody else has found it, too.
+                // Another process has found it, too.
                 continue
             }
         }
@@ -38,7 +38,7 @@ package final class RedisServer {
             "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", place.path, "--save", "",
             "--appendonly", "no",
         ]
-        // What it said until it was ready or ended; then of no interest.
+        // Its output until it was ready or ended.
         let said = Locked<[String]?>([])
         let isUp = Locked(false)
         let decided = DispatchSemaphore(value: 0)
@@ -58,7 +58,7 @@ package final class RedisServer {
         }
     }
 
-    /// kill -9; it is gone when this returns.
+    /// kill -9; the process has ended when this returns.
     package func kill() {
         process?.kill()
         process = nil
@@ -68,7 +68,7 @@ package final class RedisServer {
     package func pause() { process?.signal(SIGSTOP) }
     package func resume() { process?.signal(SIGCONT) }
 
-    /// Makes a server go on that loads its data slowly, while it refuses everything else.
+    /// Ends the slow loading of a server's data, during which it rejects everything else.
     package func loadFast() throws {
         let ended = DispatchSemaphore(value: 0)
         let cli = try ChildProcess(["redis-cli", "-s", socketPath, "CONFIG", "SET", "key-load-delay", "0"]) {
@@ -81,7 +81,7 @@ package final class RedisServer {
     package var unix: RedisEndpoint { RedisEndpoint(.unix(path: socketPath)) }
     package var tcp: RedisEndpoint { RedisEndpoint(.tcp(host: "127.0.0.1", port: port)) }
 
-    /// A connection to set things up and look at them with.
+    /// A connection for preparing and checking the server.
     package func admin() throws -> BlockingRedis { try BlockingRedis(unix) }
 
     struct Failure: Error { let log: String }

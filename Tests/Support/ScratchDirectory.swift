@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fresh directory, removed with everything in it when the value goes.
+/// A fresh directory, removed with its content when the value is released.
 public final class ScratchDirectory: Sendable {
     public let path: String
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Starting processes with nothing inherited but what is said.
+/// Starts processes that inherit only what is given.
 ///
 /// Not Foundation's `Process`: its children inherit the blocked signals of the thread that starts them.
 enum Spawning {
@@ -9,7 +9,7 @@ enum Spawning {
     /// Starts a program by its path.
     ///
     /// - Parameters:
-    ///   - descriptors: its input, output, and (the third) its descriptor 3; it gets no others of ours.
+    ///   - descriptors: its input, output, and (the third) its descriptor 3; it gets no others.
     static func start(
         _ words: [String], environment: [String: String], complaints: String?, descriptors: [CInt]
     ) throws -> pid_t {
@@ -49,7 +49,7 @@ enum Spawning {
 
 /// Ends of sockets that no child gets by accident.
 enum Descriptors {
-    /// Not a pipe, whose ends another child that is started right now might get before they are marked.
+    /// Not a pipe: another child that is started at the same time might inherit its ends before they are marked.
     static func pair() throws -> (ours: CInt, theirs: CInt) {
         var ends: [CInt] = [0, 0]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
@@ -57,7 +57,7 @@ enum Descriptors {
         return try (raised(ends[0]), raised(ends[1]))
     }
 
-    /// The same out of the way of the numbers that children know.
+    /// The same, with numbers above those that children use.
     private static func raised(_ descriptor: CInt) throws -> CInt {
         if descriptor > 3 { return descriptor }
         defer { close(descriptor) }

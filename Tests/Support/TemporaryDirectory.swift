@@ -18,7 +18,7 @@ package final class TemporaryDirectory: Sendable {
         Self.remove(path)
     }
 
-    /// Those that are still there when the test process exits, because something held them, go then.
+    /// Directories that still exist when the test process exits are removed then.
     private static let present = Locked<Set<String>>([])
     private static let removalAtExit: Int32 = atexit {
         for path in TemporaryDirectory.present.withLock({ $0 }) { TemporaryDirectory.remove(path) }

@@ -1,16 +1,17 @@
 import Foundation
 internal import Redis
 
-/// A cluster of two masters without replicas. It ends with this object.
+/// A cluster of two masters without replicas. It ends when this object is released.
 ///
-/// @unchecked: the servers are started before anything else, and killed by one test only, while nobody else uses them.
+/// @unchecked: the servers are started before anything else, and killed by one test only, while no other code uses
+/// them.
 package final class TwoMasters: @unchecked Sendable {
     package let nodes: [RedisServer]
 
     /// The port of each for TLS, if they have one.
     private let securePorts: [UInt16]
 
-    /// - Parameter tls: What a node needs to speak TLS on a port; without it none does.
+    /// - Parameter tls: The settings of a node for TLS on a port; without it no node uses TLS.
     package init(tls: ((_ port: UInt16) -> [String])? = nil) throws {
         let ports = try (0..<2).map { _ in try FreePort.find() }
         securePorts = tls == nil ? [] : ports
@@ -86,7 +87,7 @@ package final class TwoMasters: @unchecked Sendable {
         try from.command("CLUSTER", "SETSLOT", slot, "NODE", .string(id))
     }
 
-    /// To the other master, key by key.
+    /// Moves them to the other master, key by key.
     package func move(slotOf key: String) throws {
         try beginMove(slotOf: key)
         try endMove(slotOf: key)

@@ -2,7 +2,7 @@ import Foundation
 
 /// The vectors of Project Wycheproof in Tests/SigningTests/Wycheproof.
 public enum Wycheproof {
-    /// The groups of a file, in the members that a test asks for.
+    /// The groups of a file, with the members that a test uses.
     public static func groups<Group: Decodable>(_ name: String, of: Group.Type = Group.self) throws -> [Group] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let file = folder.appending(path: "SigningTests/Wycheproof/\(name).json")

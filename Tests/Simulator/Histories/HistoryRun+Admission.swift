@@ -4,7 +4,7 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Who is let in: clients that ask before they know, tokens that are taken back, administrators, and servers that all die.
+/// Admission: clients that send requests before `connected`, revoked tokens, administrators, and servers that all die.
 extension HistoryRun {
     // MARK: In one packet
 
@@ -42,8 +42,8 @@ extension HistoryRun {
         shard.input { [unowned self] logic in
             logic.disconnect(person.id) { [self] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
-                // Two things within a second may be told apart wrongly where commands are held up; one that a server which
-                // stood still has heard of afterwards is younger.
+                // The order of two connects within a second may be misjudged if commands are delayed. A connect that a
+                // suspended server has processed late counts as younger.
                 for stay in person.stays where stay.confirmedAt.map({ $0 < began - 1_100 }) ?? false {
                     stay.bannedAt = world.now
                 }
@@ -64,7 +64,7 @@ extension HistoryRun {
         }
     }
 
-    /// The name itself, or one that nobody may ever have: the token has been taken back, heard of or not.
+    /// The name itself, or a forbidden one if the token is revoked, whether the server knows that or not.
     func nameToAsk(_ visitor: Visitor, _ name: String) -> String {
         guard let stay = visitor.stay, stay.issuedAt < visitor.person.revokedAt else { return name }
         let name = "\(name) by a worthless token"
@@ -72,7 +72,7 @@ extension HistoryRun {
         return name
     }
 
-    /// What was asked for by those who were not let in has not been done, and who was put out is out.
+    /// Requests of clients that were not admitted have had no effect, and disconnected sessions are over.
     func checkAdmission(of person: Person) {
         if let name = try? name(of: person), person.forbiddenNames.contains(name) {
             violate(
@@ -85,7 +85,7 @@ extension HistoryRun {
         for visitor in person.connected {
             guard let stay = visitor.stay else { continue }
             if stay.bannedAt != nil { violate(.banned, "\(name(visitor)) is still connected") }
-            // Also one that has come again since, with the same token.
+            // Also if it has connected again since, with the same token.
             if stay.issuedAt < person.revokedAt {
                 violate(.banned, "\(name(visitor)) is connected with a token that was revoked")
             }
@@ -94,7 +94,7 @@ extension HistoryRun {
 
     // MARK: Invisible
 
-    /// On the server that has said `ok` to their becoming invisible, as long as they have a session there.
+    /// Checked on the server that acknowledged the invisible status, as long as the user has a session there.
     func checkInvisible(_ event: ServerMessage.TypingEvent, _ visitor: Visitor) {
         for user in event.users {
             guard let person = people.first(where: { $0.id == user }), let shard = person.invisibleOn,
@@ -105,8 +105,8 @@ extension HistoryRun {
         }
     }
 
-    /// On every server: what Redis holds of what they typed before is taken back as soon as all servers can be told, and what
-    /// is typed on one that dies runs out.
+    /// On every server: typing from before is withdrawn when Redis can reach all servers, and typing on a server that
+    /// dies expires.
     func checkHidden() {
         let isCalm =
             world.now > troubledAt && deafSince.isEmpty && world.now - diedAt > world.configuration[Typing.expiry]
@@ -131,19 +131,19 @@ extension HistoryRun {
 
     /// The first server after a time without any.
     func endBlackout() {
-        // From now on those who do not come back have a linger.
+        // From now on, lost clients that do not return stay online for a linger.
         troubledAt = world.now
         for stay in people.flatMap(\.stays) where stay.protectedUntil == .max {
             stay.protectedUntil = world.now + world.configuration.linger - 200
         }
     }
 
-    /// Nobody can come back while there is no server: linger counts from the moment that there is one again.
+    /// Clients cannot return without a server: linger counts from the time at which there is one again.
     func blackout(_ pause: Milliseconds) throws {
         let seen = people.flatMap(\.stays).filter { isToBeSeen($0) }
         let visitors = people.flatMap(\.connected)
         let linger = world.configuration.linger
-        // As long as there is no server nobody can be announced; from then on for a linger.
+        // Without a server no user can be announced as offline; then linger begins.
         for stay in seen { stay.protectedUntil = .max }
         for number in world.shards.indices { kill(shard(number)) }
         try wait(pause)

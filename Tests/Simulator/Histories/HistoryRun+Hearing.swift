@@ -5,7 +5,7 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What clients are told, and what is published, as it happens.
+/// Checks messages to clients, and published events, as they occur.
 extension HistoryRun {
     // MARK: Clients
 
@@ -48,7 +48,7 @@ extension HistoryRun {
         }
     }
 
-    /// One that came while Redis was out of reach may not be known to it yet.
+    /// A session that connected while Redis was unreachable may not be in Redis yet.
     private func isAdmitted(_ visitor: Visitor) -> Bool {
         let sessions = visitor.stay?.shard.logic.sessions.users[visitor.person.id]?.sessions ?? []
         return sessions.contains { $0.id == visitor.client.session && $0.isAdmitted }
@@ -57,7 +57,8 @@ extension HistoryRun {
     private func hear(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
         guard let id = error.id else { return }
         if let asked = visitor.subscribing.removeValue(forKey: id) {
-            // Who is told to come later does; who is not let into the conversation asks for the people alone.
+            // A client that was told to come later does so. One without access to the conversation subscribes to the
+            // users only.
             let stay = visitor.stay
             world.after(error.retryAfter ?? 1) { [weak self, weak visitor] in
                 guard let self, let visitor, visitor.stay === stay, visitor.client.isConnected else { return }
@@ -80,11 +81,11 @@ extension HistoryRun {
             violate(
                 .growth, "\(name(visitor)) got version \(version) of \(user)'s \(what) after \(versions[user] ?? 0)")
         }
-        // Also after nothing was known of them: no version comes again.
+        // Also after the state was lost: a version is never used twice.
         versions[user] = max(version, versions[user] ?? 0)
     }
 
-    /// Whoever is shown a version is shown the same as everyone else.
+    /// Every watcher that is shown a version must be shown the same state.
     private func note(_ presence: Presence, of user: UserID, _ visitor: Visitor) {
         guard presence.version > 0, !hasLostData else { return }
         let key = ShownVersion(user: user, version: presence.version)
@@ -97,7 +98,7 @@ extension HistoryRun {
     func closed(_ visitor: Visitor, _ code: CloseCode) {
         guard let stay = visitor.stay else { return }
         if !visitor.isLetIn { visitor.person.forbiddenNames.formUnion(visitor.rushed) }
-        // It gets a fresh token before it comes again.
+        // The client gets a fresh token before it connects again.
         if code == .unauthorized { visitor.client.issuedAt = nil }
         note("    \(name(visitor)) is closed with \(code.rawValue)")
         switch code {
@@ -107,13 +108,13 @@ extension HistoryRun {
         case .replaced:
             stay.mayBeGone = true
             stay.gone(by: world.now + 1_000)
-            // Two that came within a second may be told apart wrongly where commands are held up.
+            // The order of two connects within a second may be misjudged if commands are delayed.
             let isYounger = visitor.person.stays.contains {
                 $0 !== stay && $0.device == stay.device && $0.device != nil
                     && ($0.dialledAt >= stay.dialledAt - 1_050 || stay.shard !== $0.shard && hasStood($0.shard))
             }
-            // Ages are told by Redis' clock.
-            if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) gave way to nobody younger") }
+            // Ages are compared by Redis' clock.
+            if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) was replaced without a younger session") }
         default:
             isLost(visitor)
             if code == .unauthorized { return comeBack(visitor, to: visitor.place, after: 50) }
@@ -137,7 +138,7 @@ extension HistoryRun {
         }
         world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }
         world.redis.runs = { [unowned self] script, arguments in
-            // It may reach Redis late, and also when the server that sent it has died: it ends who is there then.
+            // The command may reach Redis late, and after its server has died: it ends the sessions of that time.
             guard script == .disconnect, let person = people.first(where: { $0.id.string == arguments[3] }) else {
                 return
             }
@@ -146,7 +147,7 @@ extension HistoryRun {
         world.redis.ran = { [unowned self] script, arguments, answer in
             if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
-                // A new incarnation says nothing for the sessions that are still another's.
+                // A new incarnation does not act for sessions that still belong to another one.
                 let shard = world.shards.first(where: {
                     !$0.isDead && $0.logic.link.incarnation == arguments[1] && $0.logic.link.isLive
                 })
@@ -182,13 +183,13 @@ extension HistoryRun {
 
     func isOffline(_ person: Person) -> Bool { person.announced?.status == "\"status\":\"offline\"" }
 
-    // MARK: Nobody flickers
+    // MARK: No flicker
 
-    /// Somebody is announced to be gone: they must be.
+    /// A user is announced as offline: they must be.
     private func checkFlicker(_ person: Person) {
         let settings = world.configuration
         if hasLostData { return }
-        // A lease is as long as Redis' clock says.
+        // The length of a lease is measured by Redis' clock.
         if let jumpedAt, world.now - jumpedAt < settings.lease.duration + settings.linger { return }
         for stay in person.stays where isToBeSeen(stay) {
             guard let chosen = try? chosen(by: person), chosen.status != .invisible else { return }
@@ -206,8 +207,8 @@ extension HistoryRun {
         guard stay.confirmedAt != nil, !stay.mayBeGone, !doubtful.contains(stay.shard.name),
             let renewed = renewedAt[stay.shard.name]
         else { return false }
-        // While Redis is out of reach nobody's lease runs out, but that of one who does not come back after it, or who stood
-        // still and comes back too late.
+        // While Redis is unreachable no lease expires, except for a server that does not return afterwards, or that was
+        // suspended and returns too late.
         let comesBack = stay.shard.isRunning && !stay.shard.isHeld && !hasStood(stay.shard)
         let sinceRenewal = uptime - renewed + (comesBack ? 0 : downTime)
         guard sinceRenewal < settings.lease.duration - slack else { return false }
@@ -217,9 +218,9 @@ extension HistoryRun {
         return true
     }
 
-    // MARK: Nobody stays
+    // MARK: No ghosts
 
-    /// Nobody is announced as there for longer than the bound after they have gone.
+    /// No user may be announced as online for longer than the bound after they have left.
     func checkGhosts() {
         for person in people where person.announced != nil && !isOffline(person) {
             guard !person.stays.contains(where: { $0.goneBy == nil }),
@@ -236,9 +237,9 @@ extension HistoryRun {
 
     // MARK: No silent lies
 
-    /// Whoever cannot know the truth says so in time.
+    /// A server that cannot know the current state must report that in time.
     func checkSilence() {
-        // A subscription that was made anew hears again.
+        // A new subscription receives messages again.
         for name in deafSince.keys
         where !world.shards.contains(where: { $0.name == name && !$0.isDead && $0.subscription.isDeaf }) {
             deafSince[name] = nil

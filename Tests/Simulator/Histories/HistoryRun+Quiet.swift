@@ -5,16 +5,16 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Everything heals, and what everyone sees is held against the truth.
+/// Everything heals, and the state that everyone sees is compared with the truth.
 extension HistoryRun {
     func quiet() throws {
         heal()
-        // By then everyone who was about to come back is there.
+        // By now all clients that were about to return have connected.
         try wait(6_500)
         heal()
         try wait(longestGhost)
-        // Of two that may not be here together one may be asking again just now. One that is let in late, when another's
-        // place has become free, may be in the background still.
+        // Of two sessions that exclude each other, one may just be connecting again. One that is admitted late, when
+        // another's place has become free, may still be in the background.
         repeat {
             try world.run(until: "everyone who is here is let in") {
                 people.flatMap(\.connected).allSatisfy { $0.client.session != nil }
@@ -51,7 +51,7 @@ extension HistoryRun {
         }
     }
 
-    /// Who is in the background is shown nothing.
+    /// A client in the background is shown nothing.
     @discardableResult
     private func comeForward(_ visitor: Visitor) -> Bool {
         guard visitor.activity == .background, visitor.client.canSpeak else { return false }
@@ -60,7 +60,7 @@ extension HistoryRun {
         return true
     }
 
-    /// Whether nobody was in the background; those who were have time to be shown everything.
+    /// Whether no client was in the background; those that were get time to be shown everything.
     private func bringForward() throws -> Bool {
         let moved = people.flatMap(\.connected).filter { comeForward($0) }
         if !moved.isEmpty { try wait(1_000) }
@@ -78,7 +78,7 @@ extension HistoryRun {
 
     // MARK: The truth
 
-    /// What Redis holds of somebody against what their devices are and were told.
+    /// Compares a user's state in Redis with their devices, and with their own notifications.
     private func checkTruth(of person: Person) throws {
         let here = person.connected
         var devices: [String: Int] = [:]
@@ -92,7 +92,7 @@ extension HistoryRun {
             violate(.truth, "\(person.id) has the sessions \(sessions.sorted()) in Redis, and is \(expected.sorted())")
         }
         var chosen = try chosen(by: person)
-        // Nobody sees what is chosen by someone who is not here, so it ends when they are back.
+        // The chosen status of an offline user is visible to no one, so it ends when they return.
         if here.isEmpty, chosen.clearAt.map({ $0 <= world.redisNow }) == true { chosen = OwnStatus() }
         let presence = try register(of: person).presence
         let status: PresenceStatus =
@@ -121,7 +121,7 @@ extension HistoryRun {
 
     private func isTold(_ told: OwnStatus?, _ chosen: OwnStatus) -> Bool {
         guard hasLostData || jumpedAt != nil else { return told == chosen }
-        // What a server remembers for Redis ends when that is by a clock that it knows to some ms.
+        // A server's own timer for the end of a status follows a clock that it knows to some ms.
         return told?.status == chosen.status && told?.text == chosen.text
     }
 
@@ -139,7 +139,7 @@ extension HistoryRun {
         }
     }
 
-    // MARK: What everyone shows
+    // MARK: Everyone's view
 
     private func checkViews() {
         do {
@@ -176,7 +176,7 @@ extension HistoryRun {
 
     // MARK: Leaving
 
-    /// Everyone goes, and nothing is left.
+    /// All clients leave, and nothing remains.
     func end() throws {
         heal()
         isEnding = true
@@ -184,7 +184,7 @@ extension HistoryRun {
         try wait(longestGhost + 3_000)
         for visitor in people.flatMap(\.connected) { close(visitor) }
         try wait(longestGhost)
-        // An end of a status that Redis' clock has moved away is looked for once a minute.
+        // After a jump of Redis' clock, the end of a status is checked once a minute.
         if world.shards.contains(where: { !$0.isDead && !$0.timers.isEmpty }) { try wait(61_000) }
         for shard in world.shards where !shard.isDead { checkLeftovers(shard) }
         try checkKeys()
@@ -223,6 +223,6 @@ extension HistoryRun {
 }
 
 extension SimulatedShard {
-    /// What it waits for, but the next sweep of intents, which there always is.
+    /// Its pending timers, except the next sweep of intents, which always exists.
     fileprivate var timers: [Deadlines.Subject] { logic.deadlines.subjects.filter { $0 != .intents } }
 }

@@ -4,7 +4,7 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What Redis holds, looked at past the servers.
+/// Reads Redis' state directly, not through the servers.
 extension HistoryRun {
     func createConversation() throws {
         let keys = partitions.keys(of: conversation)

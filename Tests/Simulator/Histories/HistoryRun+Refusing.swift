@@ -11,7 +11,7 @@ extension HistoryRun {
         let number = refusingNumber
         endRefusing()
         refusing = (why, number)
-        // Where memory is full leases are renewed all the same.
+        // With full memory, leases are still renewed.
         if why != .memoryFull { redisIsDown(.refusal) }
         world.after(duration) { [weak self] in
             guard let self, refusing?.number == number else { return }
@@ -24,7 +24,7 @@ extension HistoryRun {
         redisIsUp(.refusal)
     }
 
-    /// What Redis says to a script, or to a command.
+    /// Redis' answer to a script, or to a command.
     func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
         if let script, let times = refusals[script] {
             refusals[script] = times > 1 ? times - 1 : nil

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 @testable import PresenceCore
 
-/// Redis goes and comes back: with its data, without, or with old ones, and with another clock.
+/// Redis ends and returns: with its data, without, or with old data, and with another clock.
 extension HistoryRun {
     func remember() throws {
         try world.redis.remember()

@@ -3,7 +3,7 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What each step does.
+/// The effect of each step.
 extension HistoryRun {
     func perform(_ step: Step) throws {
         switch step {
@@ -93,9 +93,10 @@ extension HistoryRun {
         let (device, kind) = SimulatedHistory.device(visitor.place)
         let stay = Stay(on: shard, device: device, at: world.now)
         for other in visitor.person.stays where device != nil && other.device == device {
-            // The younger takes its place; what a server that stands still thinks is younger is not certain.
+            // The younger session replaces it; for a suspended server it is uncertain which one is younger.
             other.mayBeGone = true
-            // Of two within a second the one of which Redis hears late may pass for the younger; of two within some ms either.
+            // Of two connects within a second, the one that reaches Redis later may count as the younger; so may either
+            // of two within some ms.
             let isLate = other.shard.isHeld || world.redis.isSilent
             let isClose = other.dialledAt > world.now - (isLate ? 1_050 : 10)
             if !shard.isRunning || isClose { stay.mayBeGone = true }
@@ -121,7 +122,7 @@ extension HistoryRun {
         if status > 0 {
             let chosen = ChosenStatus.allCases[status % 3]
             change = .init(status: chosen, text: .remove)
-            // Whether and when it is stored is not said.
+            // It is unknown whether and when it is stored.
             _ = visitor.person.statuses.begin(.init(status: chosen), at: world.now)
         }
         visitor.client.dial(shard, device: device, kind: kind, activity: activity, status: change)
@@ -130,7 +131,7 @@ extension HistoryRun {
 
     func subscribe(_ visitor: Visitor, _ users: [UserID], andConversation: Bool = false) {
         var known: [UserID: ClientMessage.KnownVersions] = [:]
-        // Half of the places remember what they were shown on earlier connections.
+        // Half of the places keep the state that they were shown on earlier connections.
         if visitor.place % 2 == 0 {
             for user in users {
                 guard let presence = visitor.client.presences[user] else { continue }
@@ -224,7 +225,7 @@ extension HistoryRun {
     func attend(to shard: SimulatedShard) {
         shard.logic.link.onLive = { [unowned self, name = shard.name] in
             doubtful.remove(name)
-            // It was not: for less time, it may be, than passes until somebody looks.
+            // It was not, possibly for less time than passes until the next check.
             troubledAt = world.now
         }
     }

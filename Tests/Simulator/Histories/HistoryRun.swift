@@ -3,48 +3,48 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A history as it happens: does its steps, and watches that nothing is that must not be.
+/// Runs a history: performs its steps, and checks its rules at all times.
 final class HistoryRun {
     let history: SimulatedHistory
     let world: World
     let people: [Person]
     let conversation = ConversationID("chat")!
-    /// What happened, line by line, if that is wanted.
+    /// The events, line by line, if requested.
     var transcript: [String]?
-    /// The first thing that was wrong.
+    /// The first violation.
     var violation: Violation?
 
     /// Redis has lost changes since the last quiet.
     var hasLostData = false
-    /// Its clock has jumped since the last quiet, and when; or times from before a jump have come back with old data.
+    /// When its clock has jumped since the last quiet step, or times from before a jump have returned with old data.
     var jumpedAt: Milliseconds?
-    /// By which clock the times are that Redis would come back with.
+    /// The clock of the times in the data with which Redis would return.
     var rememberedEpoch: Timestamp?
-    /// When something was last not as it should be: a server stopped, Redis out of reach.
+    /// When there was last trouble: a stopped server, an unreachable Redis.
     var troubledAt: Milliseconds = 0
-    /// When each server, by its name, was last told that its lease is renewed, on the clock of `uptime`.
+    /// When each server's lease, by its name, was last renewed, on the clock of `uptime`.
     var renewedAt: [String: Milliseconds] = [:]
-    /// Servers whose lease may have run out since they were last live.
+    /// Servers whose lease may have expired since they were last live.
     var doubtful: Set<String> = []
     /// Why Redis cannot be written to.
     var absences: Set<Absence> = []
     var downSince: Milliseconds?
     var downTime: Milliseconds = 0
-    /// How often each script will be refused.
+    /// How many runs of each script will be rejected.
     var refusals: [Script: Int] = [:]
-    /// Why Redis refuses more than that, until it is well again; the number tells one time from the next.
+    /// The reason why Redis rejects more than that, until it recovers; the number distinguishes occurrences.
     var refusing: (why: Refusing, number: Int)?
     var refusingNumber = 0
     var deafSince: [String: Milliseconds] = [:]
     var wokenAt: [String: Milliseconds] = [:]
     var shown: [ShownVersion: Presence] = [:]
-    /// When a server last died; nobody can take back what was typed on it.
+    /// When a server last died; typing on it can no longer be withdrawn.
     var diedAt = Milliseconds.min / 2
-    /// Since when somebody who should not is shown somebody invisible type, for each who watches.
+    /// Since when each watcher is wrongly shown an invisible user as typing.
     var hiddenShownSince: [ObjectIdentifier: Milliseconds] = [:]
-    /// Nobody comes back any more.
+    /// No client returns any more.
     var isEnding = false
-    /// Names drawn for those who ask before they know whether they are let in.
+    /// Names drawn for clients that send requests before `connected`.
     var rushes = 0
 
     enum Absence { case silence, restart, refusal }
@@ -79,7 +79,7 @@ final class HistoryRun {
         try check()
     }
 
-    /// Lets time pass, looking again and again.
+    /// Lets time pass, with regular checks.
     func wait(_ duration: Milliseconds) throws {
         let end = world.now + duration
         while world.now < end {
@@ -102,7 +102,7 @@ final class HistoryRun {
 
     func note(_ line: @autoclosure () -> String) { transcript?.append("\(world.now) \(line())") }
 
-    // MARK: Who and where
+    // MARK: Users and servers
 
     func shard(_ number: Int) -> SimulatedShard { world.shards[number % world.shards.count] }
     func person(_ number: Int) -> Person { people[number % people.count] }
@@ -118,7 +118,7 @@ final class HistoryRun {
         return visitor
     }
 
-    /// Whom somebody watches: everyone, or in a crowd their neighbours.
+    /// The users whom a user watches: everyone, or in a crowd their neighbours.
     private func friends(of number: Int) -> Set<UserID> {
         guard people.count > 10 else { return Set(people.map(\.id)) }
         return Set((0..<10).map { people[(number + $0 * $0) % people.count].id })
@@ -143,7 +143,7 @@ final class HistoryRun {
         downSince = nil
     }
 
-    /// How long anybody may be seen after they have gone, whatever ended them.
+    /// The longest time for which a user may be seen after they have left, whatever the reason.
     var longestGhost: Milliseconds {
         let settings = world.configuration
         return settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger + settings.lease.duration

@@ -1,4 +1,4 @@
-/// The mistakes that histories have to find where changes go only to shards that watch.
+/// The deliberate bugs that histories must find when changes are published only to watching shards.
 extension Mutation {
     static let all = general + ofInterests
 

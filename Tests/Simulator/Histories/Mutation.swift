@@ -3,17 +3,18 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A mistake that is made on purpose, to show that histories find it.
+/// A deliberate bug, to show that histories find it.
 struct Mutation: Sendable, CustomStringConvertible {
     let name: String
     var description: String { name }
-    /// In the scripts: what is replaced by what, in all of them that have it.
+    /// In the scripts: the replaced text and its replacement, in all scripts that contain it.
     var replacing: (old: String, new: String)?
-    /// The kinds of faults in whose histories it is looked for; `nil`: any.
+    /// The kinds of faults in the histories that search for it; `nil`: any.
     var faults: [Int]?
-    /// Drawn histories show it now and then. Some show it once in thousands, since few ms decide: those have their kept history.
+    /// Whether drawn histories show it from time to time. Some bugs show once in thousands, since few ms decide: those
+    /// have a stored history.
     var isSearched = true
-    /// In what relies on the ports.
+    /// In the code that relies on the ports.
     var misbehaviour: Set<PortMisbehaviour> = []
     /// The rule that is broken by it.
     let shows: Violation.Rule

@@ -3,16 +3,16 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// One person of a history: their devices, and what the run remembers of them to hold it against what is seen.
+/// One person of a history: their devices, and the run's record for comparison with the shown states.
 final class Person {
     let id: UserID
-    /// By place; made when first used.
+    /// By place; created at the first use.
     var devices: [Int: Visitor] = [:]
     /// Every connection that may still matter.
     var stays: [Stay] = []
     var statuses = Written<ChosenValue>()
     var names = Written<String>()
-    /// What was last announced, as long as Redis has not lost it.
+    /// The last announcement, as long as Redis has not lost it.
     var announced: Announced?
 
     struct Announced {
@@ -24,11 +24,11 @@ final class Person {
     struct ChosenValue: Equatable {
         var status: ChosenStatus
         var text: String?
-        /// By Redis' clock at the sending; it goes back to nothing chosen then.
+        /// By Redis' clock at the sending; after it nothing is chosen.
         var clearAt: Timestamp?
     }
 
-    /// Grows when what was written before says nothing any more.
+    /// Grows when earlier writes no longer allow conclusions.
     private(set) var era = 0
 
     func forgetWrites() {
@@ -42,37 +42,37 @@ final class Person {
     /// The server that acknowledged that they are invisible, with nothing chosen since, and when by Redis' clock.
     var invisibleOn: SimulatedShard?
     var invisibleSince: Timestamp = 0
-    /// Nothing else that they chose may still come to hold.
+    /// No other of their choices can still become effective.
     var isCertainlyInvisible: Bool {
         invisibleOn != nil && statuses.candidates?.allSatisfy { $0.status == .invisible && $0.clearAt == nil } == true
     }
     /// Tokens that were issued before are worthless: a server has acknowledged it.
     var revokedAt: Timestamp = 0
-    /// Names that were asked for on connections that were not let in.
+    /// Names requested on connections that were not admitted.
     var forbiddenNames: Set<String> = []
-    /// Names that were asked for by tokens that had been taken back.
+    /// Names requested with revoked tokens.
     var worthlessNames: Set<String> = []
 
     var connected: [Visitor] { devices.values.filter(\.client.isConnected).sorted { $0.place < $1.place } }
 }
 
-/// A person's device: its client, and what it wants.
+/// A person's device: its client, and its intentions.
 final class Visitor {
     let person: Person
     let place: Int
     let client: SimulatedClient
     var stay: Stay?
     var activity = Activity.active
-    /// Names that it asked for together with its `connect`.
+    /// Names requested together with its `connect`.
     var rushed: [String] = []
-    /// `connected` has come on this connection.
+    /// Whether `connected` has arrived on this connection.
     var isLetIn = false
-    /// The first answer has come on this connection.
+    /// Whether the first answer has arrived on this connection.
     var isGreeted = false
-    /// Whom it wants to watch, whom it was answered for.
+    /// The users that it wants to watch, and those whose subscription was answered.
     var wanted: Set<UserID>
     var watched: Set<UserID> = []
-    /// Requests whose answers are still to come.
+    /// Pending requests.
     var subscribing: [Int64: (users: [UserID], conversation: Bool)] = [:]
     /// It was answered about the conversation on this connection.
     var hearsConversation = false
@@ -91,24 +91,24 @@ final class Visitor {
     }
 }
 
-/// One connection of a person, from its dialling until it can have no consequences any more.
+/// One connection of a person, from its dialling until it can have no further effect.
 final class Stay {
     let shard: SimulatedShard
     let device: String?
     let dialledAt: Milliseconds
-    /// When its token says that it was issued.
+    /// The time of issue in its token.
     var issuedAt: Timestamp = 0
     /// An administrator ended it, or its token, and was answered that it is done.
     var bannedAt: Milliseconds?
-    /// No server was there for its client to come back to; until then it is to be seen all the same.
+    /// Until this time, without a server to return to, its user must still be seen as online.
     var protectedUntil: Milliseconds = 0
     /// Redis knows of it for certain since.
     var confirmedAt: Milliseconds?
     var lostAt: Milliseconds?
     var vanishedAt: Milliseconds?
-    /// It has said goodbye, or something about it is not certain: nobody need see it.
+    /// It has disconnected cleanly, or its state is uncertain: its user need not be seen as online.
     var mayBeGone = false
-    /// By when it must not be seen any more; `nil` while it is there.
+    /// When it must no longer be seen; `nil` while it is connected.
     var goneBy: Milliseconds?
 
     init(on shard: SimulatedShard, device: String?, at time: Milliseconds) {
@@ -120,14 +120,14 @@ final class Stay {
     func gone(by time: Milliseconds) { goneBy = max(goneBy ?? 0, time) }
 }
 
-/// What was written to something, in which order as far as that is certain.
+/// The values written to something, in their order as far as that is certain.
 ///
-/// A value may be there unless another was acknowledged that was sent after the first was done.
+/// A value may be present unless another one was acknowledged that was sent after the first was done.
 struct Written<Value: Equatable> {
     struct Write {
         let value: Value
         let sentAt: Milliseconds
-        /// When it was acknowledged; `nil` while that is not known, and for good if the answer was lost.
+        /// When it was acknowledged; `nil` while that is unknown, and permanently if the answer was lost.
         var doneAt: Milliseconds?
         var wasRefused = false
     }
@@ -143,7 +143,7 @@ struct Written<Value: Equatable> {
     func isLast(_ number: Int) -> Bool { number == writes.count - 1 }
     mutating func refuse(_ number: Int) { writes[number].wasRefused = true }
 
-    /// What may be there now; nothing can be said before anything was acknowledged.
+    /// The values that may be present now; unknown before the first acknowledgement.
     var candidates: [Value]? {
         let stored = writes.filter { $0.doneAt != nil }
         guard !stored.isEmpty else { return nil }

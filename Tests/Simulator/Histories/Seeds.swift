@@ -1,27 +1,27 @@
 import EventLoops
 import Foundation
 
-/// Runs the histories of many seeds, on as many threads as there are cores, each with a Redis of its own.
+/// Runs the histories of many seeds, on a thread for each core, each with its own Redis.
 ///
-/// Threads of their own: the worlds wait for Redis in blocking calls, which would starve the tests beside them.
+/// It has threads of its own, because the worlds wait for Redis in blocking calls, which would starve concurrent tests.
 struct Seeds: Sendable {
     var first: UInt64 = 1
-    /// At most so many.
+    /// The most seeds.
     var count = 200
-    /// No new one is begun after so many seconds.
+    /// No new one is begun after this many seconds.
     var seconds: Double?
     var mutation: Mutation?
-    /// So many failures are enough.
+    /// The run stops after this many failures.
     var enough = 3
 
     struct Failure: Sendable {
         let history: SimulatedHistory
         let violation: String
         let stepsBefore: Int
-        /// What happened in those few.
+        /// The events of the shrunk history.
         let transcript: [String]
 
-        /// What to do about it: the command that repeats it, and the few steps that are enough.
+        /// How to reproduce it: the command, and the few steps that suffice.
         var report: String {
             """
             seed \(history.seed): \(violation)
@@ -38,7 +38,7 @@ struct Seeds: Sendable {
         var failures: [Failure] = []
         var histories = 0
         var steps = 0
-        /// Of invented time.
+        /// In simulated time.
         var milliseconds: Int64 = 0
         var commands = 0
         var seconds = 0.0
@@ -97,7 +97,7 @@ struct Seeds: Sendable {
                 milliseconds: run.world.now - 1_000_000, commands: redis.counts.values.reduce(0, +)))
     }
 
-    /// What is wrong in a history, if anything.
+    /// The violation in a history, if there is one.
     func violation(of history: SimulatedHistory, _ redis: SimulatedRedis) throws -> Violation? {
         do {
             try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? []).play()
@@ -116,15 +116,14 @@ struct Seeds: Sendable {
 
     // MARK: Which
 
-    /// Each seed is printed as it begins, and what happened in those that fail: `SIMULATOR_TRACE=1`.
+    /// Prints each seed as it begins, and the events of failing ones: `SIMULATOR_TRACE=1`.
     private static let isTraced = ProcessInfo.processInfo.environment["SIMULATOR_TRACE"] != nil
 
     private static func number(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
     }
 
-    /// Which histories are played: half of them the same each time, half from seeds that no run had before. Or only those
-    /// that somebody asked for.
+    /// The histories to play: half of them the same each time, half from new seeds. Or only the requested ones.
     static func fromEnvironment() -> [Seeds] {
         let seed = number("SEED")
         // A seed for each millisecond: runs have none in common unless they overlap.
@@ -138,17 +137,17 @@ struct Seeds: Sendable {
         return [Seeds(count: half), Seeds(first: fresh, count: (count ?? 200) - half)]
     }
 
-    /// The same for histories of another kind, of which so many are played.
+    /// The same for another kind of histories, with this many played.
     static func halves(of count: Int) -> [Range<UInt64>] {
         let asked = fromEnvironment()
         guard asked.count > 1 else { return asked.map { $0.first..<$0.first + UInt64(min($0.count, count)) } }
         return asked.map { $0.first..<$0.first + UInt64(count / asked.count) }
     }
 
-    /// The people of a crowd, if somebody asked for so many.
+    /// The size of the crowd, if requested.
     static var crowd: Int? { number("CROWD").map { Int($0) } }
 
-    /// Not only some seeds that somebody asked for.
+    /// Whether all histories run, not only requested seeds.
     static var isWhole: Bool { number("SEED") == nil && !isSoak }
 
     /// Played for a time, from seeds that no run had before.
@@ -157,7 +156,7 @@ struct Seeds: Sendable {
     private static let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
 }
 
-/// What the threads share.
+/// The state that the threads share.
 private final class Progress: Sendable {
     private let next: Locked<UInt64>
     private let sum = Locked(Seeds.Outcome())

@@ -20,7 +20,7 @@ extension SimulatedHistory {
         return history
     }
 
-    /// Many people, few of whom each watches; less goes wrong at once.
+    /// Many people, each of whom watches few; fewer faults at once.
     static func crowd(_ people: Int, from seed: UInt64) -> SimulatedHistory {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 78))
         var history = SimulatedHistory(seed: seed, people: people, shards: 4, steps: [])
@@ -37,8 +37,7 @@ extension SimulatedHistory {
     }
 }
 
-/// Draws steps. Which kinds of faults there are at all is drawn first: a history in which everything goes wrong hides
-/// what goes wrong when only two things do.
+/// Draws steps. First it draws which kinds of faults occur: a history with all kinds hides the effects of two alone.
 private struct Draw {
     var random: SplitMix64
     var given: [Int]?
@@ -67,7 +66,7 @@ private struct Draw {
         return steps
     }
 
-    /// Much happens at once, and between two things there is time for anything.
+    /// Many steps follow each other closely, but any pause is possible.
     private mutating func pause() -> Int? {
         switch pick(0...9) {
         case 0...2: nil
@@ -134,7 +133,7 @@ private struct Draw {
         case 12: return [.refuseAll(why: pick(0...Refusing.allCases.count - 1), ms: pick(200...9_000))]
         case 13:
             let person = pick(0...people - 1)
-            // What is asked for by a token that has been taken back, on a server that has not heard of it.
+            // A request with a revoked token, on a server that does not know of the revocation.
             if chance(1, of: 3) {
                 return [
                     .holdEvents(shard: shard, ms: pick(50...3_000)),
@@ -150,7 +149,7 @@ private struct Draw {
         case 15:
             return chance(1, of: 3) ? [.jump(clock: clock())] : [.restart(after: pick(0...6_000), data: 0, clock: 0)]
         default:
-            // Who types becomes invisible while Redis breaks: what is said of it last may be lost.
+            // A typing user becomes invisible while Redis breaks: the last event about it may be lost.
             let (person, place) = (pick(0...people - 1), pick(0...SimulatedHistory.places - 1))
             return [
                 .typing(person: person, place: place, on: 1), .wait(pick(20...600)),

@@ -3,16 +3,16 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What happens to some servers and people: drawn from a seed, or written down because it once went wrong.
+/// The events of some servers and people: drawn from a seed, or stored because they once failed.
 struct SimulatedHistory: Sendable {
-    /// Also decides how long everything takes on its way.
+    /// Also determines all delays.
     var seed: UInt64
     var people = 4
     var shards = 3
     var times = Times.short
     /// How many connections a user may have; 0: any number.
     var connections = 0
-    /// Whether changes go only to shards where they are watched.
+    /// Whether changes are published only to shards where they are watched.
     var interests = false
     var steps: [Step]
 
@@ -53,7 +53,7 @@ struct SimulatedHistory: Sendable {
         configuration.connectTimeout = 5_000
     }
 
-    /// As it is written in Swift.
+    /// As Swift source.
     var source: String {
         """
         SimulatedHistory(

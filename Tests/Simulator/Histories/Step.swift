@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// One thing that happens in a history. Steps name people, places and servers by number and do nothing where it is not
-/// their time, so any of them can be left out: that is what shrinking needs.
+/// One step of a history. Steps identify people, places and servers by number and do nothing if they do not apply, so
+/// any of them can be left out: shrinking requires that.
 enum Step: Equatable, Sendable {
     /// Time passes, in ms.
     case wait(Int)
@@ -11,25 +11,25 @@ enum Step: Equatable, Sendable {
     case close(person: Int, place: Int)
     /// The line breaks, and the server notices.
     case lose(person: Int, place: Int)
-    /// The device is gone without a word.
+    /// The device disappears without a close.
     case vanish(person: Int, place: Int)
-    /// The line breaks, and after so many ms the client is back, on whichever server.
+    /// The connection breaks, and after some ms the client returns, possibly on another server.
     case move(person: Int, place: Int, shard: Int, after: Int)
     case activity(person: Int, place: Int, state: Int)
     case status(person: Int, place: Int, status: Int, text: Int, clearAfter: Int)
     case name(person: Int, place: Int, name: Int)
     case typing(person: Int, place: Int, on: Int)
-    /// Connects and asks for something in the same packet, before the server can have answered.
+    /// Connects and sends a request in the same packet, before the server can have answered.
     case rush(person: Int, place: Int, shard: Int, what: Int)
     /// Connects, closes at once, and connects again from another place.
     case flash(person: Int, place: Int, shard: Int)
-    /// Reads nothing any more, and everything again.
+    /// Stops reading, and later reads everything.
     case readSlowly(person: Int, place: Int)
     case readAgain(person: Int, place: Int)
     case unwatch(person: Int, place: Int, whom: Int)
     case watch(person: Int, place: Int, whom: Int)
 
-    // What administrators and backends do, through one of the servers.
+    // Actions of administrators and backends, through one of the servers.
     case disconnect(person: Int, shard: Int)
     case revoke(person: Int, shard: Int)
 
@@ -38,13 +38,13 @@ enum Step: Equatable, Sendable {
     case start(shard: Int)
     case stop(shard: Int)
     case wake(shard: Int)
-    /// SIGTERM and a new one; its clients come back to the others when they were told to.
+    /// SIGTERM and a new server; its clients connect to the others at the time that they were told.
     case roll(shard: Int)
 
-    /// All are killed, and so many ms later there are as many new ones; clients come back within linger from then on.
+    /// All servers are killed, and some ms later there are as many new ones; linger then begins for the clients.
     case blackout(ms: Int)
 
-    // What lies between a server and Redis.
+    // Faults between a server and Redis.
     case cutCommands(shard: Int)
     case cutLease(shard: Int)
     case cutSubscription(shard: Int)
@@ -52,26 +52,26 @@ enum Step: Equatable, Sendable {
     case holdCommands(shard: Int, ms: Int)
     case holdLease(shard: Int, ms: Int)
     case holdEvents(shard: Int, ms: Int)
-    /// The subscription is half open: nothing comes and nothing says so.
+    /// The subscription is half open: no messages arrive, without a notice.
     case deafen(shard: Int)
 
     // Redis.
     case silence(ms: Int)
-    /// It is gone for so long, comes back with its data, with none or with what it was told to remember, and on a
-    /// host whose clock is so many ms ahead.
+    /// Redis is down for some time, and returns with its data, with none or with the stored ones, on a host whose clock
+    /// may be some ms ahead.
     case restart(after: Int, data: Int, clock: Int)
     case remember
     case jump(clock: Int)
     /// It answers the next calls of one script with an error.
     case refuse(script: Int, times: Int)
-    /// It answers with an error what it does not do while its disk or memory is full, it is busy, or starting.
+    /// It rejects commands as with a full disk or memory, while busy, or while starting.
     case refuseAll(why: Int, ms: Int)
 
-    /// Everything heals, and what everyone sees is held against the truth.
+    /// Everything heals, and the state that everyone sees is compared with the truth.
     case quiet
 }
 
 extension Step {
-    /// As it is written in Swift.
+    /// As Swift source.
     var source: String { ".\(self)" }
 }

@@ -3,7 +3,7 @@ struct Violation: Error, Sendable, CustomStringConvertible {
     let rule: Rule
     let detail: String
 
-    /// What is held against every history.
+    /// The rules of every history.
     enum Rule: String, Sendable {
         case view = "after a quiet, what a watcher shows is the truth"
         case truth = "after a quiet, Redis holds what is so"
