@@ -22,7 +22,7 @@ from lane.run import Run  # noqa: E402
 
 async def play(seed, seconds, keep, python, kit):
     began = time.monotonic()
-    # Connections break all the time here, and whoever waited for one of them has gone on by then.
+    # Connections break all the time here, and a task that waited for one has ended by then.
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     run = Run(seed, python, kit)
     try:

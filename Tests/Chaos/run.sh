@@ -1,5 +1,5 @@
 #!/bin/sh
-# The chaos lane: three servers on one Redis and hundreds of clients, to which everything happens that can be made to.
+# The chaos lane: three servers on one Redis and hundreds of clients, under every fault that can be caused.
 #
 #   PRESENCED=.build/debug/presenced Tests/Chaos/run.sh [--seconds N] [--seed N]
 #
@@ -19,7 +19,7 @@ if ! /usr/bin/python3 -c 'import websockets, PIL' 2>/dev/null; then
     echo "needs the Debian packages python3-websockets and python3-pil" >&2
     exit 2
 fi
-# Mounts of its own, where that is allowed: whatever happens, none stays.
+# Private mounts, if permitted, so that none is left behind.
 if unshare -m true 2>/dev/null; then
     exec unshare -m /usr/bin/python3 chaos.py "$@"
 fi

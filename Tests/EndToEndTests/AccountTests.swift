@@ -5,7 +5,7 @@ import PresenceKit
 import PresenceMessages
 import Testing
 
-/// The accounts library against a real server: two devices of one user, and what becomes of one by the other's doing.
+/// The accounts library against a real server: two devices of one user, and the effect of one on the other.
 @Suite(.sharedServer(["accounts.enabled": "true"])) struct AccountTests {
     private let server = SharedServer.current!
     private static let password = "correct horse battery"
@@ -118,7 +118,7 @@ import Testing
     }
 }
 
-/// The same where nobody is to know who has an account.
+/// The same on a server that hides which addresses have an account.
 @Suite(.sharedServer(["accounts.enabled": "true", "accounts.hideExisting": "true"])) struct HiddenAccountTests {
     private let server = SharedServer.current!
     private static let password = "correct horse battery"
@@ -137,7 +137,7 @@ import Testing
         #expect(user.email == email && user.emailVerified)
     }
 
-    /// Of the link that confirms an address, as soon as it is in the outbox.
+    /// The token of the link that confirms an address, as soon as it is in the outbox.
     private func token(of email: String) async throws -> String {
         while true {
             let mails = try await Presenced.run(["mail", "--data-dir", server.directory.path]).output.joined()

@@ -56,7 +56,7 @@ import Testing
             let directory = try TemporaryDirectory()
             let url = URL(fileURLWithPath: directory.file("large"))
             try Data(count: 8_000_000).write(to: url)
-            // The server says it before it has read the file, which is still being sent.
+            // The server answers before it has read the file, which is still being sent.
             for _ in 1...5 {
                 #expect(await AttachmentTests.failure(AttachmentFile(file: url), to: id, by: ana)?.code == .tooLarge)
                 #expect(
@@ -93,7 +93,7 @@ import Testing
             let ana = PresenceMessages(SharedServer.current!.client("few-ana"))
             let id = try await ana.directConversation(with: "few-bob").id
             var error: PresenceError?
-            // Each shard counts by itself, and each upload may come to another one.
+            // Each shard counts separately, and each upload may reach another one.
             for _ in 1...1_000 where error == nil {
                 do {
                     _ = try await AttachmentTests.upload(AttachmentFile(Data("a".utf8)), to: id, by: ana)

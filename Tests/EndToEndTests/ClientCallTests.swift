@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import Testing
 
-/// Every call of the library against a server, each for what an app sees of it.
+/// Every call of the library against a server, with its effects that an app sees.
 @Suite(.sharedServer(["linger": "500ms", "lease.duration": "4s", "lease.renewal": "1s", "typing.expiry": "2s"]))
 struct ClientCallTests {
     let server = SharedServer.current!

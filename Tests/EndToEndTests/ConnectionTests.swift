@@ -99,7 +99,7 @@ struct ConnectionTests {
         let connection = Sightings(client.connectionStates)
         client.connect()
         try await connection.until("live") { $0 == .live }
-        // Another one, whose token is as short, cannot renew it, and is put out at its end.
+        // Another client, whose token is as short, cannot renew it, and is disconnected at its end.
         let short = try await server.token("renew-not", expires: "10s")
         let control = PresenceClient(url: server.url, token: short)
         let controlled = Sightings(control.connectionStates)
@@ -113,7 +113,7 @@ struct ConnectionTests {
         default: Issue.record("\(end)")
         }
         try await controlled.until("closed: no other token") { if case .closed = $0 { true } else { false } }
-        // More than once if the machine was so slow that the client asked again.
+        // More than once if the machine was so slow that the client repeated the request.
         #expect(fetches.withLock(\.self) >= 2)
         #expect(await connection.all.last == .live)
         #expect(await connection.all.count { $0 == .live } == 1)

@@ -20,7 +20,7 @@ struct CrowdTests {
             try await roster.until("everybody") { $0.freshness.isLive && $0.online.count == users.count }
         }
 
-        // All at once: half of the people change what they say, a quarter leave with all their devices.
+        // All at once: half of the people change their status, a quarter leave with all their devices.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, user) in users.enumerated() {
                 let devices = clients[index * 5..<index * 5 + 5]
@@ -42,7 +42,7 @@ struct CrowdTests {
                 return person.presence.text == "\(user) says 4" && person.displayName == "\(user) 4"
             }
         }
-        // Who left shows what it saw last, as stale.
+        // A client that left shows its last state, as stale.
         let present = rosters.indices.filter { $0 / 5 % 4 != 3 }
         var scenes: Set<Scene> = []
         for index in present {

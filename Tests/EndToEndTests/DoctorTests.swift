@@ -40,7 +40,7 @@ struct DoctorTests {
             for number in 0..<12 {
                 let client = servers[number % 2].client("p\(number)")
                 group.addTask {
-                    // People come and go, and change what they show, as fast as they can.
+                    // People connect, disconnect and change their state as fast as they can.
                     while await !isOver.isSet {
                         client.connect()
                         try await client.setStatus(
@@ -80,7 +80,7 @@ struct DoctorTests {
         let repaired = try Report(try await examine(["--redis", redis.url, "--json", "--repair"]))
         #expect(repaired.healthy && repaired.repaired.map(\.kind) == ["overdueLease"] && repaired.sessions == 0)
 
-        // The next server has nobody to show but the truth.
+        // The next server has only current users to show.
         try await server.start()
         let bob = try #require(try await server.client("ana").person("bob"))
         #expect(!bob.isOnline && bob.presence.lastSeen != nil)

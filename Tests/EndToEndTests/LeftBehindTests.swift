@@ -13,7 +13,7 @@ struct LeftBehindTests {
         client.connect()
         try await connection.until("live") { $0 == .live }
         let redis = try #require(server.redisChild)
-        // Of a group of its own: a Ctrl-C in the terminal reaches the server alone.
+        // In a group of its own: a Ctrl-C in the terminal reaches the server alone.
         #expect(getpgid(redis) != getpgid(try #require(server.process).id))
         #expect(server.directory.processes.count == 2)
         #expect(try await server.stop(signal) == 0)
@@ -40,7 +40,7 @@ struct LeftBehindTests {
         try await server.client("ana").updateProfile(displayName: "Ana")
         server.kill()
         try await server.untilNothingIsLeft()
-        // Another on the same data, that nobody will end: as if the kernel had not ended the first.
+        // Another one on the same data, left running as if the kernel had not ended the first.
         let place = server.directory
         let survivor = try ChildProcess([
             "redis-server", "--port", "0", "--dir", place.path, "--unixsocket", place.file("redis.sock"),

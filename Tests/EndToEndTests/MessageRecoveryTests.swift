@@ -5,7 +5,7 @@ import PresenceMessages
 import TestSupport
 import Testing
 
-/// Messages when servers and clients are killed, and when a server has forgotten what a client wants to know.
+/// Messages when servers and clients are killed, and when a server no longer has the data that a client requests.
 @Suite(.timeLimit(.minutes(3))) struct MessageRecoveryTests {
     @Test(arguments: [1, 2])
     func `kill -9 of client and server loses no message that was promised, doubles none and keeps the order`(
@@ -26,7 +26,7 @@ import Testing
             let count = 20 + Int((seed &* 7 &+ UInt64(round) &* 13) % 30)
             promised.formUnion(
                 try await writer.write(from: first, killAfter: count) {
-                    // Every other time the server dies first, with messages under way.
+                    // In every other round the server dies first, with messages in flight.
                     if round % 2 == 1 { server.kill() }
                 })
             if round % 2 == 1 { try await server.start() }
@@ -175,7 +175,8 @@ import Testing
             environment = ["MESSAGE_TOKEN": token, "MESSAGE_PLACES": places.joined(separator: " ")]
         }
 
-        /// Lets it write until it was promised so many, and kills it; what was promised. `halfway` comes before.
+        /// Lets it write until this many messages are promised, and kills it. Returns the promised ones. `halfway` is
+        /// called before.
         func write(from first: Int, killAfter count: Int, halfway: () -> Void) async throws -> Set<Int> {
             Set(try await promises(["\(first)"], killAfter: count, halfway: halfway).compactMap { Int($0) })
         }
@@ -198,7 +199,7 @@ import Testing
             return promises
         }
 
-        /// Lets it send what waits.
+        /// Lets it send the waiting messages.
         func drain() async throws -> Int32 {
             let process = try ChildProcess(
                 [Self.program, url.absoluteString, directory.path, "drain"], environment: environment)

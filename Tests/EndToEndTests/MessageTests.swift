@@ -63,7 +63,7 @@ import Testing
         let id = try await ana.directConversation(with: "block-bob").id
         let shown = Sightings(ana.messages(in: id))
         try await other.block(["block-ana"])
-        // A block holds within a moment on every shard.
+        // A block takes effect within a moment on every shard.
         var number = 0
         while await shown.all.last?.last?.status != .failed {
             number += 1
@@ -74,7 +74,7 @@ import Testing
         #expect(refused.failure?.code == .forbidden)
         try await other.unblock(["block-ana"])
         while try await ana.getMessages(in: id).last?.id != refused.id {
-            // It may be on its way still.
+            // It may still be on its way.
             try? await ana.retry(refused.id)
             try await shown.until("an answer") { $0.last?.status != .sending && $0.last?.id == refused.id }
         }

@@ -30,7 +30,7 @@ import Testing
         let seen = try await second.until("the other device's marks") { $0.unseenCount == 0 && $0.unreadCount == 1 }
         #expect(seen.notifications.map(\.isRead) == [true, false])
 
-        // One device is away: it marks, and others go on.
+        // One device is offline: it marks, and other changes continue.
         phone.networkChanged(isAvailable: false)
         try await own.archive([two.notifications[1]])
         try await notify("3")

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import Testing
 
-/// What clients see of a server, or of its Redis, that is killed and comes back.
+/// The clients' view of a server, or of its Redis, that is killed and returns.
 struct RecoveryTests {
     @Test func `a server killed and started again is found again, and nobody flaps`() async throws {
         let server = try await Presenced(
@@ -24,7 +24,7 @@ struct RecoveryTests {
         server.kill()
         try await connection.next("a broken connection") { !$0.isConnected }
         try await roster.next("stale people") { $0.freshness.staleSince != nil && $0.online.count == 2 }
-        // One changes what can be changed while away; one leaves and will not come back.
+        // One client makes a change while offline; another one disconnects permanently.
         #expect(try await bob.updateProfile(displayName: "Bobby", offline: .queue) == .queued)
         await cy.disconnect()
         try await server.start()
@@ -36,7 +36,7 @@ struct RecoveryTests {
         #expect(back["bob"]?.presence.since == before["bob"]?.presence.since)
         #expect(back["bob"]?.presence.text == "hard to get")
         let end = try await roster.until("the one who left, gone") { $0.online.map(\.user) == ["bob"] }
-        // Their old session ended with the lease, and by then was nothing that anybody saw.
+        // Their old session ended with the lease, and its end was visible to no one.
         #expect(end["bob"]?.presence.version == before["bob"]?.presence.version)
         let shown = await roster.all.drop { $0["bob"]?.isOnline != true }
         #expect(shown.allSatisfy { $0["bob"]?.presence.status == .busy })
@@ -61,8 +61,8 @@ struct RecoveryTests {
         kill(redis, SIGCONT)
         let conversation = try await asked
         #expect(Set(conversation.participants) == ["ana", "bob"])
-        // A second one would have had no room, so neither try made one beside the other.
-        // (A busy machine may keep the server stale for a moment longer.)
+        // A second one would have had no room, so neither attempt made one in addition to the other. (A busy machine
+        // may keep the server stale for a moment longer.)
         var second: PresenceError?
         repeat {
             second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["cy"]) }
@@ -90,7 +90,7 @@ struct RecoveryTests {
                         if answer.status == 200 {
                             if await race.isSaved(number) { kill(redis, SIGKILL) }
                         } else {
-                            // Redis is on its way back.
+                            // Redis is returning.
                             #expect(answer.status == 503, "\(answer)")
                             try await Task.sleep(for: .milliseconds(20))
                         }
@@ -99,7 +99,7 @@ struct RecoveryTests {
             }
             try await group.waitForAll()
         }
-        // It may be back so soon that a slow loop never saw it gone.
+        // It may be back so soon that a slow loop never noticed.
         try await watcher.until("live again") { $0.freshness.isLive }
         #expect(server.redisChild != redis)
 
@@ -112,7 +112,7 @@ struct RecoveryTests {
     }
 }
 
-/// Changes numbered as they are begun, and which of them were acknowledged.
+/// Changes numbered as they begin, and the acknowledged ones.
 private actor Race {
     private(set) var saved: Set<Int> = []
     private var begun = 0

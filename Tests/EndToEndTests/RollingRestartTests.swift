@@ -39,7 +39,7 @@ struct RollingRestartTests {
             try await server.start()
             for connection in connections { try await connection.next("live again") { $0 == .live } }
             if index == 1 {
-                // Until the leases of all the shards that there were have run out, and their people were looked through.
+                // Until all leases of earlier shards have expired, and their users have been handled.
                 try await Patience.until("the end of the old incarnations") {
                     try redis.incarnations.isDisjoint(with: former)
                 }
@@ -58,7 +58,7 @@ struct RollingRestartTests {
 }
 
 extension RedisServer {
-    /// The incarnations of shards that hold a lease.
+    /// The incarnations of shards with a lease.
     fileprivate var incarnations: Set<String> {
         get throws {
             let leases = try admin().command("HKEYS", "leases").array ?? []

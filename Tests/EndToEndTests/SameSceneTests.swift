@@ -3,17 +3,17 @@ import PresenceKit
 import TestSupport
 import Testing
 
-/// Everyone is told the same, whatever they are made of and wherever they are connected.
+/// All clients receive the same, whatever their implementation and their server.
 struct SameSceneTests {
     private static let photo = URL(string: "https://example.org/bob.png")!
 
-    /// Who looks at the scene: two watchers in Swift, one on each server, and one in Python.
+    /// The watchers of the scene: two in Swift, one on each server, and one in Python.
     struct Audience {
         let rosters: [Sightings<Roster>]
         let typing: [Sightings<Typing>]
         let python: PythonWatcher
 
-        /// Waits until all of them show it as wanted, and returns what they show if that is one and the same.
+        /// Waits until all of them show the wanted state, and returns it if they agree.
         @discardableResult
         func sees(_ what: String, _ isWanted: @escaping @Sendable (Scene) -> Bool) async throws -> Scene {
             var scenes: [Scene] = []
@@ -56,7 +56,7 @@ struct SameSceneTests {
             scene.people.count == 3 && scene.people.values.allSatisfy { $0 == Scene.Figure() }
         }
 
-        // They come, each on another server.
+        // They connect, each to another server.
         let bob = first.client("bob", device: Device(kind: .phone))
         let cy = second.client("cy", device: Device(kind: .web))
         bob.connect()
@@ -65,7 +65,7 @@ struct SameSceneTests {
             scene.people["bob"]?.devices == ["phone"] && scene.people["cy"]?.devices == ["web"]
         }
 
-        // A second device adds itself and nothing else; its profile is the user's.
+        // A second device adds only itself; its profile is the user's.
         let bobsDesk = second.client("bob", device: Device(kind: .desktop))
         try await bobsDesk.updateProfile(displayName: "Bob Ray", photoURL: .set(Self.photo))
         try await cy.setStatus(.busy, text: "in a meeting")

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a newcomer is told when a server cannot start.
+/// The error messages when a server cannot start.
 struct StartingTests {
-    /// Runs a server that must not come up: it ends with a status that says so, prints nothing on standard output, and
-    /// its reason as the one sentence on standard error that is no log line.
+    /// Runs a server that must not start: it exits with an error status, prints nothing on standard output, and prints
+    /// the reason as the only sentence on standard error that is not a log line.
     private func reason(
         _ words: [String], directory: TemporaryDirectory, settings: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation

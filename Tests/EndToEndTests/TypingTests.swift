@@ -1,7 +1,7 @@
 import PresenceKit
 import Testing
 
-/// Who types in a conversation, by the library's calls against a server whose typing expires after 2 s.
+/// Typing in a conversation, by the library's calls against a server whose typing expires after 2 s.
 @Suite(.sharedServer(["typing.expiry": "2s"]))
 struct TypingTests {
     let server = SharedServer.current!
@@ -34,7 +34,7 @@ struct TypingTests {
         diligent.startTyping(in: room.id)
         silent.startTyping(in: room.id)
         try await seen.until("both typing") { $0.users == ["expiry-diligent", "expiry-silent"] }
-        // The one who began first, and repeats it, is still typing when the other's time has run out.
+        // The first one, who repeats it, is still typing when the other's time has expired.
         try await seen.next("an end") { $0.users != ["expiry-diligent", "expiry-silent"] }
         #expect(await seen.all.last?.users == ["expiry-diligent"])
         await diligent.disconnect()

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import Testing
 
-/// Devices that are gone without a word, played by a Python process that is killed or stopped.
+/// Devices that disappear without a close, played by a Python process that is killed or stopped.
 @Suite(
     .sharedServer([
         "heartbeat.interval": "1s", "heartbeat.timeout": "1s", "linger": "1s", "lease.duration": "4s",
@@ -26,7 +26,7 @@ struct VanishingTests {
         let gone = try await presence.until("offline") { !$0.isOnline }
         let lastSeen = try #require(gone.lastSeen)
         #expect(lastSeen.timeIntervalSince(vanishedAt) < 0.1)
-        // Not before linger is over, nor long after the 3 s in which nobody may still be shown: a slow machine's excuse.
+        // Not before linger is over, nor long after the 3 s bound of ghosts: a slow machine may be late.
         let madeAt = try #require(gone.arrival?.madeAt)
         #expect((0.99..<6).contains(madeAt.timeIntervalSince(lastSeen)))
         #expect(await presence.all.filter(\.isKnown).map(\.isOnline) == [true, false])

@@ -19,7 +19,7 @@ async def main(url, token, conversation, *users):
     versions = {}
 
     def newer(subject, version):
-        """An event replaces what is held if its version is larger, or is 0."""
+        """An event replaces the present state if its version is larger, or is 0."""
         if version != 0 and version <= versions.get(subject, 0):
             return False
         versions[subject] = version

@@ -18,7 +18,7 @@ func on<T: Sendable>(_ loop: EventLoop, _ work: @escaping @Sendable () -> T) asy
     }
 }
 
-/// Comes back when the turn in which it was called has ended: work that is posted may still run in the same one.
+/// Returns in a later turn: work that is posted in this turn may still run in this turn.
 func laterTurn(of loop: EventLoop) async {
     await withCheckedContinuation { continuation in
         loop.execute {

@@ -31,7 +31,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
     }
 
-    /// The second is what a power cut may leave of a file.
+    /// The second one is a possible file after a power cut.
     @Test(arguments: [Data("short\n".utf8), Data(count: 44), Data(repeating: 0xFF, count: 44)])
     func `a file that holds no secret is an error and not replaced`(content: Data) throws {
         let scratch = try ScratchDirectory()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Installation
 
-/// What is taken of a machine's memory and disk.
+/// The use of a machine's memory and disk.
 @Suite struct MachineTests {
     @Test func `it has three fifths of the memory that there is, and refuses more`() throws {
         let scratch = try ScratchDirectory()

@@ -20,7 +20,7 @@ struct PlainRedis: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Sends the words and returns what came back, as it came; `nil` if nothing did.
+    /// Sends the words and returns the raw answer; `nil` if there was none.
     func command(_ text: String) -> String? {
         let bytes = Array((text + "\r\n").utf8)
         guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return nil }
@@ -30,9 +30,9 @@ struct PlainRedis: ~Copyable {
     }
 }
 
-/// A process that a test starts by hand, killed and reaped when the value goes.
+/// A process that a test starts by hand, killed and reaped when the value is released.
 ///
-/// Not Foundation's: its children inherit the blocked signals of the thread that starts them, and SIGTERM among them.
+/// Not Foundation's: its children inherit the blocked signals of the thread that starts them, SIGTERM among them.
 final class HandStarted {
     let id: pid_t
 
@@ -66,7 +66,7 @@ final class HandStarted {
     }
 }
 
-/// Waits until something that no event tells of is so: what other processes do.
+/// Waits for a condition without an event, such as the state of other processes.
 func eventually(
     _ what: String, within patience: Duration = .seconds(50), sourceLocation: SourceLocation = #_sourceLocation,
     _ isSo: () throws -> Bool
@@ -75,7 +75,7 @@ func eventually(
     var isLate = false
     while true {
         if try isSo() { return }
-        // A busy machine may give us a turn after all the time only: then it is looked at once more.
+        // A busy machine may schedule us only after all the time: then the condition is checked once more.
         if isLate { break }
         isLate = .now >= deadline
         try? await Task.sleep(for: .milliseconds(5))
@@ -83,7 +83,7 @@ func eventually(
     Issue.record("not within \(patience): \(what)", sourceLocation: sourceLocation)
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 func isAlive(_ process: Int32) -> Bool {
     guard let status = FileManager.default.contents(atPath: "/proc/\(process)/stat") else { return false }
     return !String(decoding: status, as: UTF8.self).contains(") Z ")

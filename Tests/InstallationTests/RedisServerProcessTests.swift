@@ -94,7 +94,7 @@ import Testing
             var answered = 0
             let redis = try PlainRedis(socket: process.socket)
             let killer = Thread {
-                // Some way into the second after which the log is forced.
+                // Some way into the second after which the log is synced.
                 usleep(UInt32.random(in: 900_000...1_100_000))
                 kill(child, SIGKILL)
             }
@@ -122,7 +122,7 @@ import Testing
         try await withRedis(in: scratch.path) { process in
             let child = try #require(process.processID)
             kill(child, SIGSTOP)
-            // SIGTERM waits until it goes on: let it, as a machine that woke up would.
+            // SIGTERM stays pending until the process resumes: resume it, as a machine that wakes up would.
             Task {
                 try await Task.sleep(for: .milliseconds(50))
                 kill(child, SIGCONT)
@@ -164,7 +164,7 @@ import Testing
         let reply = try PlainRedis(socket: scratch.path + "/redis.sock").command("SET name ana")
         #expect(reply == "+OK\r\n")
         if isStuck {
-            // It does not answer, and takes no SIGTERM until it goes on.
+            // It does not answer, and receives no SIGTERM until it resumes.
             kill(old.id, SIGSTOP)
             Task { [id = old.id] in
                 try await Task.sleep(for: .milliseconds(200))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Installation
 
-/// What the service manager is told, by a socket in its place.
+/// The messages to the service manager, received by a socket in its place.
 @Suite struct ServiceManagerTests {
     /// A socket that receives datagrams, at a path or an abstract name (`@…`).
     private final class Manager {
@@ -31,7 +31,7 @@ import Testing
             unlink(name)
         }
 
-        /// The next message, for which it waits unless it is told not to; `nil` if there is none.
+        /// The next message, for which it waits by default; `nil` if there is none.
         func message(waits: Bool = true) -> String? {
             var bytes = [UInt8](repeating: 0, count: 4_096)
             let count = recv(descriptor, &bytes, bytes.count, waits ? 0 : Int32(MSG_DONTWAIT))
@@ -43,7 +43,7 @@ import Testing
     func `each step is one message, to a path or an abstract name`(abstract: Bool) throws {
         let manager = try Manager(abstract: abstract)
         let told = try #require(try ServiceManager(environment: ["NOTIFY_SOCKET": manager.name]))
-        // A reload before it is ready does not make it so.
+        // A reload before the server is ready does not make it ready.
         told.reloading()
         told.reloaded()
         told.ready(status: "serving")
@@ -109,7 +109,7 @@ import Testing
         await questions.next()
         #expect(manager.message(waits: false) == nil)
         answer.yield()
-        // It is asked again only after it has said so.
+        // It is checked again only after it has reported.
         await questions.next()
         #expect(manager.message() == "WATCHDOG=1")
         #expect(manager.message(waits: false) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import OutgoingHTTP
 
-/// How much goes on at a time, and how it ends.
+/// The number of concurrent transfers, and how they end.
 @Suite struct BoundTests {
     @Test func `of two hundred calls at once sixty-four run, and all are answered`() async throws {
         let servers = try await Servers()
@@ -14,7 +14,8 @@ import Testing
             group.addTask {
                 await servers.heard("arrived GET /hold", 64)
                 #expect(client.numbers.running == 64)
-                // The bound is for all: this one would wait behind those that it frees, so it has a client of its own.
+                // The bound is for all requests: this one would wait behind those that it releases, so it has a client
+                // of its own.
                 let most = try? await OutgoingClient().send(servers.request("/release"))
                 #expect(most?.body == Array("64".utf8))
                 return 200
@@ -81,7 +82,7 @@ import Testing
         for path in ["/hold", "/status/204"] { await asker.send(client, servers.request(path)) }
         await servers.heard("arrived GET /hold")
         async let stopped: Void = onThread { client.stop(within: 30) }
-        // None is taken any more while it stops.
+        // No request is accepted while it stops.
         while await client.failure(servers.request("/status/500", within: 0.01)) != .stopped {}
         _ = try await OutgoingClient().send(servers.request("/release"))
         await stopped

@@ -3,7 +3,7 @@ import Testing
 
 @testable import OutgoingHTTP
 
-/// Calls that are answered, and servers that do not answer as they should.
+/// Answered calls, and servers that misbehave.
 @Suite struct CallTests {
     private struct Echo: Decodable {
         let method: String
@@ -57,7 +57,7 @@ import Testing
         async let slow = client.failure(servers.request("/slow", within: 0.4))
         #expect(await never == .timeout)
         #expect(await slow == .timeout)
-        // The server is told by the end of the connection.
+        // The end of the connection informs the server.
         await servers.heard("left /slow")
         #expect(client.numbers.failed == ["timeout": 2] && client.numbers.running == 0)
     }
@@ -73,7 +73,7 @@ import Testing
         let servers = try await Servers()
         let client = OutgoingClient()
         #expect(try await client.send(servers.request("/more")).body == Array("01234".utf8))
-        // What was left of it is not taken for the next answer.
+        // The rest of it is not read as the next answer.
         #expect(try await client.send(servers.request("/status/204")).status == 204)
     }
 
@@ -98,7 +98,7 @@ import Testing
         let servers = try await Servers()
         let client = OutgoingClient()
         #expect(await client.failure(servers.request("/", "dead")) == .unreachable)
-        // Longer than a label may be: the system finds that out without asking anybody.
+        // Longer than a label may be: the system finds that out without a query.
         let name = String(repeating: "x", count: 64) + ".test"
         #expect(await client.failure(servers.request("/", host: name, within: 20)) == .unresolved)
     }

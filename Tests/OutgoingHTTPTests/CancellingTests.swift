@@ -2,7 +2,7 @@ import Testing
 
 @testable import OutgoingHTTP
 
-/// Requests that nobody wants any more, at each stage.
+/// Cancelled requests, at each stage.
 @Suite struct CancellingTests {
     @Test func `one that waits is not sent, and its place is free`() async throws {
         let servers = try await Servers()
@@ -26,7 +26,7 @@ import Testing
         let running = await asker.send(client, servers.request(path))
         await servers.heard("arrived GET \(path)")
         await asker.cancel(running)
-        // Its place is free, and the server hears of it.
+        // Its place is free, and the server notices.
         await asker.send(client, servers.request("/status/204"))
         #expect(await asker.heard(1).map { try? $0.get().status } == [204])
         await servers.heard("left \(path)")

@@ -2,7 +2,7 @@ import EventLoops
 
 @testable import OutgoingHTTP
 
-/// Somebody with a loop who sends requests, and remembers what comes back in its order.
+/// Sends requests from a loop, and records the results in order.
 final class LoopAsker: Sendable {
     typealias Heard = Result<OutgoingResponse, OutgoingFailure>
     let loop: EventLoop
@@ -63,7 +63,7 @@ final class LoopAsker: Sendable {
         waiting?.resume()
     }
 
-    /// What was heard, once it is so much.
+    /// The results, once there are this many.
     func heard(_ count: Int) async -> [Heard] {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let isThere: Bool = state.withLock { state in

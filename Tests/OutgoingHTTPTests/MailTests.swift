@@ -89,7 +89,7 @@ import Testing
         var mail = mail(servers, "mute")
         mail.startTLS = .never
         #expect(try await client.send(mail).status == 250)
-        // libcurl would say QUIT at the end, and wait for its answer.
+        // libcurl would send QUIT at the end, and wait for the reply.
         await servers.heard("left mail without a word")
         #expect(try await client.send(servers.request("/status/204")).status == 204)
         #expect(try await client.send(mail).status == 250)
@@ -109,7 +109,7 @@ import Testing
         let before = MonotonicClock.microseconds
         client.stop()
         #expect(await first == .stopped)
-        // libcurl asks each second; the server would have answered when the mail is out of time.
+        // libcurl checks each second; the server would have answered after the mail's time limit.
         #expect(MonotonicClock.microseconds - before < 20_000_000)
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import OutgoingHTTP
 
-/// Whom a client trusts, and where it goes.
+/// The trust and the destinations of a client.
 @Suite struct SecurityTests {
     @Test func `a server is trusted by its authority and its name`() async throws {
         let servers = try await Servers()

@@ -4,15 +4,15 @@ import TestSupport
 
 @testable import OutgoingHTTP
 
-/// The servers of `servers.py`, and what came to them.
+/// The servers of `servers.py`, and their received requests.
 final class Servers: Sendable {
     private let process: ChildProcess
     private let lines: Lines
     private let ports: [String: Int]
 
-    /// Lines in their order; those who wait for one are told.
+    /// Lines in order; waiting tasks are resumed.
     private final class Lines: Sendable {
-        /// Behind the last one: who waits for anything else waits in vain, and is told.
+        /// After the last line: tasks that wait for other lines are resumed with a failure.
         static let end = "ended"
 
         struct State {
@@ -44,7 +44,7 @@ final class Servers: Sendable {
         }
     }
 
-    /// Of all servers of the process.
+    /// The directory of all servers of the process.
     private let place: TemporaryDirectory
 
     init() async throws {
@@ -82,11 +82,11 @@ final class Servers: Sendable {
         return request
     }
 
-    /// How often a line has come by now.
+    /// How often a line has occurred so far.
     func count(_ line: String) async throws -> Int { try await happened.count { $0 == line } }
     var connections: Int { get async throws { try await count("connected") } }
 
-    /// All that has happened before this call. What the servers told may be on its way still: a mark comes behind it.
+    /// All events before this call. The servers' lines may still be on their way: a mark follows them.
     private var happened: [String] {
         get async throws {
             let path = "/mark/\(UInt64.random(in: .min ... .max))"
@@ -96,7 +96,7 @@ final class Servers: Sendable {
         }
     }
 
-    /// Waits until a line has come so often.
+    /// Waits until a line has occurred this often.
     func heard(_ line: String, _ count: Int = 1) async {
         await lines.wait { $0.count { $0 == line } >= count }
     }
@@ -120,7 +120,7 @@ final class Servers: Sendable {
 }
 
 extension OutgoingClient {
-    /// What came of a call.
+    /// The result of a call.
     func result(_ request: OutgoingRequest) async -> Result<OutgoingResponse, OutgoingFailure> {
         do throws(OutgoingFailure) { return .success(try await send(request)) } catch { return .failure(error) }
     }

@@ -225,7 +225,7 @@ def mail(**options):
 
 
 def speak_mutely(connection):
-    """A mail server that takes a mail and then answers nothing any more."""
+    """A mail server that accepts a mail and then stops answering."""
     stream = connection.makefile("rb")
 
     def say(line):

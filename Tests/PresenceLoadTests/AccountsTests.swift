@@ -13,7 +13,7 @@ import Testing
         #expect(report.measured.allSatisfy { $0.latencyMilliseconds?.count == $0.calls && $0.callsPerSecond > 0 })
         let seen = server.seen
         #expect(seen.count == 41)
-        // Of six tokens and nine refreshes three are of a second round, with the first round's tokens.
+        // The six tokens and nine refreshes include three of a second round, with the first round's tokens.
         let shown = seen.compactMap { $0.firstMatch(of: /"refreshToken":"(\w+)"/).map { String($0.1) } }
         #expect(shown.count == 9 && Set(shown).count == 9)
         #expect(seen.filter { $0.hasPrefix("GET /v1/me ") }.allSatisfy { $0.contains("Authorization: Bearer A") })
@@ -69,9 +69,9 @@ import Testing
     }
 }
 
-/// A server that answers each request as accounts do, with tokens of their own, in a thread of its own.
+/// A server that answers each request like accounts, with distinct tokens, in a thread of its own.
 ///
-/// Unsafe: what it has seen and counted is guarded by the lock; the rest is never changed.
+/// Unsafe: the lock guards its records and counts; the rest never changes.
 final class AnsweringServer: @unchecked Sendable {
     let url: String
     private let listening: Int32
@@ -106,7 +106,7 @@ final class AnsweringServer: @unchecked Sendable {
         }
     }
 
-    /// What came, each whole.
+    /// The received requests, each complete.
     var seen: [String] { lock.withLock { requests } }
 
     func stop() { shutdown(listening, Int32(SHUT_RDWR)) }

@@ -38,7 +38,7 @@ import Testing
     }
 }
 
-/// A baseline in a thread of its own, for as long as this lives.
+/// A baseline in a thread of its own, during this object's life.
 final class RunningBaseline {
     let url: String
     private var ends: [Int32] = [-1, -1]
@@ -69,7 +69,7 @@ final class RunningBaseline {
     }
 }
 
-/// Two subscribe, and then a third publishes one text after the other.
+/// Two clients subscribe, and then a third publishes one text after the other.
 private final class Publication: Scenario {
     private let engine: Engine
     private let texts: [String]

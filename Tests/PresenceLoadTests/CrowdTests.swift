@@ -4,7 +4,7 @@ import Testing
 
 @testable import presence_load
 
-/// What churn and typing are made of.
+/// The building blocks of churn and typing.
 @Suite struct CrowdTests {
     @Test func `what is due first comes first, and nothing comes before its time`() {
         var agenda = Agenda<Int>()

@@ -44,7 +44,7 @@ import Testing
     }
 }
 
-/// Notes the first message of each connection, and what comes through pipes.
+/// Records the first message of each connection, and the input of pipes.
 private final class Listener: Scenario {
     private let engine: Engine
     private let enough: Int

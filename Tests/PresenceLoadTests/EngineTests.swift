@@ -113,7 +113,7 @@ import Testing
     }
 }
 
-/// Opens one connection and notes what it hears, until that were so many things.
+/// Opens one connection and records its events, until there are this many.
 private final class Listener: Scenario {
     var engine: Engine!
     var messages: [String] = []
@@ -151,7 +151,7 @@ private final class Listener: Scenario {
 }
 
 extension ScriptedServer {
-    /// Lets `listener` talk to this server, says goodbye, and waits for the script's end.
+    /// Lets `listener` talk to this server, closes all connections, and waits for the script's end.
     fileprivate func run(_ listener: Listener) throws {
         let engine = try Engine(endpoint: Endpoint(url: url), connections: 1)
         listener.engine = engine

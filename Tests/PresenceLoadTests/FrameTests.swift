@@ -3,7 +3,7 @@ import Testing
 @testable import presence_load
 
 @Suite struct FrameTests {
-    /// What a server reads: the opcode and the unmasked payload of one client's frame.
+    /// A server's reading: the opcode and the unmasked payload of one client's frame.
     private func read(_ frame: [UInt8]) throws -> (opcode: UInt8, payload: [UInt8]) {
         try #require(frame.count >= 6 && frame[1] & 0x80 != 0, "a client's frame is masked")
         var start = 2

@@ -3,7 +3,7 @@ import Testing
 
 @testable import presence_load
 
-/// A WebSocket server that takes one connection and does with it, byte by byte, what a test says, in a thread of its own.
+/// A WebSocket server that accepts one connection and runs a test's script on it, byte by byte, in a thread of its own.
 ///
 /// Unsafe: `outcome` is written by that thread before it signals `ended`, and read only after that.
 final class ScriptedServer: @unchecked Sendable {
@@ -39,15 +39,15 @@ final class ScriptedServer: @unchecked Sendable {
         }
     }
 
-    /// From now on nobody is at the address.
+    /// From now on no server listens at the address.
     func stopListening() {
-        // Closed only when the thread is done with it: its number may be another test's socket at once.
+        // Closed only after the thread has ended: its number could immediately be another test's socket.
         shutdown(listening, Int32(SHUT_RDWR))
         ended.wait()
         close(listening)
     }
 
-    /// Waits for the script's end and throws what it threw, or that nobody came.
+    /// Waits for the script's end and throws its error, or that no client connected.
     func finish() throws {
         stopListening()
         if let outcome { throw outcome }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Testing
 
-/// What a well-formed message means, member by member.
+/// The meaning of well-formed messages, member by member.
 struct ClientMessageTests {
     @Test func `members come in any order, with white space, escapes and unknown ones among them`() throws {
         let json = """

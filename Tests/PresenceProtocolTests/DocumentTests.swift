@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Testing
 
-/// What the protocol's documents show is what the codec takes and makes.
+/// The codec accepts and produces the examples in the protocol's documents.
 struct DocumentTests {
     static let clientTypes: Set = [
         "connect", "refresh", "subscribe", "unsubscribe", "get", "status", "activity", "updateProfile",
@@ -23,7 +23,7 @@ struct DocumentTests {
         "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages",
         "getNotifications", "mark", "markNotifications", "renameConversation", "send",
     ]
-    /// What the codec knows a part of: a feature adds members to it.
+    /// Examples that the codec knows only in part: a feature adds members to them.
     private static func isWhole(_ example: Example) -> Bool {
         example.type != "conversationCreated" && !example.json.contains("\"messagesVersion\"")
             && !example.json.contains("\"conversationList\"") && !example.json.contains("\"notifications\":{")
@@ -58,7 +58,7 @@ struct DocumentTests {
         if Self.isWhole(example) { #expect(String(json: message.encoded()) == example.json) }
     }
 
-    /// Whatever a client sends that is shorter than whole is refused, wherever it is cut.
+    /// A client's message that is cut short is rejected, wherever it is cut.
     @Test(arguments: Example.all)
     func `an example cut at any byte is refused`(example: Example) {
         for length in 0..<example.bytes.count {

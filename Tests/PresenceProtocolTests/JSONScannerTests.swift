@@ -2,7 +2,7 @@ import PresenceProtocol
 import Testing
 
 struct JSONScannerTests {
-    /// Reads one whole text and returns why it is none, if so.
+    /// Reads one whole text and returns why it is invalid, if it is.
     private func fault(_ bytes: [UInt8]) -> JSONError.Reason? {
         bytes.withUnsafeBytes { bytes in
             do throws(JSONError) {

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Testing
 
-/// What is refused, with which code, field and id.
+/// Rejected messages, with code, field and id.
 struct RefusalTests {
     // MARK: Form
 
@@ -215,7 +215,7 @@ struct RefusalTests {
         #expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c"]}"#) == nil)
         #expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c","d"]}"#) == .tooMany)
         #expect(code(#"{"type":"subscribe","conversations":["a","b","c","d"]}"#) == .tooMany)
-        // How many people a conversation may have is not the codec's to say.
+        // The codec does not limit the participants of a conversation.
         #expect(code(#"{"type":"createConversation","participants":["a","b","c","d"]}"#) == nil)
     }
 

@@ -12,7 +12,7 @@ struct RobustnessTests {
         }
     }
 
-    /// Neither side may crash on anything. What is taken must be a message that can be sent again.
+    /// Neither side may crash on any input. An accepted message can be sent again.
     @Test func `a hundred thousand damaged messages crash nobody`() throws {
         let originals = Example.all.map(\.bytes)
         var random = SplitMix(seed: 2)

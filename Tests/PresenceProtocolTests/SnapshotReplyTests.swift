@@ -4,7 +4,7 @@ import Testing
 struct SnapshotReplyTests {
     private let presence = Presence(version: 9, status: .online, since: 8, devices: [.web]).encoded()
 
-    /// What all parts say together, and whether each but the last said that there is more.
+    /// The content of all parts together; checks that each except the last has `more`.
     private func joined(_ parts: [[UInt8]]) throws -> (users: [UserSnapshot], conversations: [ConversationID]) {
         var users: [UserSnapshot] = []
         var conversations: [ConversationID] = []
@@ -13,7 +13,7 @@ struct SnapshotReplyTests {
             switch try ServerMessage.decode(part) {
             case .subscribed(let id, let some, let others, let more):
                 #expect(id == 7)
-                // People come first.
+                // Users come first.
                 #expect(some.isEmpty || conversations.isEmpty)
                 users += some
                 conversations += others.map(\.conversation)

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Testing
 
-/// Who may see a user, on the wire.
+/// The encoding of who may see a user.
 struct VisibilityTests {
     @Test func `a change names what it changes`() throws {
         #expect(

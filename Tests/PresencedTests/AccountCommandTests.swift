@@ -4,7 +4,7 @@ import Testing
 
 @testable import presenced
 
-/// `presenced user` and `presenced mail` from outside, on the Redis of a server that runs meanwhile.
+/// `presenced user` and `presenced mail` from outside, on the Redis of a running server.
 @Suite(.serialized) struct AccountCommandTests {
     private struct Answer {
         let status: Int32

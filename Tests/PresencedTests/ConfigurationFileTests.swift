@@ -7,7 +7,7 @@ import Yams
 
 @testable import presenced
 
-/// config/presenced.yaml against what is built in, and what a file must not hold.
+/// config/presenced.yaml compared with the built-in defaults, and rejected contents of a file.
 @Suite struct ConfigurationFileTests {
     private let shipped = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../config/presenced.yaml").standardizedFileURL.path
@@ -30,7 +30,7 @@ import Yams
 
     @Test func `every value in the shipped file is the built-in default`() async throws {
         #expect(try await ConfigurationSources(file: shipped).read() == ServerConfiguration())
-        // Nor is a default written where the reader would not look: each is read from the file itself.
+        // Each default is in its place: it is read from the file itself.
         for setting in Setting.all {
             let node = setting.key.split(separator: ".").reduce(
                 try compose(yaml: try String(contentsOfFile: shipped, encoding: .utf8))

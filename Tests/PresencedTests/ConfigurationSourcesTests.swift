@@ -41,7 +41,7 @@ import Testing
         let files = try ScratchDirectory()
         defer { withExtendedLifetime(files) {} }
         let (secret, apns, fcm) = try Self.keys(in: files)
-        // What counts only together with others, by what its key begins with.
+        // Settings that are valid only together with others, by the beginning of their key.
         let needs = [
             "photos.s3.": [
                 "photos.s3.bucket": "pictures", "photos.s3.endpoint": "https://s3.example.org",
@@ -53,7 +53,7 @@ import Testing
             ],
         ]
         for setting in Setting.all {
-            // What counts over TLS alone is set together with it, and a certificate with its key.
+            // Settings that are valid over TLS only are set together with it, and a certificate with its key.
             var base = ServerConfiguration()
             var others: [String: String] = [:]
             if setting.key.hasPrefix("redis.tls.") {

@@ -9,7 +9,7 @@ import Testing
         try PresencedProcess(["serve", "--port", "0", "--shards", "1", "--data-dir", scratch.path] + further)
     }
 
-    /// Waits until no process works in the directory.
+    /// Waits until no process runs in the directory.
     private func gone(_ scratch: DataScratch) async -> Bool {
         for _ in 0..<2_000 {
             if scratch.processes.isEmpty { return true }
@@ -77,7 +77,7 @@ import Testing
     @Test func `a signal while it starts ends it too`() async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
-        // As early as its Redis is there, which is before it serves.
+        // As early as its Redis exists, which is before it accepts connections.
         while scratch.processes.isEmpty, server.process.isRunning {}
         server.signal(SIGTERM)
         #expect(server.end().status == 0)
@@ -90,7 +90,7 @@ import Testing
             "token", "ana", "--data-dir", scratch.path, "--expires", "3s")
         #expect(status == 0)
         #expect(output.wholeMatch(of: /[\w-]+\.[\w-]+\.[\w-]+\n/) != nil)
-        // A mistyped directory looks the same, so it is said.
+        // A mistyped directory looks the same, so the new secret is reported.
         #expect(errors.contains("made a new secret, \(scratch.path)/secret;"), "\(errors)")
         let secret = try String(contentsOfFile: scratch.path + "/secret", encoding: .utf8)
         let again = try PresencedProcess.run("token", "ana", environment: ["PRESENCE_DATA_DIRECTORY": scratch.path])

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The `presenced` of this build, run as a person would run it; killed with all that it started when the value goes.
+/// The `presenced` of this build, run as a user would run it; killed with all its children when the value is released.
 final class PresencedProcess {
     /// Next to the tests' own bundle, unless PRESENCED names another.
     static let program: URL = {
@@ -10,7 +10,7 @@ final class PresencedProcess {
             .appending(path: "presenced")
     }()
 
-    /// One that neither says nor does what it should is killed after so long: a test that waits for it then fails.
+    /// A process that does not behave as expected is killed after this time: a waiting test then fails.
     private static let longest: DispatchTimeInterval = .seconds(120)
 
     let process = Process()
@@ -18,13 +18,13 @@ final class PresencedProcess {
     private let errors = Pipe()
 
     /// - Parameter input: A file that is its standard input.
-    /// - Parameter isRead: whether anybody reads what it says.
+    /// - Parameter isRead: whether its output is read.
     init(
         _ arguments: [String], environment: [String: String] = [:], input: String? = nil, isRead: Bool = true
     ) throws {
         process.executableURL = Self.program
         process.arguments = arguments
-        // How sanitizers go about it is said to all of a run's processes.
+        // All processes of a run get the sanitizers' options.
         let sanitizers = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
         process.environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
             .merging(sanitizers) { $1 }.merging(environment) { $1 }
@@ -59,7 +59,7 @@ final class PresencedProcess {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// Waits for its end: the status, and what is left of what it said.
+    /// Waits for its end. Returns the status, and the rest of its output.
     func end() -> (status: Int32, output: String, errors: String) {
         let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let complained = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -75,7 +75,7 @@ final class PresencedProcess {
     }
 }
 
-/// A fresh data directory, removed when the value goes, when no process works in it any more.
+/// A fresh data directory, removed when the value is released and no process runs in it.
 final class DataScratch {
     let path: String
 
@@ -88,7 +88,7 @@ final class DataScratch {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The processes whose working directory it is: a Redis, or one that was left.
+    /// The processes whose working directory it is: a Redis, or a leftover.
     var processes: [pid_t] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return all.compactMap { pid_t($0) }.filter {

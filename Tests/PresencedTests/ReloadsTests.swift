@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ReloadsTests {
-    /// Reloads that take until they are let go on.
+    /// Reloads that wait until they are released.
     private actor Files {
         private var waiting: [CheckedContinuation<Void, Never>] = []
         private var isFree = false
@@ -38,7 +38,7 @@ struct ReloadsTests {
         await reloads.want(.keys)
         let first = await next.next()
         #expect(first == .keys)
-        // The one that is under way may have read its files already.
+        // The reload in progress may have read its files already.
         for _ in 0..<3 { await reloads.want(.changedKeys, .keys, .certificate) }
         await files.goOn()
         for kind in Reloads.Kind.allCases {

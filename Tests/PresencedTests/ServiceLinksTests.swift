@@ -2,7 +2,7 @@ import Testing
 
 @testable import presenced
 
-/// What Kubernetes puts into a container's environment, beside the settings of ours that begin alike.
+/// Kubernetes' variables in a container's environment, beside our own settings with the same prefix.
 @Suite struct ServiceLinksTests {
     private static func links(of service: String) -> [String: String] {
         [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import presenced
 
-/// What an operator is warned of: one list, which the server logs at its start and the doctor says.
+/// Warnings for operators: one list, which the server logs at its start and the doctor prints.
 @Suite struct StartWarningTests {
     private func warnings(_ text: String, mode: mode_t = 0o600) async throws -> [StartWarning] {
         let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"

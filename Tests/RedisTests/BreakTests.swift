@@ -129,7 +129,7 @@ struct BreakTests {
                     stall.cancel()
                     done(answer)
                 }
-                // In the next turn: the command is out, and its answer comes in meanwhile.
+                // In the next turn: the command is sent, and its answer arrives during the stall.
                 stall.set(after: 0)
             }
             #expect(answer == .success(.status("PONG")))

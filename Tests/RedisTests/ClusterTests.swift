@@ -38,7 +38,7 @@ struct ClusterTests {
                             reply($0.map { _ in .null })
                         }
                     }
-                    // Redis does not run a script one of whose keys is not there while the slot moves.
+                    // Redis does not run a script if one of its keys is missing while the slot moves.
                     lane.run(Self.append, keys: ["{a}list", "{a}absent"], arguments: [.init(number)]) {
                         reply($0.map { _ in .null })
                     }
@@ -73,7 +73,7 @@ struct ClusterTests {
             let failure = await client.run(Self.append, "{a}there", "{a}absent", "1").failure
             #expect(failure?.mayHaveRun == false)
             #expect(await client.fallReason().contains("TRYAGAIN"))
-            // What belongs elsewhere is not touched by it.
+            // Commands for other slots are not affected.
             await client.up()
             #expect(await client.send("{b}", "SET", "{b}", "x") == .success(.status("OK")))
             try cluster.endMove(slotOf: "{a}")

@@ -87,7 +87,7 @@ struct CommandTests {
             try admin.command("REPLICAOF", "127.0.0.1", 1)
             #expect(await client.send("SET", "more", 1).failure?.code == "READONLY")
             try admin.command("REPLICAOF", "NO", "ONE")
-            // A replica is no place to write to: it is asked anew where to go.
+            // A replica rejects writes: the client determines the master again.
             await client.ready()
             #expect(await client.send("SET", "more", 1).value == .status("OK"))
         }

@@ -2,7 +2,7 @@ import Redis
 import TestSupport
 import Testing
 
-/// Channels that a subscriber follows beside its fixed ones.
+/// Channels that a subscriber follows in addition to its fixed ones.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct FollowingTests {
     let server: RedisServer

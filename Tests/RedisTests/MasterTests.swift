@@ -27,7 +27,7 @@ struct MasterTests {
         let stale = try SentinelProcess(of: older, epoch: 3)
         let fresh = try SentinelProcess(of: newer, epoch: 4)
         let sentinels = try reversed ? location(fresh.port, stale.port) : location(stale.port, fresh.port)
-        // The one that answers first may be the one that was cut off: a moment later all have.
+        // The first answer may be of the partitioned sentinel: a moment later all have answered.
         try await Client.with(sentinels) { client in
             let port = newer.port
             await client.state { [client] in $0 == .ready && client.assumeIsolated { $0.port } == port }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Redis
 
-/// Changes that replicas must have, with a replica that is there, hangs, or never was.
+/// Changes that replicas must have, with a replica that works, hangs, or never existed.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ReplicaTests {
-    /// In ms. Tests whose changes wait until something happens do not depend on when they have their turn.
+    /// In ms. Tests whose changes wait for an event do not depend on scheduling.
     private static let long: Int64 = 240_000
     let server: RedisServer
     let replica: RedisServer
@@ -43,7 +43,7 @@ struct ReplicaTests {
             let before = try waitsSent()
             let answers = await client.change(Self.script, times: 500)
             #expect(answers == (2...501).map { .success(.integer($0)) })
-            // Their answers may come in more than one piece.
+            // Their answers may arrive in more than one piece.
             #expect(try waitsSent() - before <= 5)
         }
     }

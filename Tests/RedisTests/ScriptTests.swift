@@ -37,7 +37,8 @@ struct ScriptTests {
                         if answers.count == 3 { done(answers) }
                     }
                 }
-                // The third is given when the first has been refused and the second has not: Redis waits between them.
+                // The third is submitted after the first was rejected and before the second is: Redis waits between
+                // them.
                 append("first")
                 connection.send(["PING"]) { _ in append("third") }
                 connection.send(["BLPOP", "nothing", "0.2"]) { _ in }
@@ -86,7 +87,7 @@ struct ScriptTests {
                 }
                 append()
                 connection.send(["PING"]) { _ in
-                    // Under way are the next command and the question whether all is answered.
+                    // Pending are the next command and the check whether all is answered.
                     let bytes = connection.pendingBytes
                     append()
                     append()
@@ -159,7 +160,7 @@ struct ScriptTests {
         let endless = try server.admin()
         try await Client.with(endpoint, scripts: [script]) { client in
             await client.ready()
-            // It is asked for nothing: only its end is of interest.
+            // It sends no commands: only its end matters.
             let ended = Task.detached { [endless = UncheckedBox(endless)] in
                 _ = try? endless.value.command("EVAL", "while true do end", 0)
             }

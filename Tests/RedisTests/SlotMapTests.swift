@@ -32,7 +32,7 @@ struct SlotMapTests {
         let map = try #require(SlotMap(answer, from: Self.sayer))
         #expect(map.isComplete)
         #expect(map[0] == ClusterNode(host: "a", port: 1))
-        // Who does not know its own address is where it was asked.
+        // A node that does not know its own address is at the address that was asked.
         #expect(map[16383] == ClusterNode(host: "sayer", port: 3))
         #expect(map.masters.count == 2)
         #expect(map.nodes.contains(ClusterNode(host: "r", port: 2)))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Redis
 
-/// Redis over TLS: who is trusted and who is not, and that everything else goes on as over a plain socket.
+/// Redis over TLS: trusted and untrusted peers, and that everything else works as over a plain socket.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct TLSTests {
     private static let certificates = Result { try Certificates() }
@@ -21,7 +21,7 @@ struct TLSTests {
         try RedisServer(certificates.arguments(name, port: port, asksClients: asksClients))
     }
 
-    /// Why neither a connection on a loop nor a blocking one comes to be.
+    /// The reason why neither a connection on a loop nor a blocking one can be made.
     private func refusal(of endpoint: RedisEndpoint) async throws -> String {
         var reason = ""
         try await Client.with(endpoint) { reason = await $0.breakReason() }
@@ -171,7 +171,7 @@ struct TLSTests {
                     }
                 }
             }
-            // The kernel's buffers are full: the rest waits here, and more comes behind it.
+            // The kernel's buffers are full: the rest waits here, and more is appended.
             while await client.onLoop({ $0.pending }) < 40 { await Task.yield() }
             async let last = client.send("LLEN", "big")
             while await client.onLoop({ $0.pending }) < 41 { await Task.yield() }

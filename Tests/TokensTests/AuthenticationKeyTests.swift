@@ -140,7 +140,7 @@ import Testing
         return try await Authenticator(configuration: configuration, secret: nil)
     }
 
-    /// As Entra ID and others publish them: no alg, members that mean nothing here, keys of other kinds beside.
+    /// As Entra ID and others publish them: no alg, unknown members, and keys of other kinds.
     @Test func `a key without alg has that of its kind, and what is not understood is passed over and told`()
         async throws
     {
@@ -169,7 +169,7 @@ import Testing
             let token = try Forge.token(
                 header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
             #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
-            // Its kind decides, and not the token.
+            // Its kind decides, not the token.
             let forged = try Forge.token(
                 header: #"{"alg":"RS256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
             #expect(authenticator.verify(forged, now: Forge.now) == .failure(.wrongAlgorithm))
@@ -189,7 +189,7 @@ import Testing
             header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(),
             signedBy: Forge.signer(.es256, TestKeys.ecdsa))
         #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
-        // Without a secret of its own a server has no key for a token that names none.
+        // Without a secret of its own, a server has no key for a token without a `kid`.
         #expect(
             authenticator.verify(try Forge.token(payload: Forge.payload()), now: Forge.now)
                 == .failure(.unknownKey))

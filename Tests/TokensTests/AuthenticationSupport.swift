@@ -13,7 +13,7 @@ enum Forge {
     /// An hour after `now`, as a NumericDate.
     static let inAnHour = 1_763_715_600
 
-    /// What makes a signature.
+    /// Makes a signature.
     typealias Signer = ([UInt8]) throws -> [UInt8]
 
     /// A token of these parts, signed over exactly these bytes.

@@ -216,7 +216,7 @@ import Testing
         let iss = #""https://app.example""#
         _ = try await verify(["iss": iss, "aud": #""presence""#]).get()
         _ = try await verify(["iss": iss, "aud": #"["other","presence"]"#]).get()
-        // Nobody else knows the secret: what names nobody is ours.
+        // No one else knows the secret: a token that names no issuer is ours.
         _ = try await verify([:]).get()
         #expect(try await verify(["iss": #""https://app.example/""#]) == .failure(.badClaim(.issuer)))
         #expect(try await verify(["iss": "null"]) == .failure(.badClaim(.issuer)))
@@ -225,7 +225,7 @@ import Testing
         #expect(try await verify(["aud": #"["presence",1]"#]) == .failure(.badClaim(.audience)))
     }
 
-    // MARK: What is told
+    // MARK: Error messages
 
     @Test func `a failure shows nothing of the token`() async throws {
         let token = try Forge.token(payload: Forge.payload(["sub": #""a secret name""#]))

@@ -42,7 +42,7 @@ import Testing
 
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
-        /// `nil` if it is none for one of our algorithms.
+        /// `nil` if it is not a key for one of our algorithms.
         var key: Authenticator.Key? {
             guard let alg, isForVerifying else { return nil }
             if let secret, let algorithm = HMACKey.Algorithm(rawValue: alg) {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Whether the signature of a token is one that its key has made.
+    /// Whether the signature of a token was made by its key.
     private func holds(_ token: String, by keys: [String: Authenticator.Key]) -> Bool {
         let authenticator = Authenticator(ownKey: keys[""], keys: keys, issuer: nil, audience: nil, leeway: 0)
         guard let token = try? authenticator.unverified(Array(token.utf8)[...]) else { return false }
@@ -66,7 +66,7 @@ import Testing
         let tests: [Vector]
     }
 
-    /// Algorithms that we do not have: their tokens are refused.
+    /// Unsupported algorithms: their tokens are rejected.
     private static let others: Set = ["PS384", "PS512", "ES512", "ES521", "ES256K"]
 
     /// Vectors with a verdict that is not ours: in 346 and 350 the key names PS256 and the token PS384, 367 and 370 are the same
@@ -104,8 +104,8 @@ import Testing
         for group in try Wycheproof.groups("json_web_key", of: SetGroup.self) {
             let keys = (group.public ?? group.private).keys.compactMap { jwk in jwk.key.map { (jwk.kid ?? "", $0) } }
             for vector in group.tests {
-                // 1 and 4: a set with secrets beside public keys, and two keys with one id; no file of ours can be such a
-                // set. 7: a modulus of chips whose primes are weak (ROCA), which only their owner can replace.
+                // 1 and 4: a set with secrets beside public keys, and two keys with one id; a file of ours cannot be
+                // such a set. 7: a modulus of chips with weak primes (ROCA), which only their owner can replace.
                 guard ![1, 4, 7].contains(vector.tcId) else { continue }
                 let result = holds(vector.jws, by: Dictionary(keys, uniquingKeysWith: { first, _ in first }))
                 #expect(result == (vector.result == .valid), "\(vector.tcId) \(vector.comment)")

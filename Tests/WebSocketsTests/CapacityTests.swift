@@ -58,7 +58,7 @@ struct CapacityTests {
             try http.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try http.readResponse().status == 200)
             #expect(await server.on { server, _ in server.counters.turnedAway } == 5)
-            // The delegate never heard of them, and a place that becomes free is given away.
+            // They were never announced to the delegate, and a place that becomes free is used again.
             try clients.removeLast().sendClose(1000)
             await server.log.first { if case .closed = $0 { true } else { false } }
             let next = try RawClient.upgraded(port: server.port)

@@ -4,7 +4,7 @@ import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct ClientTLSTests {
-    /// A TLS server in Python, with a certificate made for the occasion, that accepts one WebSocket and greets it.
+    /// A TLS server in Python, with a temporary certificate, that accepts one WebSocket and greets it.
     private static let script = #"""
         import base64, hashlib, socket, ssl, subprocess, sys
         directory = sys.argv[1]

@@ -65,7 +65,7 @@ struct ClientTests {
     @Test func `a flood both ways arrives in order`() async throws {
         try await withServer { server in
             await server.on { _, recorder in
-                // The echo goes to a queue while the client does not read fast enough.
+                // The echo is queued while the client does not read fast enough.
                 var queue: [[UInt8]] = []
                 func flush(_ server: WebSocketServer, _ socket: SocketID) {
                     while let frame = queue.first {
@@ -266,7 +266,7 @@ struct ClientTests {
 }
 
 extension WebSocketServer {
-    /// How many packets with data have come on a connection without TLS.
+    /// The number of packets with data that have arrived on a connection without TLS.
     fileprivate func packetsReceived(_ socket: SocketID) -> Int {
         let descriptor = table[table.index(socket)!].descriptor
         // The kernel's `tcp_info` is longer than glibc's; `tcpi_data_segs_in` stands at 152.

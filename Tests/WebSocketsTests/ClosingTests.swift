@@ -38,7 +38,7 @@ struct ClosingTests {
                 server.close(socket, code: 4000, reason: "too late")
                 #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } == .refused)
             }
-            // What crosses the close frame is not heard any more.
+            // Messages that cross the close frame are dropped.
             try client.send(text: "crossing")
             let frame = try client.readFrame()
             #expect(frame.closeCode == 1012 && frame.closeReason == #"{"reconnectAfter":500}"#)

@@ -4,7 +4,7 @@ import WebSockets
 
 @testable import TestSupport
 
-/// A crowd of calls does not keep clients waiting who are connected already.
+/// A crowd of calls does not delay clients that are connected already.
 @Suite(.timeLimit(.minutes(1)))
 struct CrowdTests {
     @Test(arguments: [false, true])
@@ -33,7 +33,7 @@ struct CrowdTests {
                 }
             }
             let before = server.log.all.count
-            // All of it comes while the loop is busy with something else.
+            // All of it arrives while the loop is busy.
             let held = DispatchSemaphore(value: 0)
             server.loop.execute { held.wait() }
             if connecting { callers = try (0..<crowd).map { _ in try RawClient(port: server.port) } }

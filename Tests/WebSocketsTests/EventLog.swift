@@ -1,6 +1,6 @@
 import EventLoops
 
-/// What happened, in order; tests wait for what they expect instead of for a time.
+/// The events so far, in order; tests wait for expected events instead of for a time.
 final class EventLog<Event: Sendable>: Sendable {
     private struct Waiter {
         let matches: @Sendable (Event) -> Bool
@@ -17,7 +17,7 @@ final class EventLog<Event: Sendable>: Sendable {
     func append(_ event: Event) {
         let served = state.withLock { state -> [Waiter] in
             state.events.append(event)
-            // Each is asked once: the counting ones remember.
+            // Each predicate is called once per event: the counting ones have a state.
             var served: [Waiter] = []
             var waiting: [Waiter] = []
             for waiter in state.waiters {
@@ -31,7 +31,7 @@ final class EventLog<Event: Sendable>: Sendable {
 
     var all: [Event] { state.withLock { $0.events } }
 
-    /// The first event that matches, be it in the past or to come.
+    /// The first event that matches, past or future.
     @discardableResult
     func first(where matches: @escaping @Sendable (Event) -> Bool) async -> Event {
         await withCheckedContinuation { continuation in
@@ -44,7 +44,7 @@ final class EventLog<Event: Sendable>: Sendable {
         }
     }
 
-    /// Waits until `count` matching events have come.
+    /// Waits until `count` matching events have occurred.
     func count(_ count: Int, where matches: @escaping @Sendable (Event) -> Bool) async {
         let seen = Locked(0)
         guard count > 0 else { return }

@@ -1,7 +1,7 @@
 import Testing
 import WebSockets
 
-/// Writes numbered messages as long as the connection takes them, and goes on when it can again.
+/// Writes numbered messages as long as the connection accepts them, and continues when it can.
 final class Flood {
     private let total: Int
     private var next = 0
@@ -15,7 +15,7 @@ final class Flood {
             case .written: next += 1
             case .congested:
                 next += 1
-                // It must not take anything now.
+                // It must not accept anything now.
                 #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } == .refused)
                 server.ping(socket)
                 return

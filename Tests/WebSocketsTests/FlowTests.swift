@@ -14,7 +14,7 @@ struct FlowTests {
                 recorder.onWritable = { server, socket in flood.run(server, socket) }
             }
             let client = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
-            // Nothing was read yet, so the server is stuck; a ping reaches it all the same.
+            // Nothing was read yet, so the server is blocked; a ping still reaches it.
             await server.log.first { if case .opened = $0 { true } else { false } }
             let isStuck = await server.on { server, _ in server.counters.partialWrites == 1 }
             #expect(isStuck)
@@ -100,7 +100,7 @@ struct FlowTests {
             try client.send(RawClient.frame(1, Array("pause".utf8)) + RawClient.frame(1, Array("a".utf8)))
             for number in 0..<100 { try client.send(text: "\(number) " + String(repeating: "y", count: 500)) }
             await server.log.first { if case .received = $0 { true } else { false } }
-            // A second connection's round trip: the loop has gone on meanwhile.
+            // A second connection's round trip: the loop has continued.
             _ = try RawClient.upgraded(port: server.port)
             #expect(server.messages.count <= 2)
             await server.on { server, _ in server.resumeReading(socket) }

@@ -21,16 +21,16 @@ struct InboxTests {
             try await wait(server, until: 1_000)
             try begin(second, 2_000)
             try await wait(server, until: 3_000)
-            // A byte more is too much, and whose it is goes.
+            // A further byte exceeds the limit, and its connection is closed.
             let third = try RawClient.upgraded(port: server.port)
             try begin(third, 1)
             let refusal = try third.readFrame()
             #expect(refusal.closeCode == 1013 && refusal.closeReason == "{\"reconnectAfter\":1}")
-            // What comes in one piece needs none.
+            // A message in one piece needs no reservation.
             let fourth = try RawClient.upgraded(port: server.port)
             try fourth.send(text: "whole")
             #expect(try fourth.readText() == "whole")
-            // A message that ends, and a connection that ends, give back what they had.
+            // A message that ends, and a connection that ends, release their bytes.
             try first.send(RawClient.frame(0, [], final: true))
             #expect(try first.readText().count == 1_000)
             try await wait(server, until: 2_000)
@@ -42,7 +42,7 @@ struct InboxTests {
     }
 
     @Test func `bodies and heads are in it too`() async throws {
-        // What is held goes back when a request takes too long: other tests may keep this one waiting for longer than that.
+        // A request that takes too long releases its bytes: other tests may delay this one for longer than that.
         try await withServer({
             $0.inbox = AddressBudget(3_000)
             $0.handshakeTimeout = 600_000
@@ -98,7 +98,7 @@ struct InboxTests {
             let third = try upgraded(from: "2001:db8::1")
             try begin(third, 500)
             try await wait(server, until: 3_500)
-            // What goes gives back to its address too.
+            // A connection that ends releases its address' bytes too.
             try first.send(RawClient.frame(0, [], final: true))
             #expect(try first.readText().count == 1_000)
             try await wait(server, until: 2_500)
@@ -163,7 +163,7 @@ struct InboxTests {
                 try client.send("POST /x HTTP/1.1\r\nHost: h\r\n\(headers)Content-Length: \(announced)\r\n\r\n\(body)")
                 return client
             }
-            // Granted when all of it has come, when a part has, and when the client waits to be told.
+            // Admitted with all of it received, with a part received, and with a client that waits for the decision.
             let whole = try post("abc", announced: 3)
             let first = await server.asked(1)
             await server.on { server, _ in server.admit(first, grant: "known") }

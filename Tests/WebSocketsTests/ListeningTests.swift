@@ -20,7 +20,7 @@ struct ListeningTests {
     @Test func `a port that is held is refused, whoever holds it, and free again when it is let go`() async throws {
         var first: ListeningPort? = try ListeningPort(host: "127.0.0.1", port: 0, share: false)
         let number = first!.port
-        // Held, though nobody listens yet; by somebody exclusive it is not shared either.
+        // Reserved, though without a listener; an exclusive server cannot share it either.
         #expect(throws: ListeningError.self) { try ListeningPort(host: "127.0.0.1", port: number, share: false) }
         #expect(throws: ListeningError.self) { try ListeningPort(host: "127.0.0.1", port: number, share: true) }
         var socket: ListeningSocket? = try first!.socket()

@@ -109,7 +109,7 @@ struct MessageTests {
 }
 
 extension MessageTests {
-    /// What breaks the protocol, and the code that the server closes with.
+    /// Violations of the protocol, and the server's close code.
     static let offences: [(String, [UInt8], Int)] = [
         ("a binary message", RawClient.frame(2, [1, 2, 3]), 1003),
         ("an empty binary message", RawClient.frame(2, []), 1003),
@@ -134,7 +134,7 @@ extension MessageTests {
     func `an offence closes with its code`(name: String, bytes: [UInt8], code: Int) async throws {
         let configure: (inout WebSocketServerConfiguration) -> Void = {
             $0.maxMessageBytes = 1000
-            // What is announced never comes, for one of them: no answer can be found behind it.
+            // For one of them, the announced bytes never arrive: no answer can be found behind it.
             $0.closeTimeout = 50
         }
         try await withServer(configure) { server in

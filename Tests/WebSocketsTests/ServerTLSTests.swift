@@ -90,7 +90,7 @@ struct ServerTLSTests {
                 recorder.onOpen = { server, socket in flood.run(server, socket) }
                 recorder.onWritable = { server, socket in flood.run(server, socket) }
             }
-            // It reads nothing before it is told to, and then checks that frame after frame is what it should be.
+            // It reads nothing before a signal, and then checks frame after frame.
             let script = #"""
                 import signal, socket, ssl, struct, sys
                 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
@@ -169,7 +169,7 @@ struct ServerTLSTests {
             let response = try plain.readResponse()
             #expect(response.status == 400 && response.text.contains("TLS"))
 
-            // A record of a handshake whose content is nonsense, the beginning of one, and nothing at all.
+            // A handshake record with nonsense, the beginning of one, and no bytes at all.
             let nonsense = try RawClient(port: server.port)
             try nonsense.send([22, 3, 1, 0, 5, 1, 2, 3, 4, 5])
             _ = nonsense.readToEnd()

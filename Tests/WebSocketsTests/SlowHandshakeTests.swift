@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct SlowHandshakeTests {
-    /// The beginnings of requests whose rest does not come.
+    /// The beginnings of requests whose rest does not arrive.
     private static let beginnings = [
         "", "GET /ws HT", "GET /ws HTTP/1.1\r\nHost: local",
         "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
@@ -17,7 +17,7 @@ struct SlowHandshakeTests {
         try await withServer({ $0.handshakeTimeout = 200 }) { server in
             let client = try RawClient(port: server.port)
             try client.send(beginning)
-            // However often another byte comes.
+            // However often another byte arrives.
             while (try? client.send("x")) != nil, await server.on({ server, _ in server.connectionCount }) > 0 {
                 try await Task.sleep(for: .milliseconds(5))
             }
@@ -38,11 +38,11 @@ struct SlowHandshakeTests {
         }
     }
 
-    /// Two clients whose beginnings were read, and who sent the rest while the loop stood still. `nil` if one of them was ended
-    /// before that: this machine was late.
+    /// Two clients whose beginnings were read, and that sent the rest while the loop was suspended. `nil` if one of
+    /// them was ended before that: this machine was late.
     private func standStill(_ server: TestServer) async throws -> [RawClient]? {
         let before = await server.on { server, _ in server.counters.handshakeTimeouts }
-        // The loop writes to them once, while nobody else does.
+        // The loop writes to them once, while no other code does.
         nonisolated(unsafe) let clients = [try RawClient(port: server.port), try RawClient(port: server.port)]
         try clients[0].send("GET /a HT")
         try clients[1].send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
@@ -84,7 +84,7 @@ struct SlowHandshakeTests {
             }
             let kept = try (0..<8).map { _ in try RawClient(port: server.port) }
             for client in kept { try get(client) }
-            // None of them is overdue; the one that was used least lately goes.
+            // None of them is overdue; the one that was used least recently is closed.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
             #expect(try newcomer.readText() == "in")
@@ -100,7 +100,7 @@ struct SlowHandshakeTests {
             $0.maxHandshakes = 8
             $0.handshakeTimeout = 2_000
         }) { server in
-            // This one's answer is held up by the server, its client has read all of it.
+            // This one's answer is delayed by the server; its client has read all of it.
             let source = await TestSource.serve(server, 10_000)
             await server.on { _, _ in source.isHeldBack = true }
             let patient = try RawClient(port: server.port)
@@ -189,7 +189,7 @@ struct SlowHandshakeTests {
             guard case .request(let exchange, _) = event else { return }
             let idlers = try (0..<40).map { _ in try RawClient(port: server.port) }
             for (number, idler) in idlers.enumerated() { try? idler.send(Self.beginnings[number % 4]) }
-            // A new client gets in, long before the deadline of those that were there before it.
+            // A new client is accepted, long before the deadline of earlier ones.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
             #expect(try newcomer.readText() == "in")

@@ -2,15 +2,15 @@ import Foundation
 
 @testable import WebSockets
 
-/// A certificate and its key, made for one test by `openssl`, in a directory that goes with this object.
+/// A certificate and its key, made for one test by `openssl`, in a directory that is removed with this object.
 final class TestCertificate {
     private let directory: URL
     var certificateFile: String { directory.path + "/certificate.pem" }
     var keyFile: String { directory.path + "/key.pem" }
 
     /// - Parameters:
-    ///   - names: what it is for, as `subjectAltName`.
-    ///   - days: how long it is valid from now on; a negative number for one that has expired.
+    ///   - names: its names, as `subjectAltName`.
+    ///   - days: its validity from now on; a negative number for an expired one.
     init(names: String = "DNS:localhost,IP:127.0.0.1", days: Int = 2) async throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("certificate-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -2,7 +2,7 @@ import EventLoops
 import Testing
 import WebSockets
 
-/// A client on a loop of its own that writes down what it is told.
+/// A client on a loop of its own that records its events.
 final class TestClient: Sendable {
     enum Event: Sendable {
         case opened(String?)

@@ -2,7 +2,7 @@ import EventLoops
 
 @testable import WebSockets
 
-/// A real server on a loop and a free port, which writes down what it is told. By default it echoes messages.
+/// A real server on a loop and a free port, which records its events. By default it echoes messages.
 final class TestServer: Sendable {
     enum Event: Sendable {
         case opened(SocketID, UpgradeRequest)
@@ -11,7 +11,7 @@ final class TestServer: Sendable {
         case writable(SocketID)
         case closed(SocketID, Closure)
         case request(HTTPExchangeID, HTTPRequest)
-        /// Of this request `later` was said.
+        /// The delegate returned `later` for this request.
         case asked(HTTPExchangeID)
         case failing(String)
     }
@@ -66,8 +66,8 @@ final class TestServer: Sendable {
         }
     }
 
-    /// Does something on the loop late in a window of time, in ms, and looks when that is over, but not yet a second one that
-    /// began then. `nil` if this machine was late, and nothing can be said.
+    /// Runs an action on the loop late in a window of time, in ms, and checks when that window is over, but not yet a
+    /// second one that began then. `nil` if this machine was late, so there is no result.
     func crossEnd<T: Sendable>(
         of window: Int64, since begin: @escaping @Sendable () -> Int64,
         _ work: @escaping @Sendable (WebSocketServer) -> Void, look: @escaping @Sendable (WebSocketServer) -> T
@@ -95,7 +95,7 @@ final class TestServer: Sendable {
         return socket
     }
 
-    /// The so manieth request of which `later` was said.
+    /// The `count`th request for which the delegate returned `later`.
     func asked(_ count: Int) async -> HTTPExchangeID {
         await log.count(count) { if case .asked = $0 { true } else { false } }
         let asked = log.all.compactMap { if case .asked(let exchange) = $0 { exchange } else { nil } }
@@ -114,7 +114,7 @@ final class TestServer: Sendable {
         }
     }
 
-    /// The delegate: confined to the loop, what it does can be exchanged by tests.
+    /// The delegate: confined to the loop; tests can replace its functions.
     final class Recorder: WebSocketServerDelegate {
         let log: EventLog<Event>
         weak var server: WebSocketServer?

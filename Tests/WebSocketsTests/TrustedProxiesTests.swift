@@ -25,16 +25,16 @@ struct TrustedProxiesTests {
 
     @Test(
         arguments: [
-            // Nobody is believed who is not trusted.
+            // Only trusted addresses are believed.
             ("203.0.113.1", "198.51.100.1", "203.0.113.1"),
             ("10.0.0.1", nil, "10.0.0.1"), ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
-            // What a client wrote itself stands before what the proxy saw.
+            // A client's own entries are before those of the proxy.
             ("10.0.0.1", "192.0.2.99, 198.51.100.1", "198.51.100.1"),
             ("10.0.0.1", "192.0.2.99, 198.51.100.1 , 10.0.0.2", "198.51.100.1"),
             ("10.0.0.1", "10.0.0.3,10.0.0.2", "10.0.0.3"),
             ("10.0.0.1", "198.51.100.1:4711", "198.51.100.1"), ("10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
             ("10.0.0.1", "2001:db8::1", "2001:db8::1"),
-            // Where nonsense begins nothing is known, and it is not the proxy who asks.
+            // Before nonsense nothing is known, and the proxy is not the client.
             ("10.0.0.1", "198.51.100.1, unknown", "::"), ("10.0.0.1", "198.51.100.1,", "::"),
             ("10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "::"), ("10.0.0.1", "[::1", "::"),
             ("10.0.0.1", "1.2.3.4:99999", "::"), ("10.0.0.1", "", "::"),

@@ -67,7 +67,7 @@ struct UpgradeTests {
             try client.send(request)
             let response = try client.readResponse()
             #expect(response.status == status)
-            // What would do instead (RFC 9110, 15.5.22).
+            // The offered alternative (RFC 9110, 15.5.22).
             let offer = "Connection: close, upgrade\r\n"
             let isOffered = response.head.contains("Upgrade: websocket\r\n") && response.head.contains(offer)
             #expect((status == 426) == isOffered)

@@ -3,7 +3,7 @@ import EventLoops
 
 @testable import Workers
 
-/// Somebody with a loop who asks pools, and remembers what comes back in its order.
+/// Submits jobs from a loop, and records the results in order.
 final class Asker: Sendable {
     let loop: EventLoop
     private let state = Locked(State())
@@ -26,7 +26,7 @@ final class Asker: Sendable {
 
     deinit {
         loop.stop()
-        // The last reference may go on the loop itself.
+        // The last reference may be released on the loop itself.
         if !loop.isCurrent { loop.join() }
     }
 
@@ -38,7 +38,7 @@ final class Asker: Sendable {
         }
     }
 
-    /// On the loop: asks, and remembers what becomes of it; a refusal at once.
+    /// On the loop: submits a job, and records its result; a rejection immediately.
     @discardableResult
     func ask(_ pool: WorkerPool, inKeptPlace: Bool = false, _ work: @escaping @Sendable () -> Int) -> Job<Int>? {
         do {
@@ -65,7 +65,7 @@ final class Asker: Sendable {
         waiting?.resume()
     }
 
-    /// What was heard, once it is so much.
+    /// The results, once there are this many.
     func heard(_ count: Int) async -> [Heard] {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let isThere: Bool = state.withLock { state in
@@ -85,7 +85,7 @@ extension EventLoop {
     func preconditionIsCurrent() { precondition(isCurrent, "heard on another thread") }
 }
 
-/// A job that goes on when it is told to.
+/// A job that waits for a signal.
 final class Gate: Sendable {
     private let reached = DispatchSemaphore(value: 0)
     private let opened = DispatchSemaphore(value: 0)

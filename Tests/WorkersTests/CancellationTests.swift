@@ -3,7 +3,7 @@ import Testing
 
 @testable import Workers
 
-/// Jobs that nobody wants any more, and pools that end.
+/// Cancelled jobs, and pools that end.
 @Suite struct CancellationTests {
     @Test func `a job that is cancelled while it waits is not run, and its place is free`() async throws {
         let asker = try Asker()
@@ -114,7 +114,7 @@ import Testing
         #expect(await asker.heard(3) == Array(repeating: .refused(.stopped), count: 3))
         for _ in 0..<2 { gate.open() }
         #expect(pool.stop(.drop, within: 0))
-        // Another pool's job is behind whatever these would tell.
+        // The other pool's job follows any result of these.
         let other = WorkerPool(name: "other", threads: 1, queue: 1)
         await asker.turn { $0.ask(other) { 7 } }
         #expect(await asker.heard(4).last == .result(7))
@@ -126,7 +126,7 @@ import Testing
             try queue.add(WorkQueue.Work(run: { {} }, drop: {}))
         }
         for number in numbers.shuffled() { queue.cancel(number) }
-        // A search looks at 14 places, and tidying at 2 for each that is cancelled.
+        // A search visits 14 places, and tidying 2 for each cancelled one.
         #expect(queue.steps < 20 * 16_384)
         #expect(queue.numbers(of: "").queued == 0 && queue.numbers(of: "").cancelled == 16_384)
     }
@@ -141,11 +141,11 @@ import Testing
             gate.awaitJob()
             gate.open()
         }
-        // Those that waited were dropped, unless they had begun.
+        // The waiting ones were dropped, unless they had begun.
         #expect(await asker.heard(3).count == 3)
     }
 
-    /// A thread of its own for what blocks.
+    /// A thread of its own for blocking work.
     static func onThread(_ work: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { done in
             QuietThread(name: nil) {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Workers
 
-/// Places that are kept for jobs still to come.
+/// Places that are reserved for jobs still to come.
 @Suite struct KeptPlaceTests {
     private let asker: Asker
     private let gate = Gate()
@@ -32,7 +32,7 @@ import Testing
             Issue.record("\(asker.heardSoFar)")
             return
         }
-        // The jobs for which they were kept are taken, full as it is.
+        // The jobs of the reserved places are accepted, though the pool is full.
         await asker.turn { asker in for number in 1...2 { asker.ask(pool, inKeptPlace: true) { number } } }
         #expect(pool.numbers.queued == 2 && pool.numbers.refused == 2)
         gate.open()

@@ -67,7 +67,7 @@ import Testing
         await asker.turn { asker in asker.ask(pool) { Self.spin(milliseconds: 40) } }
         _ = await asker.heard(1)
         await asker.turn { asker in
-            // One runs, and behind it wait those who have to wait for less than 0.1 s.
+            // One runs, and behind it wait jobs with less than 0.1 s of waiting time.
             asker.ask(pool) { gate.pass(0) }
             for _ in 0..<10 { asker.ask(pool) { 0 } }
         }
@@ -132,7 +132,7 @@ import Testing
                 group.addTask {
                     var cancelled = 0
                     for number in 0..<jobs {
-                        // Once the pool is full, another is asked for when one has come back.
+                        // Once the pool is full, another job is submitted for each result.
                         let isCancelled = await asker.turn { asker in
                             let before = asker.heardSoFar.count
                             guard let job = asker.ask(pool, { index * jobs + number }), number % 7 == 0 else {

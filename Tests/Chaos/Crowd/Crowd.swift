@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-/// Clients of PresenceKit by the hundred in one process, for a driver that tells them what to do and hears what they
-/// show: lines of JSON on standard input and output.
+/// Hundreds of PresenceKit clients in one process. A driver gives them orders and reads their shown state: lines of
+/// JSON on standard input and output.
 ///
 ///     → {"make":"k1","user":"k1","url":"ws://…","token":"…","watch":["p1","p2"]}
 ///     → {"leave":"k1"}    → {"come":"k1"}    → {"status":"k1","chosen":"busy","number":6}
@@ -10,9 +10,9 @@ import PresenceKit
 ///     → {"follow":"k1","conversation":"g1"}
 ///     → {"say":"k1","conversation":"g1","message":"k1-1","text":"…","number":8}
 ///     ← {"at":1763…,"client":"k1","state":"live"}
-///     ← {"at":1763…,"client":"k1","user":"p1","status":"online","version":…,"name":"…","live":true}
+///     ← {"at":1763…,"client":"k1","conversation":"g1","log":["1 p1-1","2 k1-1"]}       place and id of each message
 ///     ← {"at":1763…,"client":"k1","number":7,"saved":true}
-///     ← {"at":1763…,"client":"k1","conversation":"g1","log":["1 p1-1","2 k1-1"]}       place and id of each message held
+/// It ends when its input ends.
 ///
 /// It ends when its input does.
 @main
@@ -54,7 +54,7 @@ struct Crowd {
     }
 }
 
-/// What the driver wants.
+/// An order of the driver.
 struct Order: Decodable {
     var make: String?
     var leave: String?

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import PresenceMessages
 
-/// One client, and what it shows.
+/// One client, and the state that it shows.
 final class Member: Sendable {
     let client: PresenceClient
     private let messages: PresenceMessages
@@ -51,7 +51,7 @@ final class Member: Sendable {
         }
     }
 
-    /// From now on it says what it holds of a conversation.
+    /// From now on it reports its messages of a conversation.
     func follow(_ conversation: String) {
         Task { [messages, name] in
             for await list in messages.messages(in: conversation) {
@@ -60,7 +60,7 @@ final class Member: Sendable {
         }
     }
 
-    /// Says something, with a connection or without: it is kept, and sent when it can be.
+    /// Sends a message, with a connection or without: it is stored, and sent when possible.
     func say(_ order: Order) {
         Task { [messages, name] in
             let message = Message(

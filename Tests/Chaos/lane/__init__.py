@@ -1,1 +1,1 @@
-"""Real servers, a real Redis and hundreds of clients, to which everything happens that can be made to happen."""
+"""Real servers, a real Redis and hundreds of clients, under every fault that can be caused."""

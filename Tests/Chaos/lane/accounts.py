@@ -1,4 +1,4 @@
-"""Accounts, usernames and pictures under all that happens: what was said of them, and what is left in the end."""
+"""Accounts, usernames and pictures under all faults: acknowledged changes, and the state in the end."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ VISITORS = 6
 WANTED = ["soup", "pie", "rice", "fig"]
 PICTURE = bare_png(8, 8, 8, 2, bytes(8 * 25))
 LATEST = 45
-"""Seconds within which servers end what others have left: they look every 10 s, less often while Redis refuses."""
+"""Seconds within which servers finish intents of others: they check every 10 s, less often while Redis rejects writes."""
 
 STORED = """
 local found = { accounts = {}, names = {}, emails = {}, pictures = {}, unfinished = {} }
@@ -41,7 +41,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return cjson.encode(found)
 """
-"""Everything of accounts in Redis, read in one moment."""
+"""All data of accounts in Redis, read at one moment."""
 
 
 class Accounts:
@@ -59,7 +59,7 @@ class Accounts:
         self.running = [asyncio.create_task(visitor.stay(self.ended)) for visitor in self.visitors]
 
     async def rest(self):
-        """Nobody begins anything any more, and everything is answered, or not waited for."""
+        """Visitors begin no new calls, and every call is answered or abandoned."""
         self.ended.set()
         await asyncio.gather(*self.running)
 
@@ -100,7 +100,7 @@ class Accounts:
         return json.loads(await self.stage.redis.ask("EVAL", STORED, "0"))
 
     def check_stored(self, stored):
-        """Every claim is named by its owner's record and the reverse, and no account is half of one."""
+        """Every claim is in its owner's record and the reverse, and no account is incomplete."""
         names = {account["held"]: f"{user} {account['claim']}" for user, account in stored["accounts"].items()
                  if "held" in account}
         emails = {account["email"]: f"{user} {account.get('emailClaim', 0)}"
@@ -113,7 +113,7 @@ class Accounts:
                 self.ledger.breach(f"half an account: {user} {account}")
 
     async def check_accounts(self, visitor):
-        """Who was told to have an account has it, who was told to have none has none, and nobody has half of one."""
+        """Acknowledged accounts exist, deleted ones do not, and none is incomplete."""
         for account in visitor.accounts:
             was = account.state
             for password in account.passwords:
@@ -161,10 +161,10 @@ class Accounts:
         return answer
 
     async def check_names(self):
-        """Each name is one account's or free: all are asked."""
+        """Each name belongs to one account or is free: all are checked."""
         there = [(visitor, account) for visitor in self.visitors for account in visitor.accounts if account.state == "there"]
         if not there:
-            # A breach has ended the run before anybody signed up.
+            # A breach ended the run before any sign-up.
             return
         own, free = {}, []
         for visitor, account in there:
@@ -181,10 +181,10 @@ class Accounts:
             self.ledger.breach(f"names at rest: {own}, free are {free}")
 
     async def check_pictures(self):
-        """After a sweep there is no file that belongs to nobody. One that was replaced less than a minute ago does."""
+        """After a sweep there is no file without an owner, except one that was replaced less than a minute ago."""
         folder = os.path.join(self.stage.directory, "photos")
         files = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(".jpg")]
-        # A sweep leaves what is younger than ten minutes: an upload may be under way.
+        # A sweep leaves files of less than ten minutes: an upload may be in progress.
         for file in files:
             os.utime(file, (time.time() - 3_600,) * 2)
         began = time.monotonic()
@@ -204,7 +204,7 @@ class Accounts:
 
     @property
     def counts(self):
-        """Accounts, claims and releases of names, and pictures, as they were acknowledged."""
+        """Acknowledged accounts, claims and releases of names, and pictures."""
         done = sum((visitor.done for visitor in self.visitors), Counter())
         return (sum(len(visitor.accounts) for visitor in self.visitors), done["DELETE /v1/me 204"],
                 done["POST /v1/sessions 200"], done["POST /v1/sessions/refresh 200"],

@@ -1,4 +1,4 @@
-"""Clients of PresenceKit, all in one process of the tests' own (`Crowd`), told what to do and heard line by line."""
+"""Clients of PresenceKit, all in one process of the tests' own (`Crowd`), driven and read line by line."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Crowd:
 
 
 class Member:
-    """One of them, for the driver like anybody else."""
+    """One of these clients, with the interface of the other people."""
 
     kind = "PresenceKit"
 
@@ -70,7 +70,7 @@ class Member:
                 self.ledger.heard_stale(self.user)
             truth = self.ledger.truth(self.user)
             if state in ("idle", "closed") and not self.wants_in and truth.manner == "said good-bye":
-                # Only now did it say so: until then the order was on its way.
+                # The client has reported it only now: until then the order was on its way.
                 truth.left_at = report["at"]
             self.state = state
         elif "saved" in report:
@@ -82,7 +82,7 @@ class Member:
             before = self.view.get(user)
             self.view[user] = (status, report.get("name"), version)
             if report["live"] and (before is None or before[0] != status):
-                # After a reconnect the state of things may be news; only while it goes on is it a change.
+                # After a reconnect the state may be new; only on a live connection is it a change.
                 is_first = before is None or self.state != "live"
                 self.ledger.shown(self.user, user, status, version, is_first)
 
@@ -104,7 +104,7 @@ class Member:
         if manner == "vanished":
             for way in self.line.ways:
                 way.is_frozen = True
-            # On this side it is over; the servers hear nothing of that.
+            # The client's side is over, but the servers do not notice.
         elif manner == "line broke":
             self.line.cut()
         self.crowd.tell(leave=self.user)

@@ -1,4 +1,4 @@
-"""What can happen. Each fault begins, lets `meanwhile` happen, and ends; what it should look like is in `run.py`."""
+"""The faults. Each begins, lets `meanwhile` happen, and ends; `run.py` has the expected effects."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from .people import Flood
 
 
 LONGEST_MOMENT = timing.LEASE + 0.3
-"""How long Redis refuses at the most where it does so for moments, in seconds."""
+"""The longest time, in seconds, for which Redis rejects commands in a momentary fault."""
 
 
 class Skipped(Exception):
@@ -23,11 +23,11 @@ class Faults:
         self.flooded = 0
 
     def on(self, server):
-        """Who is connected there."""
+        """The people connected to a server."""
         return [person for person in self.people.values() if person.wants_in and person.line.server is server]
 
     async def server_killed(self, meanwhile):
-        """SIGKILL; it starts again after a second. Some of its people never come back."""
+        """SIGKILL; it starts again after a second. Some of its people never return."""
         server = self.random.choice([server for server in self.stage.servers if not server.is_taken_off])
         people = self.on(server)
         lost = set(self.random.sample(people, min(3, len(people))))
@@ -43,8 +43,8 @@ class Faults:
         await server.start()
 
     async def all_servers_killed(self, meanwhile):
-        """SIGKILL, and a moment later all are there again: nobody could come back before."""
-        # Who left a moment before is offline a linger after the servers are back: no other bound holds.
+        """SIGKILL of all servers, and a moment later all are back: people cannot return before."""
+        # People who left a moment before are offline a linger after the servers are back: no other bound applies.
         self.ledger.is_doubled = True
         servers = [server for server in self.stage.servers if not server.is_taken_off]
         await meanwhile()
@@ -78,7 +78,7 @@ class Faults:
         server.is_taken_off = False
 
     async def redis_killed(self, meanwhile):
-        """SIGKILL; it comes back with its data after a second."""
+        """SIGKILL; Redis returns with its data after a second."""
         self.ledger.redis_went()
         self.stage.redis.kill()
         await asyncio.gather(meanwhile(), asyncio.sleep(1.5))
@@ -98,7 +98,7 @@ class Faults:
         await asyncio.gather(meanwhile(), sleeping)
 
     async def redis_full(self, meanwhile):
-        """maxmemory reached: changes are refused; people can still leave, and are seen to."""
+        """maxmemory reached: changes are rejected; people can still leave, visibly."""
         await self.stage.redis.ask("CONFIG", "SET", "maxmemory", "1")
         try:
             await self.refused()
@@ -117,7 +117,7 @@ class Faults:
         await self.moments(begin, end, meanwhile)
 
     async def redis_busy(self, meanwhile):
-        """A script of somebody's does not end: everything is answered BUSY until it is killed."""
+        """A foreign script does not end: every command is answered BUSY until it is killed."""
         looping = None
 
         async def begin():
@@ -135,13 +135,13 @@ class Faults:
         await self.moments(begin, end, meanwhile)
 
     async def redis_loading(self, meanwhile):
-        """It reads all its data again, slowly, and answers LOADING meanwhile."""
+        """Redis loads all its data again, slowly, and answers LOADING in that time."""
         redis, reloading = self.stage.redis, None
 
         async def begin():
             nonlocal reloading
             keys = int(await redis.ask("DBSIZE"))
-            # Longer than any moment, if it is not told to hurry; it answers in between.
+            # Longer than any moment, unless its delay is removed; it answers in between.
             await redis.ask("CONFIG", "SET", "key-load-delay", str(int(4e6 * LONGEST_MOMENT / keys)))
             reloading = asyncio.create_task(redis.ask("DEBUG", "RELOAD"))
             await self.answers("LOADING")
@@ -155,7 +155,7 @@ class Faults:
         await self.moments(begin, end, meanwhile)
 
     async def redis_read_only(self, meanwhile):
-        """It is a replica for moments, of a master that is nowhere: it refuses writes, and says in ROLE what it is."""
+        """Redis is for moments a replica of a master that does not exist: it rejects writes, and reports the role in ROLE."""
         async def begin():
             await self.stage.redis.ask("REPLICAOF", "127.0.0.1", "1")
 
@@ -165,7 +165,7 @@ class Faults:
         await self.moments(begin, end, meanwhile)
 
     async def moments(self, begin, end, meanwhile):
-        """Redis refuses for moments: far shorter than anything notices, and longer than a lease."""
+        """Redis rejects commands for moments: from far shorter than anything notices to longer than a lease."""
         self.ledger.redis_went()
 
         async def refuse():
@@ -186,7 +186,7 @@ class Faults:
             await asyncio.sleep(0.02)
 
     async def disk_full(self, meanwhile):
-        """No byte is left on Redis' disk: it refuses every write, the renewals of leases too."""
+        """Redis' disk is full: it rejects every write, the renewals of leases too."""
         if not self.stage.disk:
             raise Skipped("no file system of its own can be mounted here")
         filler = os.path.join(self.stage.disk, "filler")
@@ -198,8 +198,8 @@ class Faults:
                 except OSError:
                     pass
             try:
-                # Its log's last page may have room for some more, and what it takes before its first write fails it
-                # keeps in memory.
+                # The last page of its log may have room for some more, and changes that it accepts before a write fails are
+                # in memory.
                 while "aof_last_write_status:err" not in await self.stage.redis.ask("INFO", "persistence"):
                     await asyncio.sleep(0.02)
                 self.ledger.redis_went()
@@ -216,7 +216,7 @@ class Faults:
                 self.ledger.breach(f"a change of {person.user} was acknowledged that cannot have been kept")
 
     async def half_open(self, meanwhile):
-        """A fifth of all lines go dead without being closed, for longer than anybody waits."""
+        """A fifth of all connections go dead without being closed, for longer than any timeout."""
         people = [person for person in self.people.values() if person.wants_in]
         dead = self.random.sample(people, len(people) // 5)
         at = time.time()
@@ -229,7 +229,7 @@ class Faults:
             person.hurry()
 
     async def cut(self, meanwhile):
-        """A third of all connections break at once; everybody dials again."""
+        """A third of all connections break at once; all clients dial again."""
         for person in [person for person in self.people.values() if person.wants_in]:
             if self.random.random() < 0.33:
                 self.ledger.lost(person.user)
@@ -237,7 +237,7 @@ class Faults:
         await meanwhile()
 
     async def flood(self, meanwhile):
-        """Strangers come by the hundred, a third of them without a word; nobody who is here loses anything."""
+        """Hundreds of strangers connect, a third of them silently; connected clients lose nothing."""
         before = [person for person in self.people.values() if person.is_watching]
         strangers = Flood(self.stage.servers, self.stage.mint).run(250, 1.5)
         self.flooded, _ = await asyncio.gather(strangers, meanwhile())
@@ -251,6 +251,6 @@ class Faults:
     ALL = SERVERS + REDIS + ["flood"]
 
     def two(self):
-        """Two that can happen at once. What befalls Redis comes last: a server that starts waits for it."""
+        """Two faults that can happen at once. Redis' fault is the second: a starting server waits for Redis."""
         first = self.random.choice(self.SERVERS)
         return first, self.random.choice([name for name in self.SERVERS + self.REDIS if name != first])

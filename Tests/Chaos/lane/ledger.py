@@ -1,4 +1,4 @@
-"""What everybody did, what everybody was shown, and whether the two agree."""
+"""The record of all actions and all shown states, and whether they agree."""
 
 import time
 from collections import defaultdict
@@ -7,7 +7,7 @@ from . import timing
 
 
 class Truth:
-    """One person: what they want to be, and when they had a connection that worked."""
+    """One person: their intended state, and when they had a working connection."""
 
     def __init__(self, user):
         self.user = user
@@ -16,16 +16,16 @@ class Truth:
         self.name = None
         """The last one that was acknowledged."""
         self.maybe_names = set()
-        """Said since, and the answer was lost."""
+        """Names sent since, whose answer was lost."""
         self.is_unsure = False
-        """What they chose last was not answered, or refused: it may or may not hold."""
+        """Whether their last choice was not answered, or rejected: it may or may not be in effect."""
         self.gaps = []
         """When no connection of theirs worked, as [began, ended or None, whether they meant it]."""
         self.left_at, self.manner, self.during_fault = None, None, False
 
     @property
     def statuses(self):
-        """What they may be shown as."""
+        """The states that may be shown for them."""
         if not self.is_here:
             return {"offline"}
         return {"online", "busy"} if self.is_unsure else {"busy" if self.chosen == "busy" else "online"}
@@ -49,13 +49,13 @@ class Truth:
     def absence(self, at):
         """How long they had been without a connection at a moment: for ever if they meant it, not at all if they had one."""
         for began, ended, is_meant in reversed(self.gaps):
-            # What they did may have come to Redis before it was noted here.
+            # Their action may have reached Redis before it was recorded here.
             if began - 0.05 <= at and (ended is None or at <= ended + 0.2):
                 return float("inf") if is_meant else at - began
         return 0.0
 
     def longest_absence(self, since):
-        """Of those that were not over by a moment."""
+        """The gaps that had not ended by a moment."""
         now = time.time()
         return max(((ended or now) - began for began, ended, _ in self.gaps if (ended or now) > since), default=0.0)
 
@@ -69,17 +69,17 @@ class Ledger:
         self.noted = []
         """Breaches as (when, what, whether a standstill of this machine excuses it)."""
         self.standstills = []
-        """When something of ours stood still that we did not stop, and what follows from it, as (from, to)."""
+        """When a process of ours stood still that the tests had not stopped, with its consequences, as (from, to)."""
         self.measured = defaultdict(list)
-        """Seconds by what was measured: one for each watcher and change."""
+        """Seconds by kind of measurement: one for each watcher and change."""
         self.unbounded = defaultdict(list)
-        """The same while Redis was away, or two things happened at once, when nothing is promised of it."""
+        """The same while Redis was away, or during two faults, when no bound is promised."""
         self.is_redis_away = self.is_doubled = False
         self.round = "the beginning"
         self.came_back_in_time = 0
         self.stale_since = None
         self.refused_since = None
-        """The same, or when Redis last began to refuse: that is when nobody could know anything any more."""
+        """The same, or when Redis last began to reject: from then on no server could know the current state."""
         self.told_stale = set()
         self.sightings = 0
 
@@ -87,7 +87,7 @@ class Ledger:
         return self.people.setdefault(user, Truth(user))
 
     def no_server_until(self, at):
-        """Nobody could come back before: their absence counts from then."""
+        """People could not return before: their absence counts from then."""
         for truth in self.people.values():
             if truth.gaps and truth.gaps[-1][1] is None and not truth.gaps[-1][2]:
                 truth.gaps[-1][0] = max(truth.gaps[-1][0], at)
@@ -101,8 +101,8 @@ class Ledger:
                 if not (is_excusable and any(start <= when <= end for start, end in self.standstills))]
 
     def excuse(self, lag):
-        """The machine had no time for us: until everybody who was silent by that is through, nothing is held against the
-        servers but the truth in the end."""
+        """The machine was too busy: until everyone who was silent because of that has been handled, only the final state
+        of the servers is checked."""
         now = time.time()
         self.standstills.append((now - lag, now + timing.BOUNDS["vanished"][0] + timing.LEASE + timing.SLACK))
 
@@ -119,7 +119,7 @@ class Ledger:
             reached = max(reached, end)
         return total
 
-    # What people do.
+    # Actions of people.
 
     def arrives(self, user):
         truth = self.truth(user)
@@ -140,10 +140,10 @@ class Ledger:
     def lost(self, user, at=None):
         self.truth(user).uncover(at or time.time())
 
-    # What watchers are shown.
+    # Shown states.
 
     def shown(self, watcher, user, status, version, is_first):
-        """A watcher was shown a presence; `is_first`: as the state of things, not as a change."""
+        """A watcher was shown a presence; `is_first`: as the current state, not as a change."""
         self.sightings += 1
         truth = self.people.get(user)
         if truth is None or status != "offline" or version == 0 or self.is_excused:
@@ -153,8 +153,8 @@ class Ledger:
             said = version / 1000
             absence = truth.absence(said)
             if self.is_redis_away:
-                # Servers tell Redis of what happened meanwhile one after the other: first that a line was lost for too
-                # long, then that its person is back.
+                # Servers report past events to Redis one after the other: first that a connection was lost for too long, then
+                # that its person is back.
                 absence = max(absence, truth.longest_absence(self.stale_since))
             if not is_first and absence < timing.SAFE_ABSENCE - 0.1:
                 self.breach(
@@ -175,7 +175,8 @@ class Ledger:
         self.redis_refuses()
 
     def redis_refuses(self):
-        """Once more, after it has taken writes for a moment. Who was told stale before may be so still."""
+        """Redis rejects again, after it accepted writes for a moment. Watchers that were told stale before may still be
+        stale."""
         self.refused_since = time.time()
 
     def redis_came(self):
@@ -193,5 +194,5 @@ class Ledger:
             self.breach(f"{watcher} was told stale after {took:.2f} s", is_excusable=True)
 
     def knows_of_staleness(self, watcher):
-        """Whether they were told, or had no connection to be told through."""
+        """Whether they were notified, or had no connection for a notice."""
         return watcher in self.told_stale or not self.truth(watcher).was_covered_since(self.refused_since)

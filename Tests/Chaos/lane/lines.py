@@ -1,4 +1,4 @@
-"""A person's own way to the servers: to any that is up, and it can go dead without either side being told."""
+"""A person's own path to the servers: to any running one. It can go dead without notice to either side."""
 
 import asyncio
 
@@ -20,11 +20,11 @@ class Way:
                 target.write(data)
                 await target.drain()
             if not self.is_frozen:
-                # The other direction may have something to say still.
+                # The other direction may still have data.
                 target.write_eof()
         except (ConnectionError, OSError):
             self.open_directions = 0
-        # Half open: neither side is told anything.
+        # Half open: neither side is notified.
         self.open_directions -= 1
         if self.open_directions <= 0 and not self.is_frozen:
             self.close()
@@ -49,7 +49,7 @@ class Line:
 
     @property
     def server(self):
-        """Where the newest connection went, if it goes on."""
+        """The server of the newest connection, if it is still open."""
         return self.ways[-1].server if self.ways else None
 
     async def accept(self, reader, writer):
@@ -83,15 +83,15 @@ class Line:
             way.is_frozen = True
 
     def thaw(self):
-        """New connections go through again; the dead ones stay dead."""
+        """New connections work again; the dead ones stay dead."""
         self.is_frozen = False
 
     def let_nobody_back(self):
-        """Nothing new gets through: whoever used it is gone, whatever their client still tries."""
+        """No data passes any more: the user is gone, whatever their client still tries."""
         self.is_frozen = True
 
     def cut(self):
-        """Breaks what there is, as a network does."""
+        """Breaks the present connections, as a network does."""
         for way in self.ways:
             if not way.is_frozen:
                 way.close()

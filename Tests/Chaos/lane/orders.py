@@ -1,17 +1,17 @@
-"""What a person wants done with messages: asked for again until it is answered, with care for what was never answered.
+"""A person's requests about messages: repeated until they are answered, with a record of those never answered.
 
-A request whose answer was lost may have been done, and may still be done later, when newer ones are done already.
+A request whose answer was lost may have taken effect, or may still take effect later, after newer ones.
 """
 
 
 class Said:
-    """One message, and what it may be in the end."""
+    """One message, and its possible final states."""
 
     def __init__(self, text):
         self.text = text
         """The last text that was acknowledged, or the first."""
         self.maybe = set()
-        """Texts of edits of which an answer was lost: each may come last."""
+        """Texts of edits whose answer was lost: each may be the last."""
         self.is_deleted = self.may_be_deleted = False
 
     def fits(self, message):
@@ -21,7 +21,7 @@ class Said:
 
 
 class Order:
-    """One request of somebody; `open` counts the tries that have no answer."""
+    """One request of a person; `open` counts the attempts without an answer."""
 
     type = reply = None
 

@@ -1,4 +1,4 @@
-"""People with one device each, written from the protocol alone, who come back whenever they can."""
+"""People with one device each, written from the protocol alone, who reconnect whenever possible."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from .voices import Voice
 
 
 class Window(Client):
-    """A connection whose person tells the ledger of everything that it shows."""
+    """A connection that records in the ledger everything that its person shows."""
 
     def __init__(self, person):
         super().__init__(person.user)
@@ -71,7 +71,7 @@ class Person:
                 await asyncio.wait_for(self.connect(), 4)
                 await self.window.reader
             except Exception:
-                # Whatever broke: the line, the server, or the answer that did not come.
+                # Whatever broke: the connection, the server, or the answer that did not arrive.
                 if self.window:
                     self.window.abort()
             self.is_watching = False
@@ -82,7 +82,7 @@ class Person:
     async def connect(self):
         self.window = Window(self)
         await self.window.open(self.line.url, open_timeout=2)
-        # In one go: what is asked before the answer waits until they are let in.
+        # In one packet: requests sent before the answer wait until the client is admitted.
         connecting = self.window.begin(
             "connect", token=self.token, device={"id": self.user + "-device", "kind": "phone"})
         subscribing = self.window.begin("subscribe", users=self.watches, **self.voice.subscription)
@@ -98,7 +98,7 @@ class Person:
         self.is_watching = True
 
     async def leave(self, manner):
-        """The ways of going: with a word, by a broken line, or without anybody being told."""
+        """The ways to leave: with a close, by a broken connection, or without notice to either side."""
         self.wants_in = self.is_watching = False
         self.ledger.leaves(self.user, manner)
         if manner == "said good-bye":
@@ -116,14 +116,14 @@ class Person:
             self.window.abort()
 
     def gone_with_server(self, at):
-        """Their server was killed, and they do not come back."""
+        """Their server was killed, and they do not return."""
         self.wants_in = self.is_watching = False
         self.ledger.leaves(self.user, "server killed", at)
         if self.window:
             self.window.abort()
 
     def hurry(self):
-        """Takes nothing that does not answer: connects anew."""
+        """Drops a connection that does not answer, and connects again."""
         if self.window:
             self.window.abort()
 
@@ -155,7 +155,7 @@ class Person:
             truth.maybe_names.discard(name)
         return reply
 
-    # What they show.
+    # Shown states.
 
     def shows(self, user):
         presence = self.window.presence.get(user) or {}
@@ -175,7 +175,7 @@ class Person:
 
 
 class Flood:
-    """Strangers who come at a thousand a second: a third never says a word, and none stays."""
+    """A thousand strangers a second: a third never sends anything, and none stays."""
 
     def __init__(self, servers, mint):
         self.servers, self.mint = servers, mint

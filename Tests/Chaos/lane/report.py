@@ -1,4 +1,4 @@
-"""What a run found, for people."""
+"""The results of a run, for people."""
 
 from . import timing
 

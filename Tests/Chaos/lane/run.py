@@ -1,4 +1,4 @@
-"""One run: rounds of ordinary life, a fault in each, and a quiet after it in which everybody has to show the truth."""
+"""One run: rounds of ordinary activity, a fault in each, and a quiet phase after it in which everyone must show the truth."""
 
 import asyncio
 import os
@@ -71,8 +71,8 @@ class Run:
         self.stage.end()
 
     async def measure_lag(self):
-        """When the driver stands still, everybody in it does, and what servers make of that is nobody's fault. A server
-        that stands still without our stopping it has too little of the machine as well."""
+        """When the driver stands still, all its clients do, and the servers' reactions are not faults. A server that
+        stands still without our stopping it also has too little of the machine."""
         while True:
             before = time.monotonic()
             await asyncio.sleep(0.05)
@@ -86,7 +86,7 @@ class Run:
     # One round.
 
     async def round(self, *names):
-        """One fault; or two, the second while the first lasts, when no bound is held but everything else."""
+        """One fault; or two, the second during the first: then no bound is checked, but everything else."""
         self.ledger.round, self.ledger.is_doubled = " + ".join(names), len(names) > 1
         began = time.monotonic()
         absent = [person for person in self.people.values() if not person.wants_in]
@@ -99,7 +99,7 @@ class Run:
             if not person.wants_in:
                 person.line.thaw()
                 person.come()
-        # What was lost or left at the last moment of the fault has its full bound from there.
+        # People who were lost or left at the end of the fault have their full bound from there.
         bound = max(bound for bound, _ in timing.BOUNDS.values())
         excuse = timing.LEASE + 1 if self.ledger.is_redis_away or self.ledger.is_doubled else 0
         quiet, _ = await asyncio.gather(self.quiet(bound + excuse + 3 * timing.SLACK), self.accounts.rest())
@@ -121,7 +121,7 @@ class Run:
         return both
 
     async def life(self):
-        """People write to each other, change what they say and are called; some leave, each in their own way."""
+        """People write to each other, edit their messages and change their names; some leave, each in their own way."""
         here = [person for person in self.people.values() if person.is_watching and not person.line.is_frozen
                 and person.line.server and not person.line.server.is_taken_off]
         actors = self.random.sample(here, min(len(here), 20))
@@ -151,7 +151,7 @@ class Run:
     # The quiet after it.
 
     async def quiet(self, within):
-        """Waits until everybody shows the truth, and returns how long that took."""
+        """Waits until everyone shows the truth, and returns how long that took."""
         began = time.monotonic()
         while wrong := self.disagreements():
             if time.monotonic() - began > within and not (self.ledger.is_excused and time.monotonic() - began < 60):
@@ -206,7 +206,7 @@ class Run:
             self.ledger.breach(breach)
 
     async def stored(self):
-        """Everybody, asked for by somebody whose connection holds for so long."""
+        """The presence of everyone, by a connection that stays open long enough."""
         for _ in range(10):
             for reader in self.people.values():
                 if reader.kind == "Python" and reader.is_watching:

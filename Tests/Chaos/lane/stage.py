@@ -44,7 +44,7 @@ class Process:
 
 
 class Redis(Process):
-    """Its log is written before anything is answered and never forced: it survives the death of any process."""
+    """Its log is written before any answer and never synced: it survives the death of any process."""
 
     def __init__(self, directory):
         self.directory, self.port = directory, free_port()
@@ -71,19 +71,19 @@ class Redis(Process):
 
 
 class Server(Process):
-    """One of several with the same settings and secret, always on the same port."""
+    """One of several servers with the same settings and secret, always on the same port."""
 
     def __init__(self, number, directory, redis):
         self.number, self.directory, self.redis = number, directory, redis
         self.host, self.port = "127.0.0.1", free_port()
         self.is_taken_off = False
-        """The proxies send nobody there any more."""
+        """Whether the proxies send no more connections there."""
         self.log = os.path.join(directory, f"server-{number}.log")
         self.read = 0
         self.stopped_by_us = False
 
     def standstills(self):
-        """How long its loop stood still lately without our doing, in seconds, as its log says."""
+        """The recent standstill of its loop that we did not cause, in seconds, from its log."""
         try:
             with open(self.log, "rb") as file:
                 file.seek(self.read)
@@ -122,7 +122,7 @@ class Stage:
 
     @staticmethod
     def mount(place):
-        """A small file system, if we may: the one whose disk gets full."""
+        """A small file system, if permitted: its disk gets full."""
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "presence-chaos", place], capture_output=True)
         return mounted.returncode == 0
 
@@ -155,7 +155,7 @@ class Stage:
                     yield name, file.read().splitlines()[-15:]
 
     def keep(self, place):
-        """Copies the logs out, for whoever looks into a failure."""
+        """Copies the logs out, for the analysis of a failure."""
         os.makedirs(place, exist_ok=True)
         for name in os.listdir(self.directory):
             if name.endswith(".log"):

@@ -1,4 +1,4 @@
-"""Conversations of some of the people: what was said, what was acknowledged, and what everybody holds of it."""
+"""Conversations of some of the people: sent messages, acknowledged ones, and everyone's copy of them."""
 
 import asyncio
 from collections import Counter
@@ -13,12 +13,12 @@ class Talk:
         self.number, self.members, self.ledger = number, members, ledger
         self.id = None
         self.said = {}
-        """Everything that anybody ever said, by the message's id."""
+        """Every message that was ever sent, by its id."""
         self.acknowledged = {}
-        """The place of what was answered, by the message's id."""
+        """The place of each answered message, by its id."""
         self.places = {}
         self.least_read, self.most_read = {}, {}
-        """Up to where each member's mark was acknowledged, and was ever asked for."""
+        """Each member's acknowledged mark, and the highest that was requested."""
         self.done = Counter()
         """How many requests were acknowledged, by their types."""
 
@@ -29,7 +29,7 @@ class Talk:
             self.ledger.breach(f"{message} and {self.places[seq]} were both acknowledged as {seq}")
 
     def check(self, log):
-        """All of its messages: nothing lost, doubled or made up, no gap, and each as its sender left it."""
+        """All of its messages: nothing lost, doubled or invented, no gap, and each as its sender left it."""
         where = f"conversation {self.number}"
         if [message["seq"] for message in log] != list(range(1, len(log) + 1)):
             self.ledger.breach(f"{where}: numbers with gaps: {[message['seq'] for message in log]}")
@@ -45,7 +45,7 @@ class Talk:
                 self.ledger.breach(f"{where}: {message} was acknowledged as {seq} and is {stored.get(message)}")
 
     def check_list(self, user, entry, log):
-        """What a member's list says of it, held against its messages and all marks."""
+        """A member's list entry, compared with its messages and all marks."""
         where = f"conversation {self.number} in the list of {user}"
         newest = {message["from"]: message["seq"] for message in log}
         if (entry["last"], entry.get("lastMessage")) != (len(log), log[-1] if log else None):
@@ -65,7 +65,7 @@ class Talks:
 
     MOST, PYTHON, KIT = 12, 4, 2
     LATEST = 50
-    """A client of PresenceKit holds at least the newest page."""
+    """A client of PresenceKit has at least the newest page."""
 
     def __init__(self, people, ledger, random_numbers):
         self.people, self.ledger, self.random = people, ledger, random_numbers
@@ -88,7 +88,7 @@ class Talks:
                 await person.window.insists("subscribe", **person.voice.subscription)
 
     async def life(self):
-        """Some say something, change what they said or mark what they have read, with or without a connection."""
+        """Some people send a message, edit one or mark messages as read, with or without a connection."""
         async def speak(person, talk):
             await asyncio.sleep(self.random.uniform(0, 1.2))
             for _ in range(self.random.randint(1, 3)):
@@ -121,7 +121,7 @@ class Talks:
 
     @staticmethod
     def differences(talk, here):
-        """Members hold the same texts and marks, and each a list that follows from them."""
+        """Members have the same texts and marks, and each a list that matches them."""
         wrong, first = [], None
         for person in here:
             own, held = person.voice.disagreements(talk)
@@ -132,14 +132,14 @@ class Talks:
             (marks, messages), (others, theirs) = held, first
             if marks != others:
                 wrong.append(f"{person.user} has the marks {marks} in conversation {talk.number}, and others {others}")
-            # Who was sent the newest page anew has no more than that.
+            # A member that received the newest page again has no more than that.
             for one, other in zip(reversed(messages), reversed(theirs)):
                 if one != other:
                     wrong.append(f"{person.user} has {one} in conversation {talk.number}, and others {other}")
         return wrong
 
     async def check(self):
-        """What is stored, read page by page, and everybody's list."""
+        """The stored messages, read page by page, and everyone's list."""
         logs = {}
         for talk in self.all:
             log = await self.read(talk)
@@ -166,7 +166,7 @@ class Talks:
                 talk.check_list(person.user, entry, log)
 
     async def list(self, person):
-        """Somebody's list, all of it, as it is stored; nothing if their connection does not hold."""
+        """A person's whole list, as it is stored; None if their connection does not stay open."""
         for _ in range(10):
             if person.is_watching:
                 reply = await person.window.ask("subscribe", conversationList=True)

@@ -1,4 +1,4 @@
-"""The servers' times, short so that a run is short, and what they promise: seconds, from the same names."""
+"""The servers' times, short so that a run is short, and their promises: seconds, from the same names."""
 
 import os
 
@@ -33,7 +33,8 @@ BOUNDS = {
     "server killed": (LEASE + 2 * SWEEP, "lease.duration + 2 × lease.sweep + reaping"),
     "told stale": (RENEWAL + STALE_AFTER, "lease.renewal + staleAfter"),
 }
-"""How long each may take until everybody sees it, and the formula in the configuration's own names."""
+"""The longest time until everyone sees each change, and the formula in the configuration's own names."""
 
 SAFE_ABSENCE = min(LINGER, LEASE - RENEWAL)
-"""Who is back within this time was never seen away, whatever broke. After a crash it counts from the last renewal."""
+"""A person who is back within this time was never shown offline, whatever broke. After a crash it counts from the last
+renewal."""

@@ -1,4 +1,4 @@
-"""People with accounts: each signs up, does one thing after the other with the account, deletes it and makes another."""
+"""People with accounts: each signs up, performs successive calls with the account, deletes it and makes another."""
 
 import asyncio
 import time
@@ -10,26 +10,26 @@ from support.linearizability import Call
 from support.name_history import CLAIM, FREE, RELEASE
 
 PATIENCE = 2.5
-"""Seconds after which they do not wait for an answer any more."""
+"""Seconds after which they stop waiting for an answer."""
 UNTOUCHED = (429, 503)
-"""Answers that say that nothing was changed, unless they say that nobody knows."""
+"""Statuses of answers after which nothing was changed, unless the answer has `outcomeUnknown`."""
 
 
 class Account:
-    """One that was asked for, and what is known of it: `asked`, then `there`, then `leaving` or `deleted`."""
+    """A requested account, and its known state: `asked`, then `there`, then `leaving` or `deleted`."""
 
     def __init__(self, email, *passwords):
         self.email, self.passwords = email, list(passwords)
         self.state = "asked"
         self.tokens = {}
         self.began = None
-        """When a sign-up was asked for first that may still be repeated."""
+        """The time of the first sign-up request that may still be repeated."""
         self.picture, self.is_picture_sure = None, True
-        """The name of the last one that was acknowledged; whether no other may have come since."""
+        """The name of the last acknowledged picture; and whether no other may have replaced it since."""
 
 
 class Visitor:
-    """One person. A name in a history has one user a sign-up: its address."""
+    """One person. In a history of a name, each sign-up is one user: its address."""
 
     def __init__(self, number, servers, picture, wanted, history, ledger, random_numbers):
         self.number, self.servers, self.picture, self.wanted = number, servers, picture, wanted
@@ -55,7 +55,8 @@ class Visitor:
         await self.random.choices(list(kinds), kinds.values())[0](account)
 
     async def call(self, account, method, path, body=None, server=None, expected=(200,)):
-        """When it began and ended, the status and the answer. `None` if nobody knows what came of it, 0 if nothing did."""
+        """Its beginning and end, the status and the answer. The status is `None` if the outcome is unknown, 0 if there was
+        no effect."""
         server, began = server or self.random.choice(self.servers), time.monotonic()
         status, answer = None, None
         try:
@@ -89,7 +90,7 @@ class Visitor:
             await self.ask_again(account)
 
     async def ask_again(self, account):
-        """What is repeated with the same `idempotency` makes one account. Otherwise only a sign-in can tell."""
+        """Requests repeated with the same `idempotency` make one account. Otherwise only a sign-in can show it."""
         if account.began is None:
             return await self.sign_in(account)
         _, end, status, answer = await self.call(
@@ -138,7 +139,7 @@ class Visitor:
         self.history.own(began, end, account.email, ("write", name))
 
     async def sign_in(self, account):
-        """Also to find out whether there is an account; if there is none yet, the visitor makes another."""
+        """Also finds out whether there is an account; if there is none yet, the visitor makes another."""
         is_there = account.state == "there"
         for password in account.passwords:
             _, _, status, answer = await self.call(
@@ -154,7 +155,7 @@ class Visitor:
         account.state = "leaving"
 
     async def refresh(self, account):
-        """An answer that was lost signs nobody out: the one before the newest is good, too."""
+        """A lost answer does not sign the visitor out: the token before the newest is valid, too."""
         _, _, status, answer = await self.call(
             account, "POST", "/v1/sessions/refresh", {"refreshToken": account.tokens["refreshToken"]})
         if status == 200:

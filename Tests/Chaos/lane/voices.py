@@ -1,4 +1,4 @@
-"""What clients say in conversations, and what they hold of them."""
+"""The messages that clients send in conversations, and their copies of them."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from .orders import Delete, Edit, Mark, Said, Send
 
 
 class Log:
-    """What one client holds of a conversation, by the rules of the protocol's page."""
+    """One client's copy of a conversation, by the rules of the protocol."""
 
     def __init__(self):
         self.messages, self.last, self.version = {}, 0, None
@@ -26,7 +26,7 @@ class Log:
         self.version = entry["messagesVersion"]
 
     def hold(self, message):
-        """Whether it came in its turn."""
+        """Whether it arrived in order."""
         held = self.messages.get(message["seq"])
         self.newest[message["from"]] = max(self.newest.get(message["from"], 0), message["seq"])
         if held is None or message["version"] > held["version"]:
@@ -41,7 +41,7 @@ class Log:
 
 
 class Voice:
-    """What a client of the driver's own says and hears."""
+    """The sent and received messages of one of the driver's own clients."""
 
     def __init__(self, person):
         self.person, self.logs, self.talks = person, {}, {}
@@ -59,7 +59,7 @@ class Voice:
 
     @property
     def subscription(self):
-        """What a subscription says of them; nothing if there are none."""
+        """Its part of a subscription; empty without conversations."""
         if not self.logs:
             return {}
         return {
@@ -97,7 +97,7 @@ class Voice:
         self.mine.setdefault(talk.id, []).append(message)
 
     def change(self, talk, random_numbers):
-        """Edits or deletes something of one's own, or marks as read what there is."""
+        """Edits or deletes an own message, or marks messages as read."""
         mine, what = self.mine.get(talk.id, ()), random_numbers.random()
         if what < 0.4 and mine:
             self.number += 1
@@ -115,7 +115,7 @@ class Voice:
         self.begin()
 
     def begin(self):
-        """Nobody waits for it: a Redis that is full may be so until everybody has said what they want to say."""
+        """Does not wait: a Redis that is full may stay so until everyone has sent all their messages."""
         if self.unsaid and self.person.is_watching and not self.is_speaking:
             self.is_speaking = True
             self.speaking = asyncio.create_task(self.speak())
@@ -140,13 +140,13 @@ class Voice:
                     self.person.ledger.breach(f"{order.type} {order.members} was answered {reply}")
                     self.unsaid.pop(0)
         except Exception:
-            # The connection broke, or the answer did not come: it is said again on the next one, or the next time.
+            # The connection broke, or the answer did not arrive: it is sent again on the next one, or the next time.
             pass
         finally:
             self.is_speaking = False
 
     def has_said_all(self):
-        """Whatever is left is asked for again."""
+        """Repeats all unanswered requests."""
         self.begin()
         return not self.unsaid
 
@@ -155,7 +155,7 @@ class Voice:
 
 
     def disagreements(self, talk):
-        """What of the list does not follow from the messages; and what each member has to hold alike."""
+        """The parts of the list that do not match the messages; and the state that all members must share."""
         log, user = self.logs[talk.id], self.person.user
         held = self.listed.get(talk.id)
         if held is None:
@@ -177,7 +177,7 @@ def unread_by(conversation, newest, messages, user):
 
 
 class CrowdVoice:
-    """The same for a client of PresenceKit: it keeps what it says itself, and says it again."""
+    """The same for a client of PresenceKit: it stores its own messages, and repeats them itself."""
 
     def __init__(self, member):
         self.member, self.logs, self.talks = member, {}, {}

@@ -1,8 +1,7 @@
 import Foundation
 import TestSupport
 
-/// How long a test waits for something that must happen. Not a time that anything should take: only what has gone wrong
-/// takes that long.
+/// The longest time that a test waits for an event that must happen. Only a failure takes that long.
 enum Patience {
     static let limit: Duration = .seconds(30)
 
@@ -10,7 +9,7 @@ enum Patience {
         let description: String
     }
 
-    /// What `body` returns, unless it does not return in time.
+    /// The result of `body`, unless it takes too long.
     static func wait<Value: Sendable>(
         for what: String, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -25,7 +24,7 @@ enum Patience {
         }
     }
 
-    /// Waits for the end of a process, which is killed if it does not come in time; its status.
+    /// Waits for the end of a process, which is killed if it takes too long. Returns its status.
     static func end(of process: ChildProcess) async throws -> Int32 {
         let alarm = Task {
             try await Task.sleep(for: limit)
@@ -35,7 +34,7 @@ enum Patience {
         return await process.status()
     }
 
-    /// Looks again and again, for what no event tells of: what other processes do.
+    /// Polls a condition without an event, such as the state of other processes.
     static func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + limit
         while try await !isSo() {

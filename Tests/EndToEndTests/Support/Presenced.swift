@@ -23,12 +23,12 @@ final class Presenced: Sendable {
         var port: UInt16 = 0
     }
 
-    /// Serves when this returns.
+    /// Returns when the server accepts connections.
     ///
     /// - Parameters:
-    ///   - directory: its data directory; one of its own unless given.
-    ///   - redis: the address of the Redis that it shares with others; one of its own unless given.
-    ///   - settings: by their keys in the configuration; said through the environment.
+    ///   - directory: its data directory; by default one of its own.
+    ///   - redis: the address of a shared Redis; by default one of its own.
+    ///   - settings: by their keys in the configuration; passed through the environment.
     ///   - arguments: further ones on the command line.
     init(
         directory: TemporaryDirectory? = nil, redis: String? = nil, settings: [String: String] = [:],
@@ -60,7 +60,7 @@ final class Presenced: Sendable {
         state.withLock { $0 = State(process: process, port: port) }
     }
 
-    /// Asks it to end, and waits for that; its exit status.
+    /// Stops it with SIGTERM, and waits for its end. Returns its exit status.
     @discardableResult
     func stop(_ signal: Int32 = SIGTERM) async throws -> Int32 {
         guard let process else { return 0 }
@@ -70,13 +70,13 @@ final class Presenced: Sendable {
         return status
     }
 
-    /// kill -9; it is gone when this returns.
+    /// kill -9; the process has ended when this returns.
     func kill() {
         process?.kill()
         state.withLock { $0.process = nil }
     }
 
-    /// What `presenced token` prints.
+    /// The output of `presenced token`.
     func token(_ user: String, expires: String = "24h", role: String = "user") async throws -> String {
         let result = try await Self.run([
             "token", user, "--data-dir", directory.path, "--expires", expires, "--role", role,
@@ -84,7 +84,7 @@ final class Presenced: Sendable {
         return try #require(result.status == 0 ? result.output.first : nil, "\(result)")
     }
 
-    /// A client of it that comes back quickly.
+    /// A client of it with short reconnect times.
     func client(
         _ user: String, device: Device = Device(kind: .phone),
         _ change: (inout PresenceClient.Configuration) -> Void = { _ in }
@@ -102,7 +102,7 @@ final class Presenced: Sendable {
 }
 
 extension Presenced {
-    /// What a command said and how it ended.
+    /// A command's output and exit status.
     struct Result: Sendable {
         var status: Int32
         var output: [String]
@@ -126,7 +126,7 @@ extension Presenced {
             complaints: complaints.split(separator: "\n").map(String.init))
     }
 
-    /// The command: where `PRESENCED` says, else beside the tests in the build directory.
+    /// The command: `PRESENCED`, or the one beside the tests in the build directory.
     static let program: String = {
         if let path = ProcessInfo.processInfo.environment["PRESENCED"], !path.isEmpty { return path }
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""

@@ -3,14 +3,14 @@ import TestSupport
 
 /// A client that shares no line with ours: watcher.py, on the WebSocket library of Debian's Python.
 final class PythonWatcher: Sendable {
-    /// What it holds, after each message that it got.
+    /// Its state after each received message.
     let sightings: Sightings<Held>
     let process: ChildProcess
 
     struct Held: Decodable, Sendable {
         var people: [String: Registers]
         var typing: [String]
-        /// How many events came so far.
+        /// The number of events so far.
         var events: Int
         var live: Bool
 
@@ -40,7 +40,7 @@ final class PythonWatcher: Sendable {
         let words = [Self.python, Self.script, server.url.absoluteString, token, conversation] + users
         process = try ChildProcess(words) { line in
             guard let line else { return continuation.finish() }
-            // What is not JSON ends it: the test then waits in vain and shows what came before.
+            // A line that is not JSON ends it: the test then times out and shows the earlier lines.
             guard let held = try? JSONDecoder().decode(Held.self, from: Data(line.utf8)) else { return }
             continuation.yield(held)
         }

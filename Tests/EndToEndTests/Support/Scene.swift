@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-/// What a watcher shows of some people and a conversation, in a form in which watchers of any kind can be compared.
+/// A watcher's view of some people and a conversation, in a form that is comparable between kinds of watchers.
 struct Scene: Hashable, Sendable {
     var people: [String: Figure] = [:]
     var typing: [String] = []
@@ -12,7 +12,7 @@ struct Scene: Hashable, Sendable {
         var devices: [String] = []
         var displayName: String?
         var photoURL: String?
-        /// Milliseconds, as everyone shows them who was told the same.
+        /// Milliseconds, identical for all watchers that received the same.
         var since: Int64?
         var lastSeen: Int64?
         var presenceVersion: Int64 = 0

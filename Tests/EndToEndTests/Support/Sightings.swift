@@ -28,7 +28,7 @@ actor Sightings<Element: Sendable> {
 
     deinit { task?.cancel() }
 
-    /// The newest one, as soon as it is as wanted.
+    /// The newest one, as soon as it matches.
     @discardableResult
     func until(_ what: String, _ isWanted: @Sendable (Element) -> Bool) async throws -> Element {
         try await wait(what) {
@@ -38,7 +38,7 @@ actor Sightings<Element: Sendable> {
         }
     }
 
-    /// The first one that is as wanted after what was waited for before, be it over already or not.
+    /// The first match after the last awaited one, already past or not.
     @discardableResult
     func next(_ what: String, _ isWanted: @Sendable (Element) -> Bool = { _ in true }) async throws -> Element {
         try await wait(what) {

@@ -1,7 +1,7 @@
 @testable import WebSockets
 
-/// What a client sends on an open connection: `FrameReader` says the same however the bytes are cut into pieces, and the same
-/// as a second reader, which is written after RFC 6455 alone and has all bytes before it.
+/// A client's bytes on an open connection: `FrameReader` gives the same result however the bytes are cut into pieces,
+/// and the same as a second reader, which is written by RFC 6455 alone and gets all bytes at once.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
@@ -20,7 +20,7 @@ private let limit = 1_000
 private enum Said: Equatable {
     case text([UInt8])
     case control(UInt8, [UInt8])
-    /// Nothing is compared of a message that is not taken.
+    /// The content of a rejected message is not compared.
     case refused
     case fault
 }

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What a client sends, and what a server sends: whatever is taken can be sent again and means the same.
+/// Messages of clients and of servers: an accepted message can be encoded again and means the same.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.

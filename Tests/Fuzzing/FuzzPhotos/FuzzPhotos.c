@@ -1,8 +1,9 @@
-// The process that decodes pictures, whole but for its confinement, once for each input: what it reads, writes and how it
-// ends is the fuzzer's here. It frees nothing, since it ends with its only picture; so the fuzzer frees what is left.
+// The process that decodes pictures, complete except for its confinement, once for each input. The fuzzer replaces its
+// input, its output and its exit. The process frees nothing, since it ends after its only picture; so the fuzzer frees
+// the rest.
 //
-// Our own code is instrumented, libjpeg and libpng are not: what they do out of bounds on the heap shows only in the calls that
-// AddressSanitizer intercepts.
+// Our own code is instrumented, libjpeg and libpng are not: their heap accesses out of bounds show only in the calls
+// that AddressSanitizer intercepts.
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static void *fuzz_calloc(size_t count, size_t size);
 static struct {
     const uint8_t *bytes;
     size_t left;
-    /// What was written: its first bytes, and how many in all.
+    /// The written bytes: the first ones, and the total number.
     uint8_t head[8];
     size_t written;
     size_t allocated;
@@ -64,7 +65,7 @@ static ssize_t fuzz_write(int descriptor, const void *bytes, size_t count)
 
 static _Noreturn void fuzz_exit(int status) { longjmp(run.end, status + 1); }
 
-/// The process has 768 MiB: what asks for more is refused there, too.
+/// The process has 768 MiB: larger allocations fail there, too.
 static void *fuzz_calloc(size_t count, size_t size)
 {
     enum { most = 768 * 1024 * 1024 };
@@ -74,7 +75,7 @@ static void *fuzz_calloc(size_t count, size_t size)
     return run.allocated > most ? NULL : calloc(count, size);
 }
 
-// ---- What is left of a run ----
+// ---- Memory left after a run ----
 
 int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
                                               void (*freed)(const volatile void *));
@@ -104,7 +105,7 @@ static void note_freed(const volatile void *pointer)
         return;
     for (size_t i = 0, place = place_of(pointer); i < places && kept[place]; i++, place = (place + 1) % places)
         if (kept[place] == pointer) {
-            // There was one; what was put behind it must be found still.
+            // This place was occupied; entries behind it must still be found.
             kept[place] = &kept;
             return;
         }
@@ -134,7 +135,7 @@ static size_t number(const uint8_t *bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    // A decoder's own memory has other things behind it; the input has nothing.
+    // A decoder's own memory has other data behind it; the input has none.
     int orientation = exif_orientation(bytes, count);
     if (orientation < 1 || orientation > 8)
         abort();
@@ -146,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     if (status < 0)
         work();
     free_all();
-    // It is a picture, and all of it was written; or it is none, and nothing was.
+    // It is a picture and was written completely, or it is not, and nothing was written.
     size_t picture = number(run.head), thumbnail = number(run.head + 4);
     bool is_right = status == photo_done
         ? run.written == 8 + picture + thumbnail && picture > 0 && picture <= photo_most_bytes && thumbnail > 0

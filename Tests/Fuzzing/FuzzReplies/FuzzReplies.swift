@@ -4,7 +4,7 @@ import CHiredis
 @testable import PresenceServer
 @testable import Redis
 
-/// What comes from Redis: answers, pushes, and the events in them, in one piece and byte by byte.
+/// Input from Redis: answers, pushes, and the events in them, in one piece and byte by byte.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
@@ -60,7 +60,7 @@ private func pushes(in bytes: UnsafeRawBufferPointer, pieces: Int) -> [String] {
     return told
 }
 
-/// Feeds everything, so many bytes at a time, until the reader has had enough of it.
+/// Feeds everything, this many bytes at a time, until the reader stops.
 private func feed(
     _ bytes: UnsafeRawBufferPointer, _ size: Int, to reader: UnsafeMutablePointer<redisReader>,
     _ body: (UnsafeMutableRawPointer) -> Void

@@ -4,7 +4,7 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import WebSockets
 
-/// HTTP: the first bytes of a connection, what their target asks for, and the bodies of requests.
+/// HTTP: the first bytes of a connection, the routes of their target, and the bodies of requests.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
@@ -24,7 +24,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// A body in chunks: it is the same however its bytes come, and never more than it may be.
+/// A body in chunks: its result does not depend on how its bytes are cut, and it never exceeds its limit.
 private func readChunks(_ bytes: UnsafeRawBufferPointer) {
     let most = 64
     func outcome(step: Int) -> (body: [UInt8], used: Int, status: Int?, hasEnded: Bool) {
@@ -48,7 +48,7 @@ private func readChunks(_ bytes: UnsafeRawBufferPointer) {
     }
 }
 
-/// The head that the bytes begin with; it is the same when they come in two pieces, and one at a time.
+/// The head at the beginning of the bytes; it is the same in two pieces, and byte by byte.
 private func readHead(_ bytes: UnsafeRawBufferPointer) -> RequestHead? {
     let whole = outcome(bytes, pieces: [bytes.count])
     let middle = bytes.isEmpty ? 0 : Int(bytes[bytes.count - 1]) % (bytes.count + 1)
@@ -104,7 +104,7 @@ private nonisolated(unsafe) let routes = [
     ("PUT", "/v1/conversations/{id}/participants"), ("DELETE", "/v1/a/{id}/b/{id}"),
 ].map { HTTPRouteEntry(method: $0.0, path: $0.1, audience: .backends) { _ in } }
 
-/// The address that a proxy forwards, and the ranges of those who are believed.
+/// The address that a proxy forwards, and the ranges of trusted proxies.
 private func readForwarded(_ bytes: UnsafeRawBufferPointer) {
     let text = String(decoding: bytes, as: UTF8.self)
     let near = PeerAddress(host: "10.0.0.1")!

@@ -2,7 +2,7 @@ import Dispatch
 
 @testable import Tokens
 
-/// Tokens: nothing that was not signed gets in, and what stands in one that was signed is read safely.
+/// Tokens: only signed tokens are accepted, and the content of a signed one is parsed safely.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import presence_load
 
-/// What a replay holds of conversations, and what it takes for true.
+/// A replay's copy of conversations, and its record of the truth.
 @Suite struct ChatTests {
     private let names = { (place: Int) in ["ana", "bob"][place] }
 

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// Decodes a client's message, and lets its failure out as the value that it is.
+/// Decodes a client's message, and throws its failure as a value.
 func client(_ json: String, limits: ConnectionLimits = ConnectionLimits()) throws -> ClientMessage {
     try ClientMessage.decode(Array(json.utf8), limits: limits)
 }

@@ -25,7 +25,7 @@ struct Example: CustomStringConvertible, Sendable {
         return nil
     }
 
-    /// Lines of asyncapi.yaml with an example's payload. Whose message it is tells the name that it stands under.
+    /// Lines of asyncapi.yaml with an example's payload. The name above it determines the sender.
     static let asyncAPI: [Example] = {
         var sender = Sender.client
         return lines(of: "asyncapi.yaml").compactMap { number, line in

@@ -3,8 +3,9 @@ import TestSupport
 
 @testable import Redis
 
-/// Authorities, and certificates that they have issued, made by `openssl` in a directory that goes with this object.
-// @unchecked: nothing of it changes once it is made.
+/// Authorities, and certificates that they have issued, made by `openssl` in a directory that is removed with this
+/// object.
+// @unchecked: immutable after it is made.
 final class Certificates: @unchecked Sendable {
     private let place: TemporaryDirectory
 
@@ -38,7 +39,7 @@ final class Certificates: @unchecked Sendable {
 
     func file(_ name: String) -> String { place.file(name) }
 
-    /// What a server is started with that shows a certificate on a port.
+    /// The arguments of a server that presents a certificate on a port.
     func arguments(_ name: String = "server", port: UInt16, asksClients: Bool = false) -> [String] {
         [
             "--tls-port", "\(port)", "--tls-cert-file", file("\(name).pem"), "--tls-key-file", file("\(name).key"),
@@ -46,7 +47,7 @@ final class Certificates: @unchecked Sendable {
         ]
     }
 
-    /// What a client trusts, and shows.
+    /// A client's trust, and its certificate.
     func tls(
         trusting authority: String? = "authority", showing client: String? = nil, expecting name: String? = nil
     ) throws -> RedisTLS {

@@ -122,7 +122,7 @@ extension RedisConnection.State {
 }
 
 extension RedisOptions {
-    /// Comes back faster than in earnest.
+    /// Reconnects faster than in production.
     static var quick: RedisOptions { with { _ in } }
 
     static func with(_ change: (inout RedisOptions) -> Void) -> RedisOptions {

@@ -100,7 +100,7 @@ actor ClusterClient {
         }
     }
 
-    /// Sends so many commands at once, numbered on from the last ones; their answers once all have come.
+    /// Sends this many commands at once, numbered on from the last ones. Returns their answers once all have arrived.
     func burst(
         _ count: Int, _ send: @Sendable (ClusterLane, Int, @escaping RedisConnection.Reply) -> Void
     ) async -> [Answer] {

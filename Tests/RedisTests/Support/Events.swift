@@ -1,4 +1,4 @@
-/// What happened, in order, and who waits for what happens next. Lives in an actor.
+/// The events so far, in order, and the tasks that wait for the next ones. Lives in an actor.
 struct Events<Event: Sendable> {
     private var unseen: [Event] = []
     private var waiter: (isWanted: (Event) -> Bool, continuation: CheckedContinuation<Event, Never>)?
@@ -8,7 +8,7 @@ struct Events<Event: Sendable> {
         serve()
     }
 
-    /// Resumes `continuation` with the first event from here on that is wanted; what comes before it is passed over.
+    /// Resumes `continuation` with the first matching event from here on; earlier ones are skipped.
     mutating func wait(for isWanted: @escaping (Event) -> Bool, _ continuation: CheckedContinuation<Event, Never>) {
         precondition(waiter == nil)
         waiter = (isWanted, continuation)

@@ -2,7 +2,7 @@ import EventLoops
 
 @testable import Redis
 
-/// A connection for changes, and one that waits for replicas to have them, on a loop of their own.
+/// A connection for changes, and one that waits until replicas have them, on a loop of their own.
 actor ReplicatedClient {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -71,13 +71,13 @@ actor ReplicatedClient {
 
     var unconfirmed: Int { waits.pending }
 
-    /// Returns once so many changes wait for replicas.
+    /// Returns once this many changes wait for replicas.
     func gather(_ count: Int) async {
-        // With a round trip each time, so that the loop comes to its sockets.
+        // With a round trip each time, so that the loop handles its sockets.
         while waits.pending < count, !Task.isCancelled { _ = await send("PING") }
     }
 
-    /// Sends so many changes in one turn; their answers, once all have come.
+    /// Sends this many changes in one turn. Returns their answers, once all have arrived.
     func change(_ script: RedisScript, times count: Int = 1) async -> [Answer] {
         await withCheckedContinuation { done in
             var answers: [Answer] = []
@@ -100,10 +100,10 @@ actor ReplicatedClient {
         }
     }
 
-    /// Sends so many changes, and as many again once these wait for replicas, and then asks for the list's length. All of
-    /// it on the loop's own thread: other tests hold up the pool's.
+    /// Sends changes, and as many again once these wait for replicas, and then reads the list's length. All of it on
+    /// the loop's own thread, because other tests block the pool's.
     ///
-    /// - Returns: All changes' answers, the length, and how many ms it took to get that.
+    /// - Returns: All changes' answers, the length, and how many ms it took to read that.
     func twoWaves(_ script: RedisScript, of count: Int) async -> (changes: [Answer], length: Answer, took: Int64) {
         let began = loop.now
         var answers: [Answer] = []

@@ -9,7 +9,7 @@ final class SentinelProcess {
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - masterPort: Where the server is asked, if not at its plain port.
+    ///   - masterPort: The port at which the server is asked, if not its plain one.
     ///   - settings: Lines for its configuration file.
     init(
         of server: RedisServer, at masterPort: UInt16? = nil, epoch: Int, port: UInt16? = nil, settings: [String] = []

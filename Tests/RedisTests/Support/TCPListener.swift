@@ -1,6 +1,6 @@
 import Glibc
 
-/// A listening socket on 127.0.0.1 that is no Redis: says what it is told, or nothing.
+/// A listening socket on 127.0.0.1 that is not a Redis: sends a given text, or nothing.
 final class TCPListener {
     private let socket: CInt
     let port: UInt16
@@ -26,7 +26,7 @@ final class TCPListener {
 
     deinit { close(socket) }
 
-    /// Waits for a connection, says `text` on it, and closes it.
+    /// Waits for a connection, sends `text` on it, and closes it.
     func acceptOnce(saying text: String) {
         let peer = accept(socket, nil, nil)
         _ = text.utf8.withContiguousStorageIfAvailable { send(peer, $0.baseAddress!, $0.count, CInt(MSG_NOSIGNAL)) }

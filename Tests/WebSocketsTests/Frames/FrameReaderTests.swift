@@ -4,7 +4,7 @@ import Testing
 @testable import WebSockets
 
 struct FrameReaderTests {
-    /// What was read, with the pieces put together.
+    /// The result of reading, with the pieces joined.
     private enum Read: Equatable {
         case text(String)
         case control(FrameReader.Control, [UInt8])
@@ -12,7 +12,7 @@ struct FrameReaderTests {
         case fault(FrameReader.Fault)
     }
 
-    /// Reads `bytes`, of which `size` come at a time.
+    /// Reads `bytes`, `size` at a time.
     private func read(_ bytes: [UInt8], size: Int? = nil, limit: Int = 1 << 20) -> [Read] {
         var reader = FrameReader()
         var read: [Read] = []

@@ -5,7 +5,7 @@ import Testing
 @testable import TestSupport
 @testable import WebSockets
 
-/// What the server writes of its own accord when the kernel takes no more.
+/// The server's own frames when the kernel accepts no more bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct FullSocketTests {
     @Test func `what is written after a ping that met a full socket arrives`() async throws {
@@ -17,7 +17,7 @@ struct FullSocketTests {
                 server.ping(socket)
                 return WebSocketFrame.text(Array("after".utf8)).withUnsafeBytes { server.write($0, to: socket) }
             }
-            // The answer says that these bytes wait for room.
+            // The result shows that these bytes wait for room.
             #expect(result == .congested)
             var frame = try client.readFrame()
             while frame.opcode == 9 { frame = try client.readFrame() }
@@ -36,7 +36,7 @@ struct FullSocketTests {
                 fill(server.table[server.table.index(socket)!].descriptor)
                 server.ping(socket)
             }
-            // The marker comes behind all that was waiting.
+            // The marker arrives after everything that was waiting.
             try client.send(text: "echo")
             var frame = try client.readFrame()
             while frame.opcode == 9 { frame = try client.readFrame() }

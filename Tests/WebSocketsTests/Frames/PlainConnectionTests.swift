@@ -8,7 +8,7 @@ import Testing
 /// The beginning, writing and the end of connections without TLS, which libwebsockets does not know of.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainConnectionTests {
-    /// libwebsockets looks through a table as long as the limit of open files for each of its connections that ends.
+    /// For each of its connections that ends, libwebsockets searches a table as long as the limit of open files.
     @Test func `without TLS there is nothing of libwebsockets`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)

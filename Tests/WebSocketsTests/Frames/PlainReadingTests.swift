@@ -227,7 +227,7 @@ struct PlainReadingTests {
             for _ in 0..<20 { try client.send(pings) }
             try client.send(text: "heard")
             await server.log.first { if case .received = $0 { true } else { false } }
-            // Its messages are taken, and what is written to it says that there is no room.
+            // Its messages are accepted, and the result of a write shows that there is no room.
             let result = await server.on { server, _ in
                 WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) }
             }

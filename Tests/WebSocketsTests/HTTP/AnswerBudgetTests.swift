@@ -3,7 +3,7 @@ import Testing
 @testable import TestSupport
 @testable import WebSockets
 
-/// What waits for clients that do not read it is bounded.
+/// The bytes that wait for slow clients are limited.
 @Suite(.timeLimit(.minutes(1)))
 struct AnswerBudgetTests {
     private static let size = 1_000_000
@@ -28,7 +28,7 @@ struct AnswerBudgetTests {
         #expect(budget.held == 0)
     }
 
-    /// - Parameter address: of the client, as a proxy names it; `nil`: this machine, whose addresses have no share.
+    /// - Parameter address: the client's, as a proxy names it; `nil`: this machine, whose addresses have no share.
     private func ask(
         _ server: TestServer, _ size: Int, from address: String? = nil, receiveBuffer: Int32? = nil
     ) throws -> RawClient {
@@ -38,7 +38,7 @@ struct AnswerBudgetTests {
         return client
     }
 
-    /// Clients that take nothing of their answers, as long as they are there.
+    /// Clients that read nothing of their answers, as long as they exist.
     private func fill(_ server: TestServer, with count: Int) async throws -> [RawClient] {
         let stuck = try (0..<count).map { _ in try ask(server, Self.size, receiveBuffer: 4_096) }
         while await server.on({ server, _ in server.answersHeld }) < Self.size * count { await Task.yield() }
@@ -59,7 +59,7 @@ struct AnswerBudgetTests {
             #expect(try ask(server, WebSocketServer.freeAnswer + 1).readResponse().status == 200)
             #expect(await server.on { server, _ in server.counters.answerRefusals } == 1)
             #expect(try stuck[0].readResponse().body.count == Self.size)
-            // The connection that was refused goes on.
+            // The connection that was refused continues.
             try refused.send("GET /\(Self.size) HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try refused.readResponse().body.count == Self.size)
             withExtendedLifetime(stuck) {}
@@ -101,7 +101,7 @@ struct AnswerBudgetTests {
                 while await server.on({ server, _ in server.counters.requests }) < number { await Task.yield() }
             }
             #expect(await server.on { server, _ in server.counters.answerRefusals } == 5)
-            // Of what they left, the next one gets half, and so on.
+            // The next address gets half of the rest, and so on.
             for (address, most) in [("192.0.2.2", 2), ("2001:db8::1", 1)] {
                 for number in 0...most {
                     let client = try ask(server, Self.size, from: address, receiveBuffer: 4_096)

@@ -3,7 +3,7 @@ import Testing
 @testable import TestSupport
 @testable import WebSockets
 
-/// Answers that are late, refused, or the last ones of a server.
+/// Late answers, refused ones, and the last ones of a server.
 @Suite(.timeLimit(.minutes(1)))
 struct AnswerTests {
     private func request(_ method: String, _ path: String, body: String? = nil) -> String {
@@ -75,7 +75,7 @@ struct AnswerTests {
         let long = HTTPResponse(status: 400, body: [UInt8](repeating: 0x78, count: 8_000_000))
         try await withServer({ $0.errorResponse = { _, _ in long } }) { server in
             let client = try RawClient(port: server.port)
-            // What follows it is never read before the answer is out.
+            // Later bytes are not read before the answer is sent.
             try client.send("GET\r\n\r\n" + String(repeating: "x", count: 50_000))
             func connection<T: Sendable>(_ read: @escaping @Sendable (HTTPConnection) -> T) async -> T? {
                 await server.on { server, _ in server.table.entries.compactMap { $0.extras?.http }.first.map(read) }

@@ -52,7 +52,7 @@ struct RequestHeadTests {
         #expect(try read(text) != nil)
     }
 
-    /// Each is refused with 400 as soon as its line is whole.
+    /// Each is rejected with 400 as soon as its line is complete.
     static let malformed: [String] = [
         // The request line.
         " / HTTP/1.0\r\n", "GET  HTTP/1.0\r\n", "GET   /   HTTP/1.0\r\n", "G\0T / HTTP/1.0\r\n", "G\tT / HTTP/1.0\r\n",

@@ -10,12 +10,12 @@ final class TestSource: BodySource, @unchecked Sendable {
 
     let log = EventLog<Event>()
     let length: Int
-    /// How many pieces come before it breaks.
+    /// The number of pieces before it breaks.
     private var pieces: Int
     private var given = 0
     /// When it was answered from, in ms of the loop.
     private(set) var began: Int64 = 0
-    /// It keeps what it reads to itself until `release`.
+    /// Whether it delays its pieces until `release`.
     var isHeldBack = false
     private var heldBack: (() -> Void)?
     private let server: () -> WebSocketServer?
@@ -43,7 +43,7 @@ final class TestSource: BodySource, @unchecked Sendable {
         then([UInt8](repeating: UInt8(ascii: "p"), count: count))
     }
 
-    /// Gives what it was asked for, and goes on.
+    /// Supplies the requested piece, and continues.
     func release() {
         isHeldBack = false
         heldBack?()

@@ -5,16 +5,16 @@ import Testing
 @testable import TestSupport
 @testable import WebSockets
 
-/// Takes bodies as it is told to. On the server's loop but for `log`.
+/// Receives bodies by a script. On the server's loop, except for `log`.
 final class TestSink: BodySink, @unchecked Sendable {
     enum Event: Equatable, Sendable { case piece(Int), cancelled }
 
     let log = EventLog<Event>()
     private(set) var bytes: [UInt8] = []
-    /// What it answers to the next pieces; then `true`.
+    /// Its results for the next pieces; then `true`.
     var answers: [Bool]
     var onPiece: () -> Void = {}
-    /// When its body was let come, in ms of the loop.
+    /// When its body was accepted, in ms of the loop.
     fileprivate(set) var began: Int64 = 0
 
     init(_ answers: Bool...) { self.answers = answers }
@@ -173,7 +173,7 @@ struct StreamedBodyTests {
             let client = try RawClient(port: server.port)
             try client.send(head(20) + "half of it")
             await sink.log.first { $0 == .piece(10) }
-            // Two looks.
+            // Two checks.
             let looks = await server.on { server, _ in server.loop.now } + 60
             while await server.on({ server, _ in server.loop.now }) < looks {
                 try await Task.sleep(for: .milliseconds(5))
@@ -243,7 +243,7 @@ struct StreamedBodyTests {
             #expect(try client.readHead() == "HTTP/1.1 100 Continue\r\n\r\n")
             try client.send("body")
             #expect(try client.readResponse().text == "4 0\n")
-            // Refused, it is told that at once.
+            // A rejected client is informed immediately.
             try client.send(head(4, "Expect: 100-continue\r\n"))
             let second = await server.asked(2)
             await server.on { server, _ in server.refuse(second, .text(413, "no")) }
