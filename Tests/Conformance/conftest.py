@@ -61,13 +61,13 @@ def browser_groups(files):
 
 
 def shares(item):
-    """Whether a test uses something that is made once for its file."""
+    """Whether a test uses a fixture of its file (scope "module")."""
     return any(each.scope == "module" for found in item._fixtureinfo.name2fixturedefs.values() for each in found)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Runs a test that is a coroutine, closes its connections, and fails it for what its clients found wrong."""
+    """Runs a coroutine test, closes its connections, and fails it for violations that its clients found."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
@@ -88,7 +88,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A test that failed shows what its servers logged."""
+    """Shows the servers' logs of a failed test."""
     report = (yield).get_result()
     if report.when == "call" and report.failed:
         for server in LIVING:
@@ -137,7 +137,7 @@ def browser():
 
 @pytest.fixture
 def windows():
-    """A browser whose pages are hidden when another one is in front: takes twice the time of `chromium`."""
+    """A browser in which a page is hidden when another one is in front: takes twice the time of `chromium`."""
     browser = Browser(has_windows=True)
     yield browser.session()
     browser.close()
@@ -145,5 +145,5 @@ def windows():
 
 @pytest.fixture
 def chromium(browser):
-    """A profile of its own in it: no cookies, no storage of other tests."""
+    """A separate profile: without cookies and storage of other tests."""
     return browser.session()

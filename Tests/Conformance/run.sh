@@ -1,9 +1,9 @@
 #!/bin/sh
-# The conformance suite: a client that is not the project's own (Debian's python3-websockets), told of the protocol only.
+# The conformance suite: an independent client (Debian's python3-websockets) that knows only the protocol.
 #
 #   PRESENCED=.build/debug/presenced Tests/Conformance/run.sh [pytest's arguments, e.g. -k typing]
 #
-# With PRESENCE_REDIS_INTERESTS=true all servers tell of changes only those that watch (not in a cluster).
+# With PRESENCE_REDIS_INTERESTS=true all servers publish changes only to watching shards (not in a cluster).
 #
 # It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
 # JOBS is the number of workers (three for each core: they mostly wait); conftest.py spreads the tests over them. For a
@@ -18,7 +18,7 @@ fi
 PRESENCED=$(realpath "$PRESENCED")
 export PRESENCED
 cd "$(dirname "$0")"
-# The tests as they were compiled last, for all workers.
+# The compiled tests, shared by all workers.
 PYTHONPYCACHEPREFIX=$(realpath -m ../../.build/conformance)
 export PYTHONPYCACHEPREFIX
 

@@ -240,7 +240,7 @@ async def test_ids_of_1_and_of_128_bytes_and_of_every_character_are_taken(room):
         client = await room.socket()
         await client.connect(room.server.mint.token(user))
         assert client.user == user
-        # To be `connected` is to be stored; those who watch are answered with what they were told.
+        # `connected` means that it is stored, but watchers are answered with the state that their shard has received.
         await eventually(lambda: is_online(ana, user), f"{user} online")
 
 
@@ -261,7 +261,7 @@ CONTROLS = ["\x00", "\x07", "\n", "\x7f", "\x85", "\u061c", "\u200e", "\u200f", 
 @pytest.mark.parametrize("character", CONTROLS, ids=[f"U+{ord(character):04X}" for character in CONTROLS])
 async def test_free_text_has_no_control_and_no_bidirectional_control_characters(room, character):
     ana = await room.come("ana")
-    # In the middle: at an end, trimming may take it away.
+    # In the middle, because trimming may remove it at an end.
     assert (await ana.refused("validation_failed", "updateProfile",
                               changes={"displayName": f"A{character}B"}))["field"].endswith("displayName")
     assert (await ana.refused("validation_failed", "status", status="busy",

@@ -44,7 +44,7 @@ async def test_anything_before_connect_is_unauthorized_and_changes_nothing(room)
     for number, request in enumerate(REQUESTS, start=40):
         await client.send(request | {"id": number})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
-    # What is wrong with them is not told either: each with a member of the wrong kind or none, and a type that is none.
+    # Their faults are not revealed either: each with a member of the wrong kind or none, and an unknown type.
     for number, request in enumerate([*REQUESTS, {"type": "none"}], start=80):
         await client.send({"type": request["type"], "id": number, "users": 1, "status": 1, "changes": 1, "typing": 1})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
@@ -240,7 +240,7 @@ async def test_a_lingering_device_that_comes_back_is_not_seen(room):
     assert watcher.events("presence") == []
 
 
-# What holds from the first moment
+# State from the first moment
 
 
 @pytest.mark.parametrize("members,status", [

@@ -140,7 +140,7 @@ async def test_duplicates_count_once(room):
     await bob.status("busy")
     await ana.sees(bob, status="busy")
     assert len(ana.events("presence")) == 1
-    # Eleven more people are what the limit leaves, if the duplicates counted once.
+    # The limit leaves room for eleven more people if duplicates count once.
     await ana.subscribe(*[room.name(f"p{number}") for number in range(8)])
     await ana.subscribe(*[room.name(f"p{number}") for number in range(8, 11)])
 
@@ -213,7 +213,7 @@ async def test_a_connection_may_watch_as_many_as_the_limit_says_and_no_more(room
     await ana.subscribe(*people[:6])
     await ana.subscribe(*people[6:11])
     await ana.refused("too_many", "subscribe", users=[people[11], bob.user])
-    # The one that is left is still free, and those held already do not count again.
+    # The remaining place is still free, and people who are watched already do not count again.
     assert len(await ana.subscribe(*people[:7], people[11])) == 8
     await ana.refused("too_many", "subscribe", users=[bob.user])
     await ana.did("unsubscribe", users=[people[0]])

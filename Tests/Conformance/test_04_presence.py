@@ -1,4 +1,4 @@
-"""Presence: how a status comes about, over several devices; status, text, activity, background."""
+"""Presence: the status of a user with several devices; status, text, activity, background."""
 
 import asyncio
 import random
@@ -366,7 +366,7 @@ async def test_in_the_background_everything_else_is_not_held_back(room):
     await ana.activity("background")
     assert (await ana.subscribe(bob))[0]["presence"]["status"] == "online"
     await bob.status("busy")
-    # Bob's `ok` says that it is stored, and not that the server has told each of its parts.
+    # Bob's `ok` means that it is stored, not that all shards have received it.
     await eventually(lambda: has_status(ana, bob, "busy"), "what was asked for, busy")
     await other.status("busy")
     await ana.hear("ownStatus")

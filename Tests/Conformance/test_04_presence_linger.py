@@ -158,7 +158,7 @@ async def test_last_seen_is_when_something_came_last_from_any_device(room):
     after = now()
     web.abort()
     presence = await watcher.sees(phone, status="offline", within=LINGER + PATIENCE)
-    # The loss itself may count as heard: a FIN is something received.
+    # The loss itself may count: a FIN is received data.
     assert before - 100 <= presence["lastSeen"] <= after + 300
 
 

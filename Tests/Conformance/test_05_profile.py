@@ -89,7 +89,7 @@ BAD = [
         "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u3164", "\u115f\u1160", "\uffa0", "\u00ad", "\u034f", "\u2800",
         "\u180e", "\ufe0f", "\U000e0041", "\U000e0100", "\u0301", "\u0301" * 50, "\u20dd", "\u0903", "\U0001d159",
         "\u200b \u2800\u200d")],
-    # No characters: private use, and what is not assigned.
+    # Not characters: private use, and unassigned.
     *[("displayName", name) for name in ("\ue000", "\U000f0000", "\U0010fffd", "\u0378", "\ue000\u0378 \u0301")],
     # Deprecated format characters and noncharacters, also within a name.
     *[("displayName", f"a{character}b") for character in "\u206a\u206f\ufdd0\ufffe\uffff\U0001fffe\U0010ffff"],
@@ -131,7 +131,7 @@ async def test_one_bad_value_refuses_the_whole_change(room, change):
 
 @pytest.mark.parametrize("name", ["Mars/Base", "Berlin", "Europe"])
 async def test_a_timezone_that_only_looks_like_one_is_refused_or_taken_as_it_is(room, name):
-    """The page asks for an IANA name, and every database of them is of some year."""
+    """The protocol requires an IANA name, but databases differ in age."""
     bob = await room.come("bob")
     reply = await bob.ask("updateProfile", changes={"timezone": name})
     assert reply.get("field") == "timezone" or reply["profile"]["timezone"] == name

@@ -1,4 +1,4 @@
-"""Creations that are repeated: the creator's `key` makes the same conversation of them."""
+"""Repeated creations: the creator's `key` gives the same conversation."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ SETTINGS = {"conversations": 3, "linger": 5_000, "lease": 6_000}
 
 
 async def create(client, key, *others, **members):
-    """A group, also of two: of each pair there is only one direct conversation, whatever the key."""
+    """A group, also of two: each pair has only one direct conversation, whatever the key."""
     members = {"name": "Group"} | members
     return (await client.did("createConversation", participants=list(others), key=key, **members))["conversation"]
 
@@ -23,7 +23,7 @@ async def test_the_same_key_again_is_answered_with_the_conversation_that_was_mad
     again = await create(ana, "trip", bob.user)
     assert again["id"] == made["id"]
     assert again["participants"] == sorted([ana.user, bob.user])
-    # With others too, and over another connection.
+    # With other participants too, and over another connection.
     phone = await room.come("ana", "phone")
     assert (await create(phone, "trip", room.name("cy"), room.name("dan")))["id"] == again["id"]
     # It is one conversation, and it works.
@@ -45,7 +45,7 @@ async def test_a_repeated_creation_counts_once_and_is_answered_at_the_limit_too(
     assert len({conversation["id"] for conversation in made}) == 3
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
     assert (await create(ana, "k0", bob.user))["id"] == made[0]["id"]
-    # What was refused has used no key up.
+    # Rejected requests have not used up a key.
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
 
 
@@ -57,7 +57,7 @@ async def test_repetitions_at_the_same_time_make_one_conversation(room):
     answers = await asyncio.gather(*begun)
     assert {answer["type"] for answer in answers} == {"conversationCreated"}
     assert len({answer["conversation"]["id"] for answer in answers}) == 1
-    # And it was counted once: two more may be made.
+    # It was counted once: two more may be created.
     for key in ("second", "third"):
         await create(clients[0], key, bob.user)
     await clients[0].refused("too_many", "createConversation", participants=[bob.user], name="Group")
@@ -95,7 +95,7 @@ async def test_the_answer_has_who_is_in_the_conversation_now(room):
     await put(ana.user, room.name("cy"))
     again = await create(ana, "trip", room.name("bob"))
     assert again["id"] == made["id"] and again["participants"] == sorted([ana.user, room.name("cy")])
-    # Who is not in it learns nothing of it.
+    # Users outside it get nothing about it.
     await put(room.name("bob"), room.name("cy"))
     await ana.refused("forbidden", "createConversation", participants=[room.name("bob")], name="Group", key="trip")
     answer = await room.api.request(
@@ -128,11 +128,11 @@ async def test_a_creation_whose_answer_is_lost_can_be_repeated(start):
             assert error["code"] == "unavailable" and error["outcomeUnknown"] is True, error
         finally:
             redis.go_on()
-        # As often as one likes: it is never a second one.
+        # Any number of repetitions creates no second one.
         made = {(await ana.insists("createConversation", participants=[bob], name="Group", key=f"k{number}"))["conversation"]["id"]
                 for _ in range(3)}
         assert len(made) == 1, made
-    # Three were asked for, and whatever became of each first try, three were counted.
+    # Three were requested, and three were counted, whatever the outcome of each first attempt.
     await ana.hear("live", within=2 * PATIENCE)
     error = await ana.ask("createConversation", participants=[bob], name="Group")
     assert error is not CLOSED and error.get("code") == "too_many", error

@@ -12,7 +12,7 @@ SETTINGS = {"typing": 1_200, "participants": 25, "conversations": 6, "linger": 5
 
 
 async def conversation(room, creator, *others):
-    """A group, also of two: of each pair there is only one direct conversation."""
+    """A group, also of two: each pair has only one direct conversation."""
     others = [room.name(other) for other in others]
     reply = await creator.did("createConversation", participants=others, name="Group")
     assert reply["type"] == "conversationCreated"

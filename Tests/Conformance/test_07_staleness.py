@@ -1,4 +1,5 @@
-"""Staleness: a Redis that is silent, and one that is gone. Every time has its default here, so 5 s are the server's."""
+"""Staleness: a Redis that does not answer, and one that is unreachable. Every time has its default here, so the server has
+5 s."""
 
 import asyncio
 import os
@@ -20,7 +21,7 @@ def redis(start):
 
 @pytest.fixture
 def room(start, redis):
-    # One shard, since each catches up by itself, and what one says before `live` is told here to the letter.
+    # One shard, since each recovers separately, and the messages before `live` are compared literally.
     return Room(start({}, redis=redis, shards=1))
 
 
@@ -42,16 +43,16 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
     held = await ana.get(bob)
     redis.stop()
     try:
-        # One whose outcome cannot be known yet.
+        # A request whose outcome cannot be known yet.
         unknown = bob.begin("updateProfile", changes={"displayName": "Rob"})
         await hears_stale(ana, bob, cy)
         refused = await unknown
         assert refused["code"] == "unavailable" and refused["message"], refused
         assert refused["outcomeUnknown"] is True, refused
-        # It goes on serving what it holds, to those who are here.
+        # It still serves the data that it has, to connected clients.
         assert await ana.get(bob) == held
         assert await ana.subscribe(bob) == held
-        # What it does not hold, and every write, is unavailable.
+        # Other data, and every write, is unavailable.
         for request, members in [
             ("get", {"users": [room.name("stranger")]}),
             ("subscribe", {"users": [room.name("stranger")]}),
@@ -61,9 +62,9 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
         ]:
             error = await ana.refused("unavailable", request, **members)
             assert error["retryAfter"] > 0
-            # Nothing was asked of the store, so nothing can have been changed.
+            # The store got no command, so nothing can have been changed.
             assert "outcomeUnknown" not in error, error
-        # Whoever comes meanwhile is told right after `connected`.
+        # A client that connects now is notified right after `connected`.
         dan = await room.come("dan", "web")
         await eventually(lambda: len(dan.log) > 1, "what follows connected")
         assert [message["type"] for message in dan.log[:2]] == ["connected", "stale"]
@@ -95,8 +96,8 @@ async def ready(room):
 
 
 async def writes_under_way(room, clients):
-    """Every kind of change, on the sockets and over HTTP, begun now; and what each is answered. One on each connection: those of
-    one would wait for each other."""
+    """Every kind of change, on the sockets and over HTTP, begun now; and the answer to each. One on each connection,
+    because those of one connection would wait for each other."""
     requests = [
         ("updateProfile", {"changes": {"displayName": "Ana"}}), ("status", {"status": "busy"}),
         ("createConversation", {"participants": [room.name("bob")]}), ("block", {"users": [room.name("eve")]}),
@@ -118,7 +119,7 @@ async def writes_under_way(room, clients):
     wanted = len(begun) + len(over_http) + 2
 
     async def all_sent():
-        # The server's own commands are pending too, so that these alone do not tell.
+        # The server's own commands are pending too, so these alone prove nothing.
         has_all = await room.api.metric("presence_messages_received_total") >= received + len(begun) + 1
         return has_all and await room.api.metric("presence_redis_commands_pending") >= wanted
 
@@ -147,11 +148,11 @@ async def test_a_write_under_way_when_redis_is_lost_is_said_to_be_of_unknown_out
         if fate == "silent":
             redis.go_on()
     for request, error in writes:
-        # A call over HTTP may arrive only when Redis is known to be gone, and is not sent then.
+        # A call over HTTP may arrive only after Redis is known to be unreachable, and is then not sent.
         late = fate == "killed" and request.startswith("/") and "nothing was changed" in error["message"]
         assert error.get("code") == "unavailable" and (error.get("outcomeUnknown") is True or late), (request, error)
         assert error["retryAfter"] > 0
-    # Of a reading nothing is unknown: it changed nothing.
+    # For a read, no outcome is unknown: it changed nothing.
     for error in reads:
         assert error.get("code") == "unavailable" and "outcomeUnknown" not in error, error
 

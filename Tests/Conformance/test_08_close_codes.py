@@ -149,10 +149,10 @@ async def test_4005_for_one_who_reads_nothing(start):
     took = time.monotonic() - began
     asking.cancel()
     slow.go_on_reading()
-    # What can still be read ends with the end of the connection, and with that code if with any.
+    # The readable data ends with the end of the connection, and its code, if any, is this.
     assert await slow.closed() in (None, 4005)
     assert await bystander.get() == []
-    # Twice the time, since it may be looked at only now and then.
+    # Twice the time, since the check may be only periodic.
     assert 1.5 < took < 2 * 2 + 2 * SLACK, f"{took:.1f} s"
 
 
@@ -169,7 +169,7 @@ async def test_a_slow_reader_gets_only_the_newest_and_costs_nobody_else_anything
     await quick.subscribe(bob)
     await slow.write(raw.text({"type": "subscribe", "id": 2, "users": [bob.user]}))
     assert (await slow.read_message())["type"] == "subscribed"
-    # Bob changes more than sockets' buffers can hold.
+    # Bob's changes exceed the sockets' buffers.
     slow.stop_reading()
     photo = "https://example.org/" + "x" * 2_000
     rounds, batch = 30, 50

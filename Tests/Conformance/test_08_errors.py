@@ -1,4 +1,4 @@
-"""Errors: every code of the table, and what an error looks like."""
+"""Errors: every code of the table, and the form of an error."""
 
 from support.room import Room
 
@@ -73,7 +73,7 @@ async def test_unavailable_and_internal_are_the_stores_and_the_servers_fault(sta
     redis = start.redis()
     room = Room(start({}, redis=redis))
     ana, bob = await room.come("ana"), await room.come("bob")
-    # What a server did not put there itself: it answers, and goes on.
+    # After damage that no server caused, it answers and continues.
     for key in redis.command("KEYS", f"*:user:{bob.user}").splitlines():
         redis.command("SET", f"{key.split(':')[0]}:user:{bob.user}", "not what it was", "KEEPTTL")
     await bob.refused("internal", "updateProfile", changes={"displayName": "Bob"})

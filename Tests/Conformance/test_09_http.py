@@ -1,4 +1,4 @@
-"""The server's HTTP: health, metrics, and what backends may do."""
+"""The server's HTTP: health, metrics, and the backends' API."""
 
 import asyncio
 import json
@@ -244,7 +244,7 @@ async def test_413_for_a_body_that_is_too_large(room):
     try:
         is_error(await room.api.request("POST", "/v1/users/get", body, token=room.backend), 413, "too_large")
     except ConnectionError:
-        # The answer was lost since the server would not take the rest: say no more than a head that is too large.
+        # The answer was lost because the server stopped reading: send little more than a head that is too large.
         pytest.skip("the connection was reset before the answer could be read")
 
 
@@ -311,7 +311,7 @@ async def test_a_connection_is_kept_for_the_next_call(room):
         body = b"{}" if method in ("POST", "PUT") else b""
         await raw.write(("\r\n".join([*lines, f"Content-Length: {len(body)}"]) + "\r\n\r\n").encode() + body)
         status, headers, _ = await answer_on(raw.reader)
-        # A call that is refused before its body has been read cannot be followed by another.
+        # A call that is rejected before its body was read cannot be followed by another.
         is_kept = not (body and status in (401, 403))
         assert status == expected, f"{method} {place}: {status}"
         assert headers["connection"] == ("keep-alive" if is_kept else "close"), f"{method} {place}: {headers}"
@@ -367,7 +367,7 @@ async def test_a_request_without_content_length_has_an_empty_body(room):
 
 
 def chunked(body, drawn):
-    """A body in drawn chunks, as .NET and Java send one whose length they do not know."""
+    """A body in random chunks, as .NET and Java send one of unknown length."""
     rest, text = body, b""
     while rest:
         size = drawn.randint(1, len(rest))
@@ -465,7 +465,7 @@ async def test_a_websocket_asked_for_with_another_method_is_refused(room):
 
 @pytest.mark.parametrize("upgrade", ["h2c", "TLS/1.0", "h2c, TLS/1.3"])
 async def test_an_upgrade_to_something_else_is_ignored(room, upgrade):
-    """As RFC 9110, 7.8 allows: curl --http2 asks for h2c with each plain request."""
+    """Allowed by RFC 9110, 7.8: curl --http2 requests h2c with each plain request."""
     raw = await room.dial()
     for place, status in [("/healthz", 200), ("/healthz", 200), ("/v1/ws", 426)]:
         await raw.write((f"GET {place} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"

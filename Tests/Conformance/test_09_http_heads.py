@@ -1,4 +1,4 @@
-"""Heads of requests, byte by byte: what HTTP/1.1 (RFC 9112) allows is answered, anything else refused, in JSON."""
+"""Heads of requests, byte by byte: valid HTTP/1.1 (RFC 9112) is answered, anything else rejected, in JSON."""
 
 import asyncio
 import json
@@ -84,7 +84,7 @@ async def test_no_header_disturbs_an_upgrade(way):
 
 
 async def test_an_upgrade_in_any_pieces_is_one(way):
-    """Over TLS each piece is a record; a frame may come with the last."""
+    """Over TLS each piece is a record; a frame may arrive with the last."""
     server, context = way
     room = Room(server)
     raw = RawSocket(server)
@@ -174,7 +174,7 @@ async def test_an_upgrade_with_a_body_is_refused(server, header):
                                   ["X-Forwarded-For: 198.51.100.{}", "X: v"], ["X-Forwarded-For: 198.51.100.{}", "X-: v"]],
                          ids=ascii)
 async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, sent):
-    """The proxy's line comes behind those that the client sent, whatever they are."""
+    """The proxy's line follows those that the client sent, whatever they are."""
     server = start({"trustedProxies": ["127.0.0.1"], "connections_per_address": 2}, shards=2)
     held, codes = [], []
     for number in range(6):
@@ -198,7 +198,7 @@ async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, se
 
 
 async def test_an_address_has_so_many_connections_from_their_acceptance_on(start):
-    """Those that never say anything count too; a few more are taken, to be told, and then none."""
+    """Silent connections count too; a few more are accepted, to send the rejection, and then none."""
     server = start({"connections_per_address": 5, "limit_loopback": True}, shards=2)
 
     def dial():
@@ -280,7 +280,7 @@ async def test_the_public_port_tells_nothing_of_private_paths(start):
 # Bodies
 
 async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
-    """Refused with the head, before a byte of it has come."""
+    """Rejected by the head, before any byte of the body has arrived."""
     for token, status in ((None, 401), ("nonsense", 401), (server.mint.token("ana"), 403)):
         auth = f"Authorization: Bearer {token}\r\n" if token else ""
         head = f"PATCH /v1/users/bob/profile HTTP/1.1\r\nHost: a\r\n{auth}Content-Length: 1000000\r\n\r\n"
@@ -291,7 +291,7 @@ async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
 
 
 async def test_what_comes_in_has_a_budget(start):
-    """A message that is not whole holds what it has; who wants more than there is, is told to come again."""
+    """An incomplete message reserves its bytes; a client that exceeds the budget is told to come back later."""
     server = start({"inbox_bytes": 300_000}, shards=2)
     room = Room(server)
     api = room.api
@@ -313,7 +313,7 @@ async def test_what_comes_in_has_a_budget(start):
     said = await exchange(server, head.encode() + b" " * 99_000)
     is_json_error(said, 503)
     assert json.loads(answers(said)[0][1])["retryAfter"] > 0
-    # Everybody else goes on, and the room comes back.
+    # All other clients continue, and the budget is free again.
     ana, bob = await room.come("ana"), await room.come("bob")
     await ana.subscribe(bob)
     await bob.status("busy")

@@ -10,7 +10,7 @@ import pytest
 from support.patience import PATIENCE
 from support.raw import RawSocket
 
-# What an id may look like that means something else to one who normalises or decodes twice; `{}` is the victim's id.
+# Ids that mean something else after normalising or decoding twice; `{}` is the victim's id.
 LOOKALIKES = [
     "x/../{}", "../{}", "./{}", "/{}", "//{}", "{}/", "{}/.", "{}/x/..", "x//../{}", "{}//", "../users/{}",
     "../../v1/users/{}", "x%2F..%2F{}", "%2e%2e/{}", "{}%00", "{}%20", "{}+", "\\..\\{}", "{}?x", "{}#x", "{};x",
@@ -43,14 +43,14 @@ def is_error(answer, status, code, field=None):
 
 
 async def read(room, *people):
-    """Asked for in a body, where nothing is encoded."""
+    """Requested in a body, where nothing is encoded."""
     answer = await room.api.request("POST", "/v1/users/get", {"users": list(people)}, token=room.backend)
     assert answer.status == 200, answer
     return {person["user"]: person for person in answer.json["users"]}
 
 
 async def send(room, method, target, body=None, ahead=b""):
-    """Sends a request whose target is exactly these bytes, and returns the status of the last answer."""
+    """Sends a request with exactly these bytes as its target, and returns the status of the last answer."""
     raw = await RawSocket(room.server).dial()
     data = b"" if body is None else json.dumps(body).encode()
     target = target if isinstance(target, bytes) else target.encode()
@@ -132,7 +132,7 @@ async def test_no_path_leads_to_another(room, place):
     await room.api.request("PATCH", f"/v1/users/{bob}/profile", {"displayName": "Bob"}, token=room.backend)
     before = await read(room, bob)
     status = await send(room, "PATCH", place.format(bob), {"displayName": "Eve"})
-    # One of them names somebody else, at a path that cannot be changed.
+    # One of them names another user, at a path that allows no change.
     assert status == (405 if place == "/v1/users/{}%2Fprofile" else 404), status
     assert await read(room, bob) == before
 

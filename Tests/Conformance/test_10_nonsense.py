@@ -1,4 +1,4 @@
-"""Nonsense of many kinds, all at once, while two people go on undisturbed."""
+"""Nonsense of many kinds at the same time, while two clients work undisturbed."""
 
 import asyncio
 import random
@@ -154,18 +154,18 @@ async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
         try:
             await nonsense(room, socket)
         except (ConnectionError, asyncio.IncompleteReadError, AssertionError):
-            # Cut off by the server before everything was said: that is its right.
+            # The server may disconnect it before everything was sent.
             pass
     for _ in range(2):
         await asyncio.gather(*[disturb(nonsense) for nonsense in NONSENSE.values()])
     await eventually(lambda: len(told) > before + 20 or undisturbed.done(), "the two among all this")
     going_on = False
     await undisturbed
-    # Every change came, in its order, and each within the patience of `sees`.
+    # Every change arrived, in order, and each within the patience of `sees`.
     assert [event["presence"]["text"] for event in watcher.events("presence")] == told
     assert await watcher.get() == await watched.get() == []
     assert (await room.api.request("GET", "/healthz")).status == 200 and room.server.process.poll() is None
-    # Whoever talked nonsense is no ghost afterwards.
+    # A client that sent nonsense leaves no ghost.
     await watcher.subscribe(room.name("eve"))
     for socket in sockets:
         socket.abort()
@@ -182,7 +182,7 @@ ENDS = {
 """How those end that have to end: by a close code, or without a close frame."""
 
 NO_SOCKET = {"half a handshake and silence", "nothing at all", "a POST that never ends"}
-"""Those that never became a WebSocket: whatever is answered is HTTP."""
+"""Connections that never became a WebSocket: any answer is HTTP."""
 
 
 async def test_what_cannot_go_on_is_ended(room):

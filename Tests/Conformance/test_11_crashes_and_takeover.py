@@ -1,4 +1,4 @@
-"""Servers that are killed, and people who go from one server to another."""
+"""Servers that are killed, and clients that move between servers."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ GHOSTS_GONE = LEASE + 2 * SWEEP
 
 
 class Pair(Room):
-    """A room on two servers that share a Redis; what is not said otherwise happens on the first."""
+    """A room on two servers that share a Redis; by default actions happen on the first."""
 
     def __init__(self, start, settings=SETTINGS, **options):
         redis = start.redis()
@@ -126,7 +126,7 @@ async def test_a_killed_servers_people_are_gone_in_time_and_those_who_came_back_
     await watcher.subscribe(*ghosts, back)
     killed, when = time.monotonic(), now()
     pair.server.kill()
-    # Well before the lease of the killed server can have run out.
+    # Well before the lease of the killed server can have expired.
     back = await pair.come("back", "phone", at=pair.other)
     assert time.monotonic() - killed < LEASE / 2, "the machine is too slow for this test"
     for ghost in ghosts:
@@ -191,7 +191,7 @@ async def test_someone_invisible_is_not_shown_typing_for_what_a_server_that_stan
     pair.other.send_signal(signal.SIGSTOP)
     try:
         await ana.status("invisible")
-        # Made after it, and each names all who type.
+        # Typing events after it name all current typists.
         await bob.types(chat)
         await bob.sees_typing(chat, [bob])
         await bob.types(chat, False)
@@ -232,7 +232,7 @@ async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_start
 
 
 async def test_linger_counts_from_when_there_is_a_server_again(start):
-    """Nobody could come back before. The only server is away for longer than its lease."""
+    """Clients could not return before. The only server is away for longer than its lease."""
     settings = SETTINGS | {"linger": 4_000, "lease": 4_000}
     room = Room(start(settings))
     for name in ("bob", "cy"):
@@ -247,7 +247,7 @@ async def test_linger_counts_from_when_there_is_a_server_again(start):
     # Longer than a sweep after the lease ran out, and well before linger is over.
     await asyncio.sleep(1.5)
     await room.come("bob", "phone")
-    # A server that stood still with its machine gives everybody more time. How much there is at most is shown on invented time.
+    # A server that was suspended with its machine gives all users more time. The simulator shows the maximum.
     await ana.sees(cy, status="offline", within=4 + 2 * SWEEP + SLACK + PATIENCE)
     assert time.monotonic() - began > 4 - 0.3
     assert ana.presence[bob]["status"] == "online"

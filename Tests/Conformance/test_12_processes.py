@@ -1,4 +1,4 @@
-"""The command: what it prints, what it refuses, and that nothing of it stays behind."""
+"""The command: its output, its errors, and that it leaves nothing behind."""
 
 import asyncio
 import json

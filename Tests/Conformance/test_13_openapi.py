@@ -1,4 +1,4 @@
-"""docs/openapi.yaml, held against a server: whatever it says is so, and whatever is so it says."""
+"""docs/openapi.yaml compared with a server, in both directions."""
 
 import asyncio
 import contextlib
@@ -24,10 +24,10 @@ DOCUMENT = OpenAPI("openapi.yaml")
 ALL = DOCUMENT.operations
 ELSEWHERE = {"accounts", "messages", "notifications", "history", "console"}
 OPERATIONS = [operation for operation in ALL if not ELSEWHERE & set(operation.node["tags"])]
-"""Those of other tags are held against their answers where these are tested: in test_26, test_27 and test_29 to test_31."""
+"""The answers of other tags are checked where these are tested: in test_26, test_27 and test_29 to test_31."""
 DOCUMENTED = [(operation, status) for operation in OPERATIONS for status in operation.responses]
 IN_PLACE = {"/v1/users/{id}": "bob", "/v1/conversations/{id}": "c1"}
-"""Whom the examples are about."""
+"""The users in the examples."""
 
 # The document by itself
 
@@ -82,7 +82,7 @@ def test_it_has_the_paths_that_the_server_knows():
     texts = [open(file, encoding="utf-8").read() for file in files if file.endswith(".swift")]
     found = [route for text in texts
              for route in re.findall(r'registry\.(?:route|upload)\(\s*"([A-Z]+)", "([^"]+)"', text)]
-    # What stands for a part of a path has another name in the document.
+    # In the document, path parameters have other names.
     routes = {(method, re.sub(r"\{[a-z]+\}", "{}", path)) for method, path in found}
     assert len(routes) > 10
     documented = {(operation.method, re.sub(r"\{[a-z]+\}", "{}", operation.path)) for operation in ALL}
@@ -97,15 +97,15 @@ def test_its_error_is_the_websockets():
     assert error["properties"].keys() == socket["properties"].keys() - {"id"}
 
 
-# A server that is asked everything
+# A server for all requests
 
 
 class Stage:
-    """A server whose people are those of the examples, and requests to it, each answer of which is checked."""
+    """A server with the users of the examples, and requests to it, each answer of which is checked."""
 
     def __init__(self, redis):
-        # Short, since a lost store is waited for.
-        # And few requests at once, since too many are made.
+        # Short, since the tests wait for a lost store.
+        # Few requests at once, since too many are made on purpose.
         settings = {"COMMAND_TIMEOUT": "500ms", "STALE_AFTER": "500ms", "LEASE_RENEWAL": "200ms",
                     "LIMITS_USER_REQUEST_BURST": "60", "LIMITS_USER_REQUESTS_PER_SECOND": "20"}
         with mock.patch.dict(os.environ, {f"PRESENCE_{name}": value for name, value in settings.items()}):
@@ -132,14 +132,14 @@ class Stage:
         return self.backend if operation.needs_token else None
 
     async def ask(self, operation, body=None, id=None, headers=None, **options):
-        """Sends a request of an operation; whatever comes back has to be as the document says."""
+        """Sends a request of an operation; the answer must match the document."""
         token = options.get("token", self.token(operation))
         place = self.place(operation, id)
         answer = await self.room.api.request(operation.method, place, body, token=token, headers=headers)
         return self.checked(operation, answer, f"{operation.method} {place} {body!r:.80} token {str(token)[-8:]}")
 
     async def ask_by_hand(self, operation, *headers, **options):
-        """The same with exactly these headers beside the token."""
+        """The same with exactly these headers in addition to the token."""
         head = [f"{operation.method} {self.place(operation)} HTTP/1.1", "Host: x", *headers]
         if token := options.get("token", self.token(operation)):
             head.append(f"Authorization: Bearer {token}")
@@ -264,7 +264,7 @@ async def with_a_users_token(stage, operation):
 
 
 async def too_fast(stage, operation):
-    """So many at once by one user that some are too many."""
+    """More requests of one user at once than allowed."""
     token = stage.server.mint.token(f"hasty-{next(HASTY)}")
     while True:
         answers = await asyncio.gather(*[stage.ask(operation, operation.requests[0], token=token) for _ in range(90)])
@@ -306,7 +306,7 @@ async def out_of_bounds(stage, operation):
 
 
 async def without_the_store(stage, operation):
-    """Asked twice: once while the server does not know yet, once when it knows. Nothing that it holds is asked for."""
+    """Called twice: before the server knows about the break, and after. The requested data is not in its memory."""
     body = {"getUsers": {"users": ["stranger"]}}.get(operation.name, operation.requests[0])
     with stage.without_redis():
         answers = [await stage.ask(operation, body, id="stranger")] if operation.needs_token else []
@@ -362,7 +362,7 @@ async def test_nothing_undocumented_is_ever_answered(stage, operation):
         await stage.ask(operation, body, id=id, token=tokens[number % 3 if number % 5 else 3])
 
 
-# What holds for every path
+# Common to all paths
 
 
 async def refused_by_hand(stage, method, place, component, *headers, rest=b""):
@@ -414,7 +414,7 @@ def test_operations_that_may_have_a_body_say_how_it_is_refused():
     for operation in OPERATIONS:
         may = operation.method in ("POST", "PUT", "PATCH")
         assert (413 in operation.responses) == may, operation
-        # How much room an upload takes has to be known before it comes.
+        # The size of an upload must be known in advance.
         assert (411 in operation.responses) == operation.is_upload, operation
         if may:
             assert may_be_said(operation, "BodyNotTaken"), operation
@@ -427,7 +427,7 @@ def test_operations_with_ids_say_how_a_bad_path_is_refused():
 
 
 def may_be_said(operation, component):
-    """Whether what a component says is among what the operation's 400 describes."""
+    """Whether a component's content is allowed by the operation's 400."""
     kind = "application/json"
     schema = operation.responses[400]["content"][kind]["schema"]
     examples = DOCUMENT.component(component)["content"][kind]["examples"].values()
@@ -467,7 +467,7 @@ async def test_what_is_no_proper_http_ends_the_connection(stage, line):
 
 
 def timeless(value):
-    """The same without what differs from time to time: times, versions made of them, and how long the hasty wait."""
+    """The same without variable parts: times, versions made of them, and the waits of hasty users."""
     if isinstance(value, dict):
         if value.get("code") == "rate_limited":
             value = value | {"retryAfter": "a while"}
@@ -491,7 +491,7 @@ async def test_every_example_of_an_answer_is_what_the_server_answers(start):
 
 
 async def tell_the_story(stage):
-    """What the examples are about: bob with two devices, cy who was here, zed whom nobody knows."""
+    """The users in the examples: bob with two devices, cy who was online before, zed who is unknown."""
     bob, _ = await stage.come("bob", "desktop", "phone")
     cy, = await stage.come("cy", "web")
     await bob.status("busy", text="In a meeting")

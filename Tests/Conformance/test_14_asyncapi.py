@@ -1,4 +1,4 @@
-"""docs/asyncapi.yaml, held against what is really said: a scene in which every message comes, with every member."""
+"""docs/asyncapi.yaml compared with real messages: a scene in which every message occurs, with every member."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ UNPROVOKED_CODES = {
 }
 UNSAID = {"messagesReset": "needs a store that has lost messages: test_27_messages*.py"}
 BOTH = {"notificationCounts"}
-"""What answers one session and is told to the others."""
+"""Members that are in the answer to one session and in the notice to the others."""
 UNMET_MEMBERS = {
     "#/channels/presence/bindings/ws/headers": "headers of the upgrade, which are no message",
 }
@@ -91,7 +91,7 @@ def test_its_codes_are_those_of_the_protocol():
 
 @pytest.fixture(scope="module")
 def scene():
-    """The room of a scene that has been played; its connections have what was said."""
+    """The room of a scene that was played; its connections have all messages."""
     redis, server = Redis(), None
     BREACHES.clear()
     try:
@@ -132,7 +132,7 @@ async def people_meet(room):
     cy = await room.socket(extra_headers={"Authorization": f"Bearer {room.token('cy')}"})
     await cy.connect(activity="idle", status="invisible")
     people = await ana.subscribe(bob, cy, room.name("zed"))
-    # Of what is known, only what differs comes.
+    # Only registers that differ from the known versions are sent.
     known = {person["user"]: {"presence": person["presence"]["version"], "profile": 1} for person in people}
     await ana.subscribe(bob, known=known)
     await ana.subscribe()
@@ -174,7 +174,7 @@ async def people_type(room):
     talk = created["conversation"]["id"]
     await first.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk) for typist in typists])
-    # More than one event names, and then those who gave over.
+    # More typists than one event names, and then those who stopped.
     await first.hear("typing", more=2, users=lambda users: len(users) == 20)
     await last.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk, False) for typist in typists])
@@ -349,7 +349,7 @@ WRONG = [
     ("validation_failed", {"type": "createConversation", "participants": ["bob", ""]}),
     ("validation_failed", {"type": "typing", "conversation": "c 1", "typing": True}),
 ]
-"""Requests that are wrong in a way that a schema can tell, and how they are refused. The first says so too late."""
+"""Requests whose fault a schema can express, and their rejections. The first is sent too late."""
 
 WRONG_CONNECTS = [
     ("bad_request", {"token": 1}),
@@ -405,7 +405,7 @@ async def the_store_is_lost(room, redis):
     await eventually(lambda: "ownStatus" in [message["type"] for message in eve.log], "eve's own status")
 
 
-# What was said
+# The messages
 
 
 def test_every_message_of_the_server_is_as_documented(scene):

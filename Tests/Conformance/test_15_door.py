@@ -1,4 +1,4 @@
-"""Who may connect, and how: TLS, origins, plain connections, the port of operators, and clients that never finish."""
+"""Admission of connections: TLS, origins, plain connections, the operators' port, and clients that never finish."""
 
 import asyncio
 import http.client
@@ -105,7 +105,7 @@ async def test_many_requests_in_one_record_are_answered_and_hold_up_nobody(autho
         _, payload = await asyncio.wait_for(raw.read_frame(), 20)
         answered.append(json.loads(payload)["id"])
     assert answered == list(range(1, count))
-    # Once more, now that it has been paused and resumed; and somebody else meanwhile.
+    # Once more, after it was paused and resumed; and another client at the same time.
     await raw.write(b"".join(map(text, ({"type": "get", "id": number, "users": ["v"]} for number in range(1, count)))))
     other = RawSocket(server)
     other.reader, other.writer = await asyncio.open_connection(
@@ -133,7 +133,7 @@ async def test_what_is_not_tls_is_told_so(authority, start):
 
 
 async def test_calls_over_tls_name_whom_they_say(authority, start):
-    """As over plain connections, a path is taken as it came."""
+    """As over plain connections, a path is used unchanged."""
     server = start(tls(authority.issue()))
     context = authority.trust()
     room = Room(server)
@@ -177,7 +177,7 @@ async def test_a_request_whose_record_comes_in_pieces_is_read_as_it_came(authori
     reader, writer = await asyncio.open_connection(server.host, server.port)
 
     async def through(step):
-        """Runs a step of the client's TLS, as often as it needs something from the server."""
+        """Runs a step of the client's TLS, as often as it needs data of the server."""
         while True:
             try:
                 return step()
@@ -211,11 +211,11 @@ async def test_a_new_certificate_is_shown_after_sighup_and_a_bad_one_is_not(auth
     authority.issue()
     assert shown(server, context) == first
     server.send_signal(signal.SIGHUP)
-    # Told of when all shards have it; until then one shows the new one and another still the old.
+    # Logged when all shards have it; until then one shard presents the new one and another still the old.
     await server.wait_for_log("days=", times=2)
     second, = {shown(server, context) for _ in range(8)}
     assert second != first
-    # The key of another certificate: nothing changes, and the log says why.
+    # The key of another certificate: nothing changes, and the log has the reason.
     os.replace(authority.issue("other")[1], os.path.join(authority.directory, "server.key"))
     server.send_signal(signal.SIGHUP)
     await server.wait_for_log("certificate not reloaded")
@@ -241,7 +241,7 @@ async def test_sighup_without_tls_changes_nothing(start):
 
 
 def test_a_terminal_that_goes_takes_the_server_with_it(directory):
-    """It says so by the signal that otherwise asks for a reload."""
+    """It uses the signal that otherwise requests a reload."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(BINARY, [BINARY, "serve", "--port", "0", "--data-dir", directory])
@@ -257,7 +257,7 @@ def test_a_terminal_that_goes_takes_the_server_with_it(directory):
                 said += os.read(terminal, 4096)
 
         hear(b"listening on")
-        # A wish to reload is one, as long as the terminal is there.
+        # SIGHUP requests a reload as long as the terminal exists.
         os.kill(child, signal.SIGHUP)
         hear(b"reloading")
     finally:
@@ -333,7 +333,7 @@ async def test_a_proxy_on_this_machine_that_nobody_has_named_is_warned_of_once(s
 
 
 def image_is_healthy(port, variables=None):
-    """Whether the image's health check says so."""
+    """Whether the image's health check succeeds."""
     file = Path(__file__).parents[2] / "Dockerfile"
     line, = [line for line in file.read_text().splitlines() if line.startswith("HEALTHCHECK")]
     check = json.loads(line.split("CMD", 1)[1])
@@ -384,7 +384,7 @@ async def test_with_tls_it_may_listen_everywhere(authority, start):
 
 
 async def refusal(server, **options):
-    """The status with which an upgrade is refused; 101 if it is not."""
+    """The status with which an upgrade is rejected; 101 if it is not."""
     raw = await RawSocket(server).dial()
     try:
         return (await raw.shake_hands(**options))[0]
@@ -435,7 +435,7 @@ async def test_operators_and_backends_have_a_port_of_their_own(start):
     for method, target, body in calls:
         assert (await front.request(method, target, body, room.backend)).status == 404, target
         assert (await back.request(method, target, body, room.backend)).status in (200, 204), target
-    # What users may ask is for clients, and stays on their port.
+    # The users' own API is for clients, and stays on their port.
     assert (await front.request("GET", path("users", room.name("ana")), token=room.token("ana"))).status == 200
     assert await refusal(Back) == 404
     assert (await back.request("GET", "/v1/ws")).status == 404
@@ -502,8 +502,8 @@ async def test_those_who_never_finish_a_request_keep_nobody_out(authority, start
     displaced = int(counts["presence_handshakes_displaced_total"])
     assert displaced >= 20
     if not secure:
-        # (What drips into a handshake of TLS may be refused as nonsense before the deadline. The fifteen calls that do not
-        # say whose they are have their answers at once; what is left of their bodies may be cut short to make room.)
+        # (Bytes that drip into a TLS handshake may be rejected as nonsense before the deadline. The fifteen calls without a
+        # token are answered immediately; the rest of their bodies may be cut short to make room.)
         assert 45 <= displaced + int(counts["presence_handshakes_timed_out_total"]) <= 60
 
 

@@ -1,4 +1,4 @@
-"""Sessions of TLS that clients resume, whichever shard they come to."""
+"""TLS sessions that clients resume on any shard."""
 
 import asyncio
 import signal
@@ -23,11 +23,11 @@ def tls(files):
 
 
 def request_over(server, context, session=None):
-    """Asks once: whether the session was resumed, and the one to resume the next time."""
+    """Makes one request: returns whether the session was resumed, and the session for the next time."""
     with socket.create_connection((server.host, server.port), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as stream:
             stream.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            # The ticket of TLS 1.3 comes with the answer.
+            # The ticket of TLS 1.3 arrives with the answer.
             assert stream.recv(65536).startswith(b"HTTP/1.1 200 ")
             return stream.session_reused, stream.session
 
@@ -40,7 +40,7 @@ async def test_a_client_resumes_its_session_on_every_shard(start, authority, ver
     def resumes():
         reused, session = request_over(server, context)
         assert not reused and session.has_ticket
-        # Of 24 connections some come to the other shard: all but 1 in 8,388,608 times.
+        # Some of 24 connections reach the other shard, except once in 8,388,608 times.
         for _ in range(24):
             assert request_over(server, context, session)[0]
         # A WebSocket resumes it too.

@@ -12,7 +12,7 @@ PROXY = {"trustedProxies": ["127.0.0.1"]}
 
 
 def unreadable(seed):
-    """An entry as proxies, clients and gateways write it that is no IP address: fixed ones first, then drawn ones."""
+    """An entry of proxies, clients and gateways that is not an IP address: fixed ones first, then random ones."""
     known = ["unknown", "unix:", "_hidden", "fe80::1%eth0", "", "-", "for=203.0.113.9", "203.0.113.9.", "203.0.113.999", "[::1",
              "203.0.113.9:99999", "::ffff:1.2.3.4.5", "localhost", '"203.0.113.9"', "203.0.113.9, ", "::", "0x7f.1"]
     if seed < len(known):
@@ -81,7 +81,7 @@ async def test_what_is_asked_too_often_from_an_address_is_never_dropped_in_silen
     people = [accounts.address() for _ in range(3)]
     for email in people:
         assert (await ask("/v1/accounts", email=email, password=PASSWORD)).status == 201
-    # Whether there is such an account or not.
+    # With and without such an account.
     for email in (people[0], "nobody@example.org"):
         assert (await ask("/v1/passwords/forgot", email=email)).status == 202
     for path, body in (("/v1/passwords/forgot", {"email": people[1]}), ("/v1/passwords/forgot", {"email": "nobody@example.org"}),

@@ -1,4 +1,4 @@
-"""Clients that hang up in the middle, wherever that is: nothing of theirs stays held, and their places come back."""
+"""Clients that disconnect in the middle of anything: nothing of theirs stays reserved, and their places become free."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ COUNT = 150
 
 
 class Caller:
-    """A connection from one of some addresses, on which a request is cut off anywhere."""
+    """A connection from one of some addresses, on which a request is cut off at any place."""
 
     def __init__(self, room, draw):
         self.room, self.draw = room, draw
@@ -108,7 +108,7 @@ async def test_nothing_is_held_for_who_has_gone(start):
     picture = jpeg(noise(700, 500))
     for _ in range(COUNT // 10):
         await asyncio.gather(*[one(room, draw, people, conversation, file, picture) for _ in range(10)])
-        # Everybody else goes on.
+        # All other clients continue.
         await say(ana, conversation)
     for gauge in HELD:
         await eventually(lambda: is_zero(room, gauge), f"{gauge} is 0", within=60)

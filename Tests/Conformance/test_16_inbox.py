@@ -21,7 +21,7 @@ def room_with(start):
 
 
 class Sender:
-    """A connection from an address of this machine, on which anything is said."""
+    """A connection from an address of this machine, for any bytes."""
 
     def __init__(self, room, address):
         self.stream = socket.create_connection(
@@ -45,7 +45,7 @@ class Sender:
 
 
 async def lets_in(room, person):
-    """From another address than those that flood: a WebSocket, and a call with a body."""
+    """From another address than the floods': a WebSocket, and a call with a body."""
     client = await room.come(person)
     assert (await client.ask("get", users=[]))["type"] == "users"
     answer = await room.api.request("POST", "/v1/sessions", {"email": "nobody@example.org", "password": "none at all"})
@@ -67,9 +67,9 @@ async def test_what_is_read_without_a_token_has_no_body(start):
             await sender.say(b"x" * (MOST_WITHOUT_TOKEN - 1))
             senders.append(sender)
     await lets_in(room, "ana")
-    # What came behind a head in the same read is the most that any of them holds, and that only until it is read.
+    # At most the bytes after a head in the same read are reserved, and only until they are read.
     assert await held(room) == 0
-    # Whole, they are answered as ever.
+    # Complete messages are answered as usual.
     await senders[0].say(b"x")
     assert (await senders[0].hear()).startswith(b"HTTP/1.1 200 ")
     for sender in senders:
@@ -135,10 +135,10 @@ async def test_one_address_leaves_room_for_others_whatever_it_sends(start):
                     await sender.say(frame(CONTINUATION, b"x" * draw.randrange(1, 1_000), final=False))
         senders.append(sender)
     await eventually(lambda: some_refused(room), "something is refused")
-    # The first has at most half, the second half of the rest, and the others have what is left.
+    # The first has at most half, the second half of the rest, and the others have the remainder.
     assert 0 < await held(room) <= BUDGET * 3 // 4
     await lets_in(room, "ana")
-    # Who came before goes on with long messages too.
+    # Earlier clients still send long messages too.
     pieces = [b'{"type":"get","id":77,"users":[' + b" " * 30_000, b" " * 30_000, b"]}"]
     late = await room.raw("late")
     await late.write(frame(TEXT, pieces[0], final=False))

@@ -1,4 +1,4 @@
-"""Limits: whoever floods is held back, counted and sent away, and nobody else notices."""
+"""Limits: a flooding client is limited, counted and disconnected, and others notice nothing."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ async def met(room, limit):
 
 
 async def goes_on(*pair):
-    """Of two people, the first sees at once what the second does."""
+    """The first user immediately sees the second one's changes."""
     watcher, other = pair
     await other.status("busy")
     await watcher.sees(other, status="busy", within=5)
@@ -34,7 +34,7 @@ async def bystanders(room):
 
 
 async def flood(client, count):
-    """The answers to so many requests at once."""
+    """The answers to many requests at once."""
     return await asyncio.gather(*[client.ask("get", users=[]) for _ in range(count)])
 
 
@@ -68,7 +68,7 @@ async def test_whoever_goes_on_is_closed_with_1008_and_nobody_else(room):
     for _ in range(400):
         await ana.send({"type": "get", "users": []})
     await ana.closed(1008)
-    # The user's other connection goes on, as soon as there is a token for it.
+    # The user's other connection continues, as soon as there is a token for it.
     await eventually(lambda: answered(second), "an answer")
     await goes_on(*pair)
 
@@ -86,7 +86,7 @@ async def test_a_user_has_one_bucket_over_connections_and_http(start):
     answer = await room.api.request("GET", "/v1/users/bob", token=room.token("ana"))
     assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
     assert answer.json["code"] == "rate_limited" and answer.json["retryAfter"] > 0
-    # Nobody else's bucket, and no backend's.
+    # It is no other user's bucket, and no backend's.
     assert (await room.api.request("GET", "/v1/users/bob", token=room.token("bob"))).status == 200
     for _ in range(60):
         assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200
@@ -126,7 +126,7 @@ async def test_an_address_has_so_many_connections(start):
     assert await met(room, "connections_per_address") == 3
     assert room.server.logged().count("an address has too many connections") <= 2
     await goes_on(*pair)
-    # Another address of this machine is another's; and a place that is given back is there again.
+    # Another address of this machine is separate; and a place that was freed is available again.
     await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("bob"))
     await clients[0].close()
     await eventually(lambda: stays(room), "a place")
@@ -159,7 +159,7 @@ async def test_when_too_much_waits_those_go_who_take_nothing_and_have_most(start
     for each in slow:
         each.stop_reading()
     ask = {"type": "get", "users": names}
-    # What the kernel takes for a connection, some hundred KB, waits nowhere here.
+    # The kernel's buffer for a connection, some hundred KB, does not count here.
     little, much = slow[:2], slow[2:]
     for each in little:
         await ask_often(each, ask, 1)
@@ -187,7 +187,7 @@ async def some_closed(room):
 
 
 async def bounded(room):
-    """The sum, and that every connection which was closed for it is gone."""
+    """The sum, and a check that every connection that was closed for it has ended."""
     waiting = await room.api.metric("outbox_bytes")
     closed = await room.api.metric("closes_total", code="4005")
     return waiting <= 2_000_000 and closed == await met(room, "outbox_bytes")
@@ -209,8 +209,8 @@ async def test_what_is_kept_for_the_background_counts_and_gives_way(start):
     for id in groups:
         await say(ana, id, "x" * 4_000)
         held.append(await room.api.metric("outbox_bytes"))
-    # 4 KB for each of eight and each of 30 groups would be 960,000.
-    # (A number may be read before the event that is too much has made others give way.)
+    # 4 KB for each of eight and each of 30 groups would be 960,000. (A metric may be read before the excessive event has
+    # caused others to be closed.)
     assert before < 50_000 < max(held) <= 400_000 + 8 * 6_000
     assert await room.api.metric("closes_total", code="4005") == 0
     await goes_on(*pair)
@@ -229,7 +229,7 @@ async def test_frames_without_a_message_meet_a_limit(room, kind):
     one = {"fragments": frame(CONTINUATION, final=False), "pings": frame(PING), "pongs": frame(PONG, b"x")}[kind]
     if kind == "fragments":
         await raw.write(frame(TEXT, b" ", final=False))
-    # A hundred cost a request: what a burst and a second have is free.
+    # A hundred cost a request: those of a burst and a second are free.
     await raw.write(one * 100 * 40)
     await goes_on(*pair)
     assert await met(room, "requests") == before
@@ -257,7 +257,7 @@ async def test_a_long_message_may_come_in_many_fragments(room):
 async def test_long_answers_over_http_that_nobody_reads_are_bounded_too(start):
     room = Room(start({"outbox_bytes": 2_000_000}, shards=2))
     pair = await bystanders(room)
-    # 190 KB each, of which the kernel takes 140 and the server counts all: five fit into half of the limit.
+    # 190 KB each, of which the kernel buffers 140 and the server counts all: five fit into half of the limit.
     names = [f"somebody-with-a-long-name-{'x' * 90}-{number}" for number in range(1_000)]
     body = json.dumps({"users": names}).encode()
     ask = (f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
@@ -299,7 +299,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
         return await room.api.metric("redis_commands_pending_bytes")
 
     redis.stop()
-    # 50 KB each: the fourth comes while less than the limit waits, and is the last that is taken.
+    # 50 KB each: the fourth arrives while less than the limit waits, and is the last that is accepted.
     requests = []
     for flood in floods:
         requests.append(flood.begin("block", users=ids))
@@ -309,7 +309,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
                           ("activity", {"state": "idle"}), ("get", {"users": ["nobody-knows"]}), ("subscribe", {"users": ["nobody-knows"]})]:
         refusal = await writer.refused("unavailable", type, **members)
         assert refusal["retryAfter"] > 0, refusal
-    # What is held here is still answered, and whoever comes and goes is told to Redis.
+    # Data in memory is still served, and arriving and leaving users are stored in Redis.
     assert (await other.get(writer))[0]["presence"]["status"] == "online"
     newcomer = asyncio.create_task(room.come("newcomer"))
     assert sum(request.done() for request in requests) == 16
@@ -318,7 +318,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
     assert sorted(reply["type"] for reply in replies) == ["error"] * 16 + ["ok"] * 4
     assert {reply["code"] for reply in replies if reply["type"] == "error"} == {"unavailable"}
     await newcomer
-    # What they do is told as soon as there is room; what they wanted changed they have to ask for again.
+    # Their actions are published as soon as there is room; they must repeat rejected changes.
     await other.sees(writer, status="away")
     await writer.send({"type": "activity", "state": "active"})
     await writer.insists("status", status="busy")
@@ -344,13 +344,13 @@ async def test_an_address_that_shows_worthless_tokens_is_not_listened_to_for_a_w
     statuses = [(await room.api.request("GET", "/v1/users/bob", token=wrong)).status for _ in range(20)]
     assert 401 in statuses and statuses[-1] == 429 and 10 <= statuses.count(401) <= 16, statuses
     answer = await room.api.request("GET", "/v1/users/bob", token=room.backend)
-    # Good or bad cannot be told without looking.
+    # Without verification, valid and invalid tokens cannot be distinguished.
     assert answer.status == 429 and answer.json["code"] == "rate_limited" and int(answer.headers["Retry-After"]) > 0
     client = await room.socket()
     error = await client.refused("rate_limited", "connect", token=room.token("ana"))
     assert 0 < error["retryAfter"] <= 1_500
     await goes_on(*pair)
-    # Another address is another's; and who waits as told is let in, on the same connection.
+    # Another address is separate; and a client that waits as told is admitted, on the same connection.
     await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("cy"))
     await asyncio.sleep(error["retryAfter"] / 1000 + 0.1)
     assert (await client.ask("connect", token=room.token("ana")))["type"] == "connected"
@@ -413,7 +413,7 @@ async def test_what_is_beyond_the_subscriptions_is_not_even_read(start):
     for number in range(10):
         await ana.refused("too_many", "subscribe", users=[f"q{number}-{each}" for each in range(20)])
     assert readings() == before
-    # Asking again about those who are watched is no more of them; and a request to leave makes room for the next.
+    # Repeated subscriptions to watched users do not count again; and an unsubscription makes room for the next.
     await ana.subscribe(*[f"p{number}" for number in range(20)])
     await ana.send({"type": "unsubscribe", "users": ["p0"]})
     await ana.subscribe("another")

@@ -1,4 +1,4 @@
-"""Answers that are much longer than their requests: one after the other for each user, and paid for by their length."""
+"""Answers that are much longer than their requests: one at a time for each user, and charged by their length."""
 
 import asyncio
 import itertools

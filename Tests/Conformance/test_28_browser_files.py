@@ -1,4 +1,4 @@
-"""What the files of the library for browsers are: small, and as their types say."""
+"""The files of the library for browsers: small, and matching their types."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_p
         if name.endswith((".js", ".d.ts")):
             shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
     shutil.copy(os.path.join(os.path.dirname(__file__), "types", "apps.ts"), tmp_path)
-    # What the scripts have is as the compiler finds it: they are not written for it.
+    # Members of the scripts by the compiler's inference: they are not written for it.
     options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
                "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
     (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["apps.ts"]}))
@@ -50,7 +50,7 @@ def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_p
 def test_it_can_be_bundled_and_imported_where_there_is_no_browser(tmp_path, format):
     node = shutil.which("node") or pytest.skip("not installed: node")
     bundle = tmp_path / f"bundle.{'mjs' if format == 'esm' else 'cjs'}"
-    # A bundle of another kind than a module has no address of its own: esbuild says so.
+    # A bundle that is not a module has no address of its own: esbuild warns about that.
     bundle.write_bytes(esbuild("--bundle", f"--format={format}", "--global-name=made", "--log-override:empty-import-meta=silent",
                                os.path.join(WEB, "presence-messages.js")))
     with open(os.path.join(WEB, "presence.js"), "rb") as file:

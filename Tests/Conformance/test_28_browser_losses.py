@@ -1,4 +1,4 @@
-"""presence.js in Chromium: what a lost connection does, and which ends are not followed by another attempt."""
+"""presence.js in Chromium: the effects of a lost connection, and the ends after which it does not reconnect."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ async def test_a_lost_connection_is_made_again_and_only_news_are_sent(chromium, 
         reply = [each for each in page.received if each["type"] == "subscribed"][-1]
         assert [each["user"] for each in reply["users"]].count(names[0]) == 1
         assert "profile" not in next(each for each in reply["users"] if each["user"] == names[0])
-        # Within linger, nobody saw anything of it.
+        # Within linger, others saw nothing of it.
         assert await page.value("states.filter((state) => state === 'live').length") == 2
 
 
@@ -192,7 +192,7 @@ async def test_the_delay_that_the_server_asks_for_is_kept(chromium, server):
         await page.until("client.connection.state === 'waiting'")
         left = await page.value("client.connection.retryAt - client.connection.since")
         assert 123_000 < left < 124_000, left
-        # Neither a look at the page nor the network's return makes it shorter.
+        # Neither a return to the page nor of the network shortens it.
         await page.run("dispatchEvent(new Event('online')); document.dispatchEvent(new Event('visibilitychange'))")
         assert await page.value("client.connection.state") == "waiting"
 

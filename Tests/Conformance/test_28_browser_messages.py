@@ -62,7 +62,7 @@ async def test_groups_are_made_renamed_joined_and_left(chromium, server, room):
         await watch(page, id)
         await page.run(f"await messages.leave({id!r})")
         await page.until("seen.list.value.length === 0 && seen.one.value.removed && seen.page.value.error?.code === 'forbidden'")
-        # Added again by somebody else, all is there again.
+        # Added again by another user, everything is back.
         other = await room.come("bob")
         assert (await other.did("changeMembers", conversation=id, add=[room.name("ana")]))["type"] == "ok"
         await page.until("seen.list.value.length === 1 && seen.page.value.live && !seen.page.value.error")
@@ -107,7 +107,7 @@ async def test_older_pages_are_read_and_joined_without_holes(chromium, server, r
         await watch(page, id)
         numbers = "seen.page.value.messages.map((each) => each.seq)"
         assert await page.value(numbers) == list(range(71, 121)) and await page.value("seen.page.value.hasEarlier")
-        # A change of one that is not there yet neither makes a hole nor is lost.
+        # A change of a message that has not arrived yet neither makes a hole nor is lost.
         await bob.did("editMessage", conversation=id, message=written[59]["id"], text="edited")
         await bob.did("editMessage", conversation=id, message=written[99]["id"], text="edited too")
         await page.until("seen.page.value.messages.some((each) => each.text === 'edited too')")
@@ -234,7 +234,7 @@ async def test_a_conversation_that_is_open_for_days_keeps_what_is_newest_and_rea
         await page.until("seen.page.value.messages.at(-1).seq === 3000")
         kept = await page.value(shown)
         assert 900 <= len(kept) <= 1000 and kept == list(range(3001 - len(kept), 3001)), (len(kept), kept[:3])
-        # What has gone is read again, without a hole, and stays while it is looked at.
+        # Dropped messages are read again, without a hole, and stay while they are visible.
         assert await page.value("seen.page.value.hasEarlier && await messages.earlier('c')")
         await page.run("come(3001, 3010)")
         await page.until("seen.page.value.messages.at(-1).seq === 3010")
@@ -263,7 +263,7 @@ async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(c
         id = (await talk(bob, ana))["id"]
         first, second = await talking(chromium, line, room), await talking(chromium, line, room)
         await watch(first, id)
-        # The second asks while messages come: the first must not lose those that are in the answer.
+        # The second asks while messages arrive: the first must not lose those in the answer.
         writing = asyncio.ensure_future(asyncio.gather(*[bob.begin("send", conversation=id, message={"id": f"x{n}", "text": f"m{n}"}) for n in range(40)]))
         for _ in range(5):
             await second.run(f"""
@@ -278,7 +278,7 @@ async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(c
         await write(second, id, "from two")
         for page in (first, second):
             await page.until("seen.page.value.messages.at(-1).text === 'from two' && seen.page.value.messages.at(-1).status !== 'sending'")
-        # One leaves: the other goes on.
+        # One tab closes: the other continues.
         await second.close()
         await say(bob, id, "still here")
         await first.until("seen.page.value.messages.at(-1).text === 'still here'")

@@ -1,4 +1,4 @@
-"""presence-messages.js in Chromium: what was written without a connection is sent once and in order, whatever dies."""
+"""presence-messages.js in Chromium: messages written offline are sent once and in order, whatever dies."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def test_what_is_written_offline_is_shown_kept_over_a_reload_and_sent_once
         await page.run(f"await messages.edit({id!r}, seen.page.value.messages[3].id, 'changed'); await messages.delete({id!r}, seen.page.value.messages[4].id)")
         await page.until("seen.page.value.messages[3].text === 'changed' && seen.page.value.messages[4].deletedAt > 0")
         await page.until("seen.list.value[0].unsent === 10 && seen.list.value[0].lastMessage.text === 'm9'")
-        # Another page in its place, and back.
+        # Another page replaces it, and back.
         await page.go("about:blank")
         line.mend()
         await page.go(line.origin + BLANK)
@@ -103,7 +103,7 @@ async def test_what_the_server_refuses_is_failed_and_can_be_sent_again_or_given_
         await page.until("seen.page.value.messages.some((each) => each.text === 'two' && each.status === 'sent')")
         await page.run("await messages.discard(seen.page.value.messages.find((each) => each.text === 'one').id)")
         await page.until(TEXTS + " === 'two'")
-        # A change that is refused stays with its reason, too.
+        # A rejected change stays with its reason, too.
         await page.run(f"await messages.edit({id!r}, seen.page.value.messages[0].id, 'x'.repeat(6000))")
         await page.until("seen.page.value.messages[0].status === 'failed' && seen.page.value.messages[0].error.code === 'validation_failed'")
         await page.run("await messages.discard(seen.page.value.messages[0].id)")
@@ -133,7 +133,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         await second.until("seen.page.value.messages[0]?.seq")
         await first.until("seen.page.value.messages[0]?.status === 'sent'")
         message = await first.value("seen.page.value.messages[0].id")
-        # Any may send, and at once: nothing is on its way.
+        # Any tab may send, and immediately: nothing is on its way.
         await second.run(f"await messages.edit({id!r}, {message!r}, 'one')")
         await first.until(TEXTS + " === 'one' && seen.page.value.messages[0].status === 'sent'")
         quick.cut()
@@ -202,7 +202,7 @@ async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, s
         assert await left() == 0
         await page.run("client.close()")
         line.mend()
-        # And with who is replaced by somebody else.
+        # And when another user replaces the present one.
         await page.run(f"await account.signIn({email!r}, {PASSWORD!r})")
         await write_offline()
         await page.run("client.close()")
@@ -224,7 +224,7 @@ async def test_what_is_longer_than_the_server_takes_fails_alone_also_when_an_ear
             with pytest.raises(Failed) as failed:
                 await page.run(f"await messages.{call}")
             assert (failed.value.args[0]["code"], failed.value.args[0]["field"]) == ("validation_failed", "text")
-        # A request as long as the server takes is answered by it; of the next byte it is not told.
+        # The server answers a request of the maximum length; one byte more is not sent to it.
         edit = f"{{ conversation: {id!r}, message: {message!r}, text: 'é'.repeat(100_000) + 'x'.repeat(count) }}"
         await page.run(f"globalThis.edit = (count) => client.request('editMessage', {edit})")
         for count, code in ((0, "validation_failed"), (100_000, "too_large")):
@@ -232,7 +232,7 @@ async def test_what_is_longer_than_the_server_takes_fails_alone_also_when_an_ear
                 await page.run(f"await edit({count})")
             assert failed.value.args[0]["code"] == code
         assert len(page.sockets) == 1 and await page.value("client.connection.state") == "live"
-        # What an earlier version of the page has kept.
+        # The data of an earlier version of the page.
         await page.go("about:blank")
         await page.go(line.origin + BLANK)
         await page.run(MODULE)

@@ -1,4 +1,4 @@
-"""presence.js in Chromium: people, the own status, typing, and what somebody does."""
+"""presence.js in Chromium: people, the own status, typing, and activity."""
 
 import json
 
@@ -161,7 +161,7 @@ async def test_who_does_nothing_is_idle_until_a_key(chromium, server, room):
         bob = await room.come("bob")
         await bob.subscribe(room.name("ana"))
         await bob.sees(room.name("ana"), status="away")
-        # (Who was idle before the connection was there has said so in `connect`.)
+        # (A client that was idle before the connection has sent that in `connect`.)
         before = len(page.sent)
         await page.key("a")
         await eventually(lambda: any(
@@ -185,7 +185,7 @@ STRANGE = """
             };
         }
     };"""
-"""Before each message comes one that nobody has heard of, and in each object a member."""
+"""Before each message a message of an unknown type, and an unknown member in each object."""
 
 
 async def test_unknown_messages_and_members_are_ignored(chromium, server, room):

@@ -1,4 +1,4 @@
-"""presence.js in Chromium: one connection after the other, and messages no longer than a server takes."""
+"""presence.js in Chromium: one connection after the other, and messages no longer than a server accepts."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ CONNECTIONS = "asked.filter((type) => type === 'connect').length"
 
 
 async def silent(chromium, line):
-    """A client on a socket of the test that does not answer when it is asked whether it is there."""
+    """A client on a socket of the test that does not answer pings."""
     page = await tab(chromium, line)
     await page.run(SOCKET)
     await page.until("seen.bob.value?.live")
@@ -84,7 +84,7 @@ async def test_what_was_asked_of_a_connection_that_has_ended_ends_no_other(chrom
         await page.run("silent = ['status']; globalThis.setting = client.setStatus('busy')")
         await page.until("asked.includes('status')")
         await page.run("overdue()")
-        # What another waits for is answered.
+        # Other requests are answered.
         await page.run("for (let id = 1; id < 20; id++) socket.hear({ type: 'ok', id })")
         assert await page.value("(await setting).type") == "ok"
         await page.run("socket.hear({ type: 'presence', user: 'bob', presence: { version: 2, status: 'away' } })")
@@ -104,7 +104,7 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
         assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
 
 
-# What comes late
+# Late messages
 
 
 async def test_of_each_register_the_largest_version_is_shown(chromium, server):
@@ -123,17 +123,17 @@ async def test_of_each_register_the_largest_version_is_shown(chromium, server):
 
         await page.run("presence(5, 'busy'); profile(2, 'Bob')")
         await shows("busy", "Bob")
-        # Older than what is shown, and the same again. Each register has versions of its own.
+        # Older than the shown version, and the same again. Each register has versions of its own.
         await page.run("presence(4, 'away'); presence(5, 'online'); profile(3, 'Bob Lee')")
         await shows("busy", "Bob Lee")
         await page.run("profile(2, 'Bob'); presence(6, 'away'); profile(4, 'Bo')")
         await shows("away", "Bo")
-        # 0 is of a server that does not show it any more, or does not know: what comes next is newer than that.
+        # 0 is from a server that hides or does not know the user: every later version is newer.
         await page.run("presence(0, 'offline'); profile(5, 'Bob')")
         await shows("offline", "Bob")
         await page.run("presence(3, 'online'); profile(6, 'Bo')")
         await shows("online", "Bo")
-        # An answer replaces.
+        # An answer replaces the state.
         await page.run("""socket.hear({ type: "subscribed", users: [{ user: "bob", presence: { version: 2, status: "busy" } }] });
             profile(7, "Bob")""")
         await shows("busy", "Bob")
@@ -142,7 +142,7 @@ async def test_of_each_register_the_largest_version_is_shown(chromium, server):
         await page.run("typing(2, []); typing(3, ['cy']); profile(8, 'Bo')")
         await shows("busy", "Bo")
         assert await page.value("seen.typing.value.users.join()") == "bob"
-        # Nobody is shown that they type themselves, on whichever device.
+        # A user's own typing is not shown to them, on any device.
         await page.run("typing(4, ['ana', 'cy'])")
         await page.until("seen.typing.value.users.join() === 'cy'")
         await page.run("typing(5, [])")
@@ -226,7 +226,7 @@ async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium
         page = await tab(chromium, line)
         await page.run(SOCKET)
         await page.until("seen.bob.value?.live")
-        # Of two changes of the activity the newer one counts.
+        # The newer of two changes of the activity counts.
         await page.run("""
             client.setActivity("active");
             said.length = 0;
@@ -235,7 +235,7 @@ async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium
             client.setActivity("idle");
             await client.setStatus("auto");""")
         assert await page.value("said.filter(({ type }) => type === 'activity').map(({ state }) => state).join()") == "background,idle"
-        # Somebody who is watched again before they were let go is not let go.
+        # A user who is watched again before the unsubscription is not unsubscribed.
         await page.run("""
             await calm();
             const first = client.person("fay");
@@ -247,7 +247,7 @@ async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium
             await client.person("fay").next();
             await client.setStatus("busy");""")
         assert await page.value("said.map(({ type }) => type).join()") == "status,unsubscribe,subscribe,status"
-        # Cy is dropped before the subscription is asked for again, and so is who was watched beside them.
+        # Cy is dropped before the subscription is repeated, and so is the other watched user.
         await page.run("""
             await calm();
             said.length = 0;
@@ -279,7 +279,7 @@ async def test_more_people_than_one_message_may_name_are_read_and_let_go(chromiu
         assert await page.value("(await client.get(['a0', 'a1', 'a0', 'a2', 'a0'])).length") == 3
         await page.run(f"globalThis.stop = new AbortController(); follow('first', client.people({first}, {{ signal: stop.signal }}))")
         await page.until("seen.first.value?.every((each) => each.live)")
-        # As many others can be watched only if all of them are let go.
+        # As many others can be watched only if all of them are unsubscribed.
         await page.run("stop.abort()")
         await page.until("seen.first.ended")
         await follow(page, "others", f"client.people({others})")
@@ -300,7 +300,7 @@ async def test_people_with_long_ids_are_watched_in_messages_that_a_server_takes(
         page = await opened(await tab(chromium, line), room.token("ana"), share=False)
         await follow(page, "all", f"client.people({everybody})")
         await page.until("seen.all.value?.every((each) => each.live)")
-        # Once more, with what is known of each.
+        # Once more, with the known versions of each.
         line.cut()
         await page.until("client.connection.state !== 'live'")
         line.mend()
@@ -310,7 +310,7 @@ async def test_people_with_long_ids_are_watched_in_messages_that_a_server_takes(
         assert len(page.sockets) == 2
 
 
-# A network that goes
+# A network that fails
 
 
 async def test_a_request_without_an_answer_makes_the_client_ask_whether_there_is_a_server(chromium, server):
@@ -325,7 +325,7 @@ async def test_a_request_without_an_answer_makes_the_client_ask_whether_there_is
         await page.until("client.connection.state !== 'live' || " + CONNECTIONS + " > 0")
         assert await page.value("givenUp") == 1
         await page.until("client.connection.state === 'live'")
-        # A server that only takes its time is kept.
+        # A slow server is kept.
         await page.run("asked.length = 0; client.setStatus('busy').catch(() => {})")
         await page.until("asked.includes('get')")
         await page.run("await calm()")
@@ -351,7 +351,7 @@ async def test_who_uses_the_page_does_not_wait_for_long(chromium, server, room, 
         line.cut()
         await second.until("client.connection.state === 'waiting' && client.connection.retryAt > Date.now() + 60_000")
         count = line.accepted
-        # A hundred keys are one try, some seconds after the last.
+        # A hundred key presses are one attempt, some seconds after the last.
         await second.run(f"for (let count = 0; count < 100; count++) dispatchEvent({what})")
         await eventually(lambda: line.accepted > count, "tried")
         await second.until("client.connection.state === 'waiting'")

@@ -1,4 +1,4 @@
-"""presence.js in Chromium when a page stands still, in a dialog or a debugger: other tabs go on without it, and it goes on later."""
+"""presence.js in Chromium when a page is suspended, in a dialog or a debugger: other tabs continue, and it resumes later."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ async def test_another_tab_takes_the_socket_and_nobody_sees_it(chromium, server,
             await page.until("seen.bob.value.live && seen.bob.value.presence.status === 'busy'")
             assert await page.value("(await client.get(['nobody'])).length") == 1
         leader, = [page for page in (second, third) if page.sockets]
-        # The first goes on as one of the others: what it asks for goes over their socket.
+        # The first resumes as one of the others: its requests use their socket.
         await go_on(first)
         await first.run("await client.setStatus('busy', { text: 'Back' })")
         assert [each for each in leader.sent if each.get("text") == "Back"]

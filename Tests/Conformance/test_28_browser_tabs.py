@@ -29,7 +29,7 @@ async def test_all_tabs_share_one_socket_and_each_has_what_it_wants(chromium, se
         for page in (first, second):
             await page.until("seen.bob.value.live && seen.bob.value.presence.status === 'online'")
         await third.until("seen.both.value.every((each) => each.live && each.presence.status === 'online')")
-        # A request of a tab without the socket, and what it changes is told to all.
+        # A request of a tab without the socket, and its change reaches all.
         for page in (first, second, third):
             await follow(page, "me", "client.me()")
         await second.run("await client.setStatus('busy', { text: 'In tab two' })")
@@ -82,7 +82,7 @@ async def test_when_the_tab_with_the_socket_goes_another_takes_over_and_nobody_s
         elif how == "closes its client":
             await first.run("client.close()")
         elif how == "crashes":
-            # (It gives no answer: nobody is there to send it.)
+            # (It gets no answer: there is no tab that could send it.)
             first.expected = ("",)
             asyncio.ensure_future(first.send("Page.crash"))
         else:

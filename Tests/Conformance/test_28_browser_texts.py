@@ -15,7 +15,7 @@ WHOLE = ("a", "é", "\\ud83d\\ude00", '\\"', "\\\\", "\\\\ud83d", "\\n", "שלו
 
 
 def drawn(draw):
-    """A text with half a character in it, as it stands in JavaScript and as it arrives."""
+    """A text with half a character in it, in JavaScript and as it arrives."""
     parts = [draw.choice(WHOLE) for _ in range(draw.randint(0, 5))]
     parts.insert(draw.randint(0, len(parts)), draw.choice(HALVES))
     text = f'"x{"".join(parts)}x"'
@@ -48,7 +48,7 @@ async def test_half_a_character_ends_no_request_and_holds_up_none(chromium, serv
         await page.run(f"await messages.create(['bob', 'cy'], {{ name: {name}, metadata: {{ ['k\\ud83d']: {other} }} }})")
         await page.until(f"seen.list.value.some((each) => each.name === {json.dumps(expected)})")
         assert not [each for each in page.received if each.get("code") == "bad_request"]
-        # The id comes first, wherever a fault may be.
+        # The id is first, wherever a fault may be.
         assert all(list(each)[0] == "id" for each in page.sent if "id" in each and each["type"] != "connect")
 
 

@@ -1,4 +1,4 @@
-"""presence.js in Chromium: whence it has tokens, when it asks for another one, and when it gives up."""
+"""presence.js in Chromium: the source of tokens, renewals, and when it stops trying."""
 
 import json
 
@@ -63,16 +63,16 @@ async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromiu
             }, { share: %s });
             globalThis.early = client.get([]).catch((error) => error.code);""" % (json.dumps(room.token("ana")), json.dumps(share)))
         await page.until("client.connection.state === 'refused'")
-        # What was asked before and what is asked now is told at once.
+        # Earlier and present requests fail immediately.
         assert await page.value("await early") == "unauthorized"
         assert await page.value("await client.get([]).catch((error) => error.code)") == "unauthorized"
-        # Asked for too early, it is refused again.
+        # Tried too early, it is rejected again.
         await page.run("states.length = 0; client.reconnect()")
         await page.until("states[0] === 'connecting' && states.at(-1) === 'refused'")
         await page.run("isIn = true; client.reconnect()")
         assert await page.value("await client.get([])") == []
         assert await page.value("client.connection.state") == "live"
-        # Shared, if that was wanted: another tab has no socket of its own.
+        # Shared, if requested: another tab has no socket of its own.
         other = await opened(await tab(chromium, line), room.token("ana"), share=share)
         assert len(other.sockets) == (0 if share else 1)
 
@@ -98,10 +98,10 @@ async def test_a_token_is_replaced_before_it_expires_and_after(chromium, server,
         await page.run(f"""
             globalThis.asked = [];
             open(async ({{ renew }}) => {{ asked.push(!!renew); return {json.dumps(tokens)}[renew ? 1 : 0]; }})""")
-        # It expires in less than a minute, so the server says so at once.
+        # It expires in less than a minute, so the server sends a notice immediately.
         await eventually(lambda: [each for each in page.received if each["type"] == "refreshed"], "refreshed")
         assert (await page.value("asked"))[-1] is True and len(page.sockets) == 1
-        # A renewal that never comes: closed with 4002, and then with a new token.
+        # A renewal that never arrives: closed with 4002, and then with a new token.
         await page.run(f"""
             client.close(); globalThis.times = 0;
             open(async ({{ renew }}) => {{
@@ -113,7 +113,7 @@ async def test_a_token_is_replaced_before_it_expires_and_after(chromium, server,
 
 @pytest.mark.parametrize("share", [True, False])
 async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chromium, server, room, share):
-    """Or somebody who has signed out would be shown as being here."""
+    """Otherwise a signed-out user would be shown as online."""
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(f"""
@@ -140,7 +140,7 @@ async def test_a_provider_that_gives_the_same_token_is_not_asked_all_the_time(ch
         await page.run(f"""
             globalThis.asked = 0;
             open(() => {{ asked++; return {room.token("ana", expires=5)!r}; }}, {{ share: false }});""")
-        # Until it has expired: by then a second has passed between two questions, at least.
+        # Until it has expired: at least a second passes between two calls.
         await page.until("states.includes('waiting')")
         assert 2 <= await page.value("asked") <= 8
         assert not [each for each in page.sent if each["type"] == "refresh"]
@@ -177,6 +177,6 @@ async def test_a_refusal_that_the_page_does_not_read_is_on_the_console(chromium,
             open("garbage", { share: false });""")
         await page.until("[quiet, client].every(({ connection }) => connection.state === 'refused')")
         assert len(heard) == 1 and "Presence: the connection was refused: " in heard[0], heard
-        # A function that gives nothing is somebody who is not signed in.
+        # A function that returns nothing means that no user is signed in.
         await page.run("client.close(); open(() => undefined)")
         await page.until("client.connection.state === 'refused' && client.connection.error.code === 'unauthorized'")

@@ -1,4 +1,4 @@
-"""Uploads by presence-messages.js in Chromium: files for messages, with progress, cancelled, refused."""
+"""Uploads by presence-messages.js in Chromium: files for messages, with progress, cancelled, rejected."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def room(start):
 
 
 async def conversation_of(room):
-    """One of ana's and bob's."""
+    """A conversation of ana and bob."""
     ana, bob = await room.come("ana", device="phone"), await room.come("bob")
     return (await talk(ana, bob))["id"]
 
@@ -53,7 +53,7 @@ async def test_what_the_server_refuses_says_why_and_what_comes_behind_it_goes(ch
         picture = await refused(page, f"await messages.upload({id!r}, new Blob(['a'], {{ type: 'image/png' }}))")
         assert (picture["code"], picture["reason"]) == ("validation_failed", "attachment_not_an_image")
         assert (await refused(page, "await messages.upload('another', new Blob(['a']))"))["code"] == "forbidden"
-        # All at once: a server takes one of a user at a time, and these wait for each other.
+        # All at once: a server accepts one upload of a user at a time, and these wait for each other.
         await page.run(f"""
             const files = [1, 2, 3, 4].map((number) => new Blob(["a".repeat(number * 100_000)]));
             globalThis.all = await Promise.all(files.map((file) => messages.upload({id!r}, file)));""")

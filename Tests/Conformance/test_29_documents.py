@@ -1,4 +1,4 @@
-"""What the documents for administrators have to have: each code, each link, each file that they name."""
+"""Requirements of the administrators' documents: each code, each link, each file that they name."""
 
 import asyncio
 import importlib.util
@@ -45,7 +45,7 @@ def words(part):
 def test_troubleshooting_has_each_close_code():
     known = close_codes(section("docs/protocol.md", "11 Closing"))
     assert {"1000", "1013", "4001", "4006"} <= known
-    # 1006 is what libraries say without a close frame.
+    # Libraries report 1006 without a close frame.
     assert close_codes(section("docs/troubleshooting.md", "Close codes")) == known | {"1006"}
 
 
@@ -95,7 +95,7 @@ PROGRAMS = ("presenced", "presence-watch", "presence-chat")
 
 
 def shown_commands():
-    """(document, words) of each command that stands in a block of its own or between backticks."""
+    """(document, words) of each command in a block of its own or between backticks."""
     for name in [*GUIDES, *(str(path.relative_to(ROOT)) for path in ROOT.glob("config/**/*") if path.is_file()), "compose.yaml"]:
         content = text(name)
         blocks = re.findall(r"^(?:    |# +|```\w*\n)(.*)$", content, re.M) + re.findall(r"`([^`\n]+)`", content)
@@ -120,7 +120,7 @@ def test_targets_of_make_that_documents_name_exist():
 
 
 def options(command):
-    """Those of a command, and of what it does when no other is named."""
+    """The flags of a command, and of its default subcommand."""
     own = {each["name"] for argument in command.get("arguments", []) for each in argument.get("names", [])}
     return own.union(*map(options, command.get("subcommands", [])))
 
@@ -140,7 +140,7 @@ def test_commands_that_documents_show_exist_with_their_options():
             while rest and (found := [each for each in command.get("subcommands", []) if each["commandName"] == rest[0]]):
                 command, rest = found[0], rest[1:]
             if program == "presenced" and command is whole and re.match(r"[a-z]", words[0]):
-                # What the server starts for itself is in no help.
+                # Commands that the server starts for itself are not in the help.
                 assert words[0] in ("photo-worker", "doctor:"), f"{name}: there is no {program} {words[0]}"
             for word in rest:
                 if match := re.match(r"--([a-z][a-z-]*)", word):
@@ -194,7 +194,7 @@ async def test_the_readmes_first_account_is_shown_by_the_watcher(start, tmp_path
     block = re.search(r"\*\*Accounts\*\*.*?\n\n((?:    .*\n)+)", text("README.md"))[1]
     assert "http://127.0.0.1:4040" in block and "\n    presence-watch " in block
     script = block.replace("http://127.0.0.1:4040", f"http://{server.host}:{server.port}")
-    # Once, for it would go on for ever.
+    # Once, because it would run forever.
     script = script.replace("\n    presence-watch ", "\n    presence-watch --once ")
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "NO_COLOR": "1",
                                 "PRESENCE_URL": f"ws://{server.host}:{server.port}/v1/ws"}

@@ -1,4 +1,4 @@
-"""What administrators look at: the board for Grafana, the rules for Prometheus, and the documents that they lead to."""
+"""The administrators' views: the board for Grafana, the rules for Prometheus, and the documents that they link."""
 
 import json
 import re
@@ -22,7 +22,7 @@ PLACE = tempfile.TemporaryDirectory(prefix="presence-monitoring-")
 SECRET = Secret(PLACE.name)
 SETTINGS = {
     "accounts.enabled": True, "app.enabled": True, "attachments.enabled": True,
-    # Nobody is there; nothing is told to it either.
+    # An endpoint without a server; it gets no event either.
     "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}],
     **Keys(PLACE.name).everything, "push.fcm.url": "http://127.0.0.1:9", "push.apns.url": "http://127.0.0.1:9"}
 """All that has metrics is switched on."""
@@ -111,7 +111,7 @@ async def test_rules_and_board_name_metrics_that_there_are(room):
             assert kind, f"{place} names {name}, which no server has"
             assert (kind == "histogram") == name.endswith("_bucket"), f"{place}: {name} is a {kind}"
             if name in expression:
-                # What only grows is looked at by how fast; what goes up and down is not.
+                # Counters are shown by their rate, gauges are not.
                 grows = bool(re.search(rf"(rate|increase)\({name}\b", expression))
                 assert grows == (kind != "gauge"), f"{place}: {expression}"
 
@@ -164,7 +164,7 @@ def test_the_board_can_be_imported():
         for expression in expressions(panel):
             assert expression.count("{job=~\"$job\",instance=~\"$instance\"") == len(re.findall(r"presence_\w+", expression)), expression
             assert "[5m]" not in expression, expression
-    # What a description sends to is there.
+    # The documents that a description links exist.
     for document in re.findall(r"docs/[\w-]+\.md", BOARD.read_text()):
         assert (ROOT / document).exists(), document
 
@@ -172,7 +172,7 @@ def test_the_board_can_be_imported():
 def test_promtool_accepts_the_rules_and_the_board(tmp_path):
     promtool = needed("promtool")
     run(promtool, "check", "rules", str(RULES))
-    # Each expression of the board as a rule, with Grafana's variables as they would be.
+    # Each expression of the board as a rule, with values for Grafana's variables.
     spoken = [expression.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$instance", ".*")
               for panel in panels() for expression in expressions(panel)]
     rules = [{"record": f"board:{number}", "expr": expression} for number, expression in enumerate(spoken)]

@@ -1,4 +1,4 @@
-"""Notifications: told to all devices of a user and to nobody else, each at least once, with counts that agree."""
+"""Notifications: sent to all devices of a user and to no one else, each at least once, with counts that agree."""
 
 import asyncio
 from http.client import HTTPException
@@ -21,11 +21,11 @@ async def devices(room, person="ana"):
     return await room.come(person, "phone"), await room.come(person, "web")
 
 
-# Telling
+# Sending
 
 
 def nested(depth):
-    """An object so many levels deep."""
+    """An object with this many levels."""
     return {"x": nested(depth - 1)} if depth > 1 else {}
 
 
@@ -158,7 +158,7 @@ async def test_marks_come_to_the_other_devices_and_not_to_the_one_that_made_them
     await notify(room, phone.user)
     await hears(phone, 1), await hears(web, 1)
     assert [message for message in phone.log if message["type"] == "notificationCounts"] == [answer]
-    # What changes nothing is told to nobody.
+    # A change without effect is not published.
     assert counts(await mark(web, seen=3, read=[1], archived=[3])) == newest(phone)
     await mark(phone, read=[4])
     await agree(phone, web, unread=1)
@@ -172,7 +172,7 @@ async def test_what_is_archived_counts_neither_as_unseen_nor_as_unread_and_is_no
     answer = await mark(phone, archived=[2])
     assert (answer["unseen"], answer["unread"]) == (2, 2)
     assert [item["id"] for item in (await inbox(web))["items"]] == ["n2", "n0"]
-    # Its id stays known.
+    # Its id is still known.
     await notify(room, phone.user, id="n1")
     assert counts(await inbox(phone)) == counts(answer)
     assert (await mark(phone, read=[2]))["version"] == answer["version"]
@@ -202,7 +202,7 @@ async def test_long_answers_come_in_parts(room):
 
 
 async def test_unsubscribing_and_subscribing_at_once_is_subscribed(room):
-    """The first waits for an answer to come, and the second is read meanwhile."""
+    """The first waits until an answer arrives, and the second is read in that time."""
     phone, web = await devices(room)
     await inbox(phone)
     begun = [
@@ -380,7 +380,7 @@ async def test_only_so_many_are_kept_and_for_so_long(start):
     assert [item["title"] for item in held["items"]] == ["7", "6", "5", "4", "3"] and counts(held) == newest(phone)
     key = redis.command("KEYS", "*:notifications:*").strip()
     assert 0 < int(redis.command("PTTL", key)) <= 30 * 86_400_000
-    # As if none had come for so long.
+    # As if none had arrived for this long.
     redis.command("DEL", key)
     gone = await inbox(web)
     assert gone["items"] == [] and (gone["unseen"], gone["unread"], gone["first"]) == (0, 0, 9)
@@ -484,7 +484,7 @@ async def test_devices_on_two_servers_agree_also_after_a_break(start):
     try:
         for client in (web, phone):
             await client.hear("stale", within=2 * PATIENCE)
-        # Redis may carry it out all the same once it goes on: the call came to a shard that still waited for it.
+        # Redis may still run it when it resumes: the call reached a shard that still waited for it.
         answer = await post(room, [phone], id="while-away", title="late")
         assert answer.status == 503 and answer.json["retryAfter"] > 0
         await web.refused("unavailable", "markNotifications", seen=9)
@@ -514,7 +514,7 @@ async def test_a_deleted_account_takes_its_notifications_with_it(start):
 
 
 async def test_messages_for_people_who_are_away_are_among_their_notifications(start):
-    """Decided as pushes are, though nobody pushes; one for each conversation until it is read."""
+    """Decided as for pushes, though there are none; one for each conversation until it is read."""
     room = Room(start(SETTINGS | {"linger": 1_000, "notifications.ofMessages": True}))
     ana, bob = await room.come("ana"), await room.come("bob")
     await ana.did("updateProfile", changes={"displayName": "Ana A"})
@@ -541,7 +541,7 @@ async def test_messages_for_people_who_are_away_are_among_their_notifications(st
     found = await held()
     assert found[id]["kind"] == "message" and found[id]["title"] == "Ana A" and found[id]["body"].startswith("message ")
     assert found[there]["title"] == "Trip" and found[there]["body"] == "to all"
-    # Who is there and reads it finds none.
+    # An online user who reads it gets none.
     bob = await room.come("bob")
     await bob.did("mark", conversation=id, read=3)
     await follow(bob, id)

@@ -1,4 +1,4 @@
-"""The proxies of config/proxies in front of a server: nginx, Caddy and HAProxy, with TLS, as docs/behind-a-proxy.md says."""
+"""The proxies of config/proxies in front of a server: nginx, Caddy and HAProxy, with TLS, as in docs/behind-a-proxy.md."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ MOST = 5 * 1024 * 1024
 
 @pytest.fixture(params=["nginx", "caddy", "haproxy"])
 def front(request, start, tmp_path):
-    """Makes the proxy in front of a server with these settings."""
+    """Starts the proxy in front of a server with these settings."""
     fronts = []
 
     def make(idle=75, **settings):
@@ -37,7 +37,7 @@ def front(request, start, tmp_path):
 
 
 async def dial(room, front, address="127.0.0.1", **options):
-    """A client by way of the proxy, from an address of its own."""
+    """A client through the proxy, from an address of its own."""
     return await room.socket(at=front, ssl=front.trust, host="127.0.0.1", port=front.port, local_addr=(address, 0), **options)
 
 
@@ -55,7 +55,7 @@ async def test_a_websocket_goes_through(front):
     await bob.subscribe(ana)
     await ana.status("busy", text="Through it")
     await bob.sees(ana, text="Through it")
-    # The longest message that there may be.
+    # The longest allowed message.
     answer = await ana.ask("status", status="auto", padding="x" * 200_000)
     assert answer["type"] == "ok", answer
 
@@ -66,7 +66,7 @@ async def test_the_server_knows_its_clients_addresses(front):
     for person in ("ana", "bob"):
         await come(room, front, person, address="127.0.0.2")
     for headers in ({}, {"X-Forwarded-For": "203.0.113.9"}, {"X-Forwarded-For": "127.0.0.1"}):
-        # One that says that it is another is not believed.
+        # An address that a client claims is not believed.
         client = await dial(room, front, address="127.0.0.2", extra_headers=headers)
         _, reason = await client.closed(1013)
         assert json.loads(reason)["reconnectAfter"] > 0
@@ -79,7 +79,7 @@ async def test_a_connection_on_which_nobody_speaks_stays(front):
     ana, bob = await come(room, front, "ana"), await come(room, front, "bob")
     await bob.subscribe(ana)
     log, begun = len(bob.log), time.monotonic()
-    # Answers to the server's pings are all that goes either way.
+    # Only pings of the server and their answers pass in both directions.
     await eventually(lambda: time.monotonic() > begun + 2 * IDLE, "some silence", within=4 * IDLE)
     assert len(bob.log) == log and ana.socket.open and bob.socket.open
     await ana.status("busy", text="Still here")
@@ -87,7 +87,7 @@ async def test_a_connection_on_which_nobody_speaks_stays(front):
 
 
 async def test_without_pings_the_proxy_would_give_it_up(front):
-    """The time limit is what the test above takes it for. Caddy has none."""
+    """The time limit is as the test above assumes. Caddy has none."""
     if front.name == "caddy":
         pytest.skip("Caddy gives up no WebSocket for its silence")
     front = await front(idle=IDLE).up()
@@ -105,13 +105,13 @@ async def test_bodies_are_streamed_up_to_the_limit(front):
     status, body = await front.request("PUT", "/v1/me/photo", picture, **token)
     assert status == 200, body
     assert json.loads(body)["photoURL"]
-    # The server has judged the head: the answer comes before the body is whole.
+    # The server has decided by the head: the answer arrives before the body is complete.
     reader, writer = await asyncio.open_connection("127.0.0.1", front.port, ssl=front.trust, server_hostname="localhost")
     writer.write(f"PUT /v1/me/photo HTTP/1.1\r\nHost: localhost:{front.port}\r\nContent-Length: {MOST}\r\n"
                  "Authorization: Bearer wrong\r\n\r\n".encode())
     answer, sent = asyncio.create_task(reader.readline()), 0
     while not answer.done() and sent + 16_384 < MOST:
-        # (Go's servers, of which Caddy is one, look at an answer again when a piece has come.)
+        # (Go's servers, such as Caddy, check for an answer again when a piece has arrived.)
         writer.write(b"x" * 16_384)
         sent += 16_384
         await asyncio.wait([answer], timeout=0.05)

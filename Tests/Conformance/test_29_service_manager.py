@@ -1,4 +1,4 @@
-"""What a service manager (systemd, `Type=notify`) is told: a socket in its place hears each step of a server."""
+"""The messages to a service manager (systemd, `Type=notify`): a socket in its place receives each step of a server."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ from support.patience import PATIENCE
 
 @pytest.fixture
 def manager(tmp_path, monkeypatch):
-    """The socket that servers are told of by their environment."""
+    """The socket that servers get by their environment."""
     path = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(path)
@@ -21,7 +21,7 @@ def manager(tmp_path, monkeypatch):
 
 
 async def hear(manager, *, but=()):
-    """The next message that is none of some."""
+    """The next message that is not one of these."""
     while True:
         message = (await asyncio.to_thread(manager.recv, 4096)).decode()
         if message not in but:
@@ -45,7 +45,7 @@ async def test_it_hears_that_the_server_is_well_while_its_loops_run(manager, sta
     assert (await hear(manager)).startswith("READY=1")
     for _ in range(3):
         assert await hear(manager) == "WATCHDOG=1"
-    # A process that does nothing says nothing; what it had said before may still be there.
+    # A suspended process sends nothing; earlier messages may still be there.
     server.send_signal(signal.SIGSTOP)
     manager.setblocking(False)
     with pytest.raises(BlockingIOError):

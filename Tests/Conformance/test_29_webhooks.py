@@ -1,4 +1,4 @@
-"""Webhooks: signed, told at least once whatever dies, tried again, bounded, and harmless where the receiver is not there."""
+"""Webhooks: signed, delivered at least once whatever dies, retried, bounded, and harmless without a receiver."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def settings(*endpoints, **others):
 
 
 def console(server, *arguments):
-    """What `presenced webhooks` says, told the settings of a server."""
+    """The output of `presenced webhooks` with the settings of a server."""
     place = ["--data-dir", server.directory]
     if "--config" in server.command:
         place += ["--config", server.command[server.command.index("--config") + 1]]
@@ -59,7 +59,7 @@ async def told(receiver, *types, count=1, within=LONG):
     return receiver.of(*types)
 
 
-# What is told
+# Events
 
 
 async def test_messages_are_told_as_members_see_them_whole_and_in_their_order(start, receive):
@@ -76,7 +76,7 @@ async def test_messages_are_told_as_members_see_them_whole_and_in_their_order(st
     deleted = (await ana.did("deleteMessage", conversation=id, message=sent[1]["id"]))["message"]
     calls = await told(receiver, "message.changed", count=2)
     assert [call.data["message"] for call in calls] == [edited, deleted]
-    # The same send again is no other message, and nothing else was asked for.
+    # The same send again is not another message, and nothing else was requested.
     assert await say(ana, id, f"Ünïcode \"{3}\"\n", sent[3]["id"]) == sent[3]
     await say(ana, id, "last")
     await told(receiver, "message.created", count=13)
@@ -139,12 +139,12 @@ async def test_each_endpoint_is_told_what_it_wants_and_a_slow_one_holds_up_no_ot
     for number in range(20):
         await say(ana, id, str(number))
     assert [call.data["message"]["seq"] for call in await told(quick, "message.created", count=20)] == list(range(1, 21))
-    # Of one conversation, the slow one has one call at a time.
+    # For one conversation, the slow one has one call at a time.
     assert len(slow.calls) == 1
     hold.set()
 
 
-# What a receiver verifies, with the library that Standard Webhooks publishes
+# A receiver's verification, with the library that Standard Webhooks publishes
 
 
 async def test_the_library_of_the_standard_verifies_a_call_and_refuses_a_changed_byte(start, receive, tmp_path):
@@ -186,7 +186,7 @@ async def test_the_library_of_the_standard_verifies_with_either_of_two_secrets(s
         standard.Webhook(other.text).verify(call.body, dict(call.headers))
 
 
-# What is tried again
+# Retries
 
 
 @pytest.mark.parametrize("answer", [500, 302, 404, 429, None], ids=str)
@@ -250,7 +250,7 @@ async def test_an_endpoint_that_is_not_there_costs_nobody_anything_and_its_queue
     assert await API(room.server).metric("presence_webhooks_dropped_total") == 50
     assert console(room.server, "drop", gone.url).returncode == 64, "it must be said twice"
     assert console(room.server, "drop", gone.url, "--yes").stdout == "100 events\n"
-    # A url that is misspelled is none of no events.
+    # A misspelt url has no events.
     for arguments in (["retry", gone.url + "x"], ["drop", gone.url + "x", "--yes"]):
         failed = console(room.server, *arguments)
         assert (failed.returncode, failed.stdout) == (1, "") and f"there is no endpoint {gone.url}x" in failed.stderr, failed
@@ -258,7 +258,7 @@ async def test_an_endpoint_that_is_not_there_costs_nobody_anything_and_its_queue
     assert listed(room.server)[0]["queued"] == 0
 
 
-# What dies
+# Crashes
 
 
 async def test_nothing_is_lost_when_the_server_is_killed_whenever_that_is(start, receive):
@@ -282,7 +282,7 @@ async def test_nothing_is_lost_when_the_server_is_killed_whenever_that_is(start,
         return set(sent) - {(call.data["conversation"], call.data["message"]["id"]) for call in receiver.calls}
 
     await eventually(lambda: not missing(), "all messages", within=60)
-    # What was sent twice has the same id, and the same body.
+    # Repeated events have the same id, and the same body.
     for body in {call.id: set() for call in receiver.calls}:
         assert len({call.body for call in receiver.calls if call.id == body}) == 1
     assert len({call.id for call in receiver.calls}) == len(sent)
@@ -300,7 +300,7 @@ async def test_another_server_goes_on_where_one_was_killed(start, receive):
     async def failing():
         return [server for server in (first, second) if await API(server).metric("presence_webhook_failures_total") > 0]
 
-    # It has not counted the answer yet when the call is here.
+    # It has not counted the answer yet when the call arrives here.
     server = (await eventually(failing, "a server that was refused"))[0]
     server.kill()
     other = second if server is first else first
@@ -325,7 +325,7 @@ async def test_servers_that_share_a_redis_tell_everything_once(start, receive):
     assert report.returncode == 0, report.stdout + report.stderr
 
 
-# What is configured
+# Configuration
 
 
 async def test_two_secrets_both_sign_while_they_change(start, receive, tmp_path):
@@ -340,7 +340,7 @@ async def test_two_secrets_both_sign_while_they_change(start, receive, tmp_path)
 
 
 def bad(tmp_path, receiver):
-    """Entries that cannot be, and what is said of each."""
+    """Invalid entries, and their error messages."""
     text = receiver.secret.text
     short = Secret(tmp_path, texts=["whsec_" + "AAAA"])
     none = Secret(tmp_path, texts=[text.removeprefix("whsec_")])

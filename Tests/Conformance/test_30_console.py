@@ -32,7 +32,7 @@ def origin(server):
 
 
 async def ask(room, method, place, body=None, token=None, **query):
-    """The answer to a call, held against the document."""
+    """The answer to a call, checked against the document."""
     text = "&".join(f"{name}={value}" for name, value in query.items())
     answer = await room.api.request(method, f"{place}?{text}" if text else place, body, token=token or room.backend)
     operation = min((each for each in DOCUMENT.operations if each.method == method and each.fits(place)),
@@ -44,7 +44,7 @@ async def ask(room, method, place, body=None, token=None, **query):
 
 
 async def console(chromium, room, place="", expected=(), **size):
-    """A page whose operator has signed in. Somebody without an account is a 404 of it, which Chromium writes down."""
+    """A page of a signed-in operator. A user without an account is a 404 on it, which Chromium logs."""
     page = await chromium.page(origin(room.server) + "/console", expected=(*expected, "/account"), **({"width": 1100, "height": 900} | size))
     await title(page, "Sign in")
     await fill(page, "token", room.backend)
@@ -62,7 +62,7 @@ def never_told(page, token):
         assert token not in url and "token=" not in url, url
 
 
-# Who gets it
+# Access
 
 
 async def test_it_is_off_by_default(start):
@@ -112,7 +112,7 @@ async def test_with_a_port_for_operators_it_is_there_alone(start):
 
 
 async def test_without_one_it_is_for_this_machine(start):
-    """A trusted proxy says for whom it asks."""
+    """A trusted proxy names its client."""
     room = Room(start(SETTINGS | {"trustedProxies": ["127.0.0.1"]}))
     for address, status in {"203.0.113.7": 404, "127.0.0.1": 200}.items():
         for place in FILES:
@@ -252,7 +252,7 @@ async def test_the_overview_shows_numbers_as_they_are(chromium, room):
             return await page.value(f"document.querySelector('[aria-label=\"{name}\"] .value').textContent")
 
         async def is_counted():
-            # Those of other tests may still be going.
+            # Clients of other tests may still be disconnecting.
             page_of_numbers = (await room.api.request("GET", "/metrics")).body
             return f"\npresence_connections {await value('Connections')}\n" in page_of_numbers
         await eventually(is_counted, "as many connections as there are")
@@ -307,7 +307,7 @@ async def test_a_tile_is_red_when_its_alert_would_be_and_says_nothing_of_what_wa
                 ([11, 12, 3, 13, 14], ["14 of them", near + "40 s, unless it ends", "tile"]), ([11, 12, None, 13, 14], ["14 of them", bad, "tile alarm"]),
                 ([14, 3], ["3 of them", within, "tile"]), ([3, None], ["–", "", "tile"]), ([], ["–", "", "tile"])):
             assert await page.value(f"said(...{json.dumps(values)})") == expected, values
-        # Of a histogram: what grew in the last half minute, and nothing if nothing did.
+        # For a histogram: the growth in the last half minute, and nothing without growth.
         values = await page.run("""
             const { numbers } = await import("/console/api.js");
             const text = (few, all) => `presence_x_bucket{le="1"} ${few}\npresence_x_bucket{le="8"} ${all}\npresence_x_bucket{le="+Inf"} ${all}\n`;
@@ -336,7 +336,7 @@ async def test_bounds_are_those_of_the_alerts(chromium, room):
         assert holds == {rule["alert"]: int(rule["for"].removesuffix("m")) * 60 for rule in rules if rule.get("alert") in bounds}
         told = await page.value("[...document.querySelectorAll('.tile .about')].map((each) => /Alert: (\\w+)/.exec(each.textContent)?.[1] ?? '')")
         assert {name for name in told if name} == set(bounds) | {"PresencePartlyStale"}
-        # Something to measure.
+        # Some load to measure.
         bob = await room.come("bob", "web")
         await bob.subscribe(bob.user)
         await bob.status("busy")
@@ -383,7 +383,7 @@ async def test_nothing_is_asked_while_nobody_looks(windows, room):
 
 
 async def is_quiet(page):
-    # What was under way may end.
+    # Pending work may end.
     await asyncio.sleep(1.5)
     count = len(page.requests)
     await asyncio.sleep(2.5)
@@ -411,7 +411,7 @@ async def test_people_are_found_and_live(chromium, room):
 
 
 async def test_ten_thousand_people_are_a_few_rows_that_scroll(chromium, room):
-    """The rows are made up in the browser: what is measured is the list."""
+    """The rows are generated in the browser: only the list is measured."""
     async with chromium:
         page = await console(chromium, room, "/people")
         await title(page, "People")
@@ -481,7 +481,7 @@ async def test_somebody_whom_nobody_knows_is_told_apart(chromium, room):
 
 
 async def test_a_picture_elsewhere_is_not_loaded_and_one_of_the_server_is(chromium, start):
-    """A user chooses the address of their picture, and its host would be told when an operator looks."""
+    """A user chooses the address of their picture, whose host would learn when an operator looks."""
     room = Room(start(SETTINGS))
     bob, accounts = await room.come("bob"), Accounts(room.server)
     address = "https://beacon.example/v1/photos/" + "0" * 32 + ".jpg"
@@ -574,7 +574,7 @@ async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, room, ad
         await title(page, "Limits met")
 
 
-# How it looks, and who can use it
+# Appearance and accessibility
 
 
 SCREENS = {"": "Overview", "/people": "People", "/limits": "Limits met", "/doctor": "Doctor", "/outbox": "Outbox",

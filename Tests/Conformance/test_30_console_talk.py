@@ -119,7 +119,7 @@ async def test_a_trace_tells_what_happens_in_order_and_without_texts(room):
         await conversation.sees(kind, about)
     assert [each["at"] for each in conversation.events] == sorted(each["at"] for each in conversation.events)
     assert "rivate" not in str(user.events + conversation.events)
-    # What somebody else does is not among them.
+    # Another user's actions are not among them.
     await bob.status("busy")
     await ana.status("auto")
     await user.sees("presence", "online on web")
@@ -244,7 +244,7 @@ async def test_two_phones_talk_and_one_is_cut_off(chromium, start):
 
 
 async def test_a_phone_that_was_cut_off_lingers_first(chromium, start):
-    """The switch loses the connection, and does not say goodbye."""
+    """The switch loses the connection without a close."""
     room = Room(start(SETTINGS | {"linger": 60_000, "lease": 70_000}))
     async with chromium:
         page = await console(chromium, room, "/playground")
@@ -260,7 +260,7 @@ async def test_a_phone_that_has_no_network_when_it_is_switched_on_begins_when_it
     room = Room(start(SETTINGS))
     async with chromium:
         page = await console(chromium, room, "/doctor", expected=("closed before the connection is established",))
-        # An answer is waited for a hundredth of the time, as is a socket.
+        # Waits for answers and sockets take a hundredth of the time.
         await page.run("""
             const plain = setTimeout;
             globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 10_000 ? 100 : ms, ...rest);

@@ -1,4 +1,4 @@
-"""The console's webhooks: what waits for each endpoint, and trying it again."""
+"""The console's webhooks: the queue of each endpoint, and retries."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def with_endpoint(receiver):
 
 
 async def put_off(room):
-    """What has failed is tried again in an hour: what is tried within half a minute is left to itself."""
+    """Failed events are retried in an hour; an event due within half a minute is not affected."""
     await room.server.wait_for_log("webhook not taken")
     redis = room.server.redis
     key = redis.command("--scan", "--pattern", "*webhook-due*")

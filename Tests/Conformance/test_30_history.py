@@ -1,4 +1,4 @@
-"""Who was online when: what is kept of presence that is over, and what backends are told of it."""
+"""Who was online when: the stored past presence, and the backends' access to it."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ MOST = 1_000
 
 
 async def ask(room, person, token=None, method="GET", **query):
-    """The answer to a call, held against the document."""
+    """The answer to a call, checked against the document."""
     user = person if isinstance(person, str) else person.user
     place = path("users", user, "history")
     text = "&".join(f"{name}={value}" for name, value in query.items())
@@ -38,7 +38,7 @@ async def history(room, person, **query):
 
 
 async def intervals(room, person, **query):
-    """Those there are, and that they follow one another."""
+    """The intervals, and a check that they are contiguous."""
     told = (await history(room, person, **query))["intervals"]
     for each in told:
         assert each["from"] < each.get("to", now() + 1_000), told
@@ -52,20 +52,20 @@ def statuses(told):
 
 
 async def later(change):
-    """A change some milliseconds later, for clocks that differ: what begins and ends within one is no interval."""
+    """A change some milliseconds later, because clocks differ: a state that begins and ends within one is not an interval."""
     await asyncio.sleep(0.02)
     return await change
 
 
 async def several(room, person, count):
-    """Waits until so many intervals are over, and returns them."""
+    """Waits until this many intervals are over, and returns them."""
     async def enough():
         over = [each for each in await intervals(room, person) if "to" in each]
         return over if len(over) >= count else None
     return await eventually(enough, f"{count} intervals of {person}")
 
 
-# What is kept
+# Storage
 
 
 async def test_nothing_is_known_of_somebody_who_was_never_there(room):
@@ -119,7 +119,7 @@ async def test_a_text_or_another_device_is_not_another_interval(room):
 
 
 async def test_somebody_who_was_lost_was_last_there_when_last_heard(room):
-    """They linger, and others see them as online for that long; what is kept says when they were there."""
+    """They linger, and others see them as online for that long; the history has the actual times."""
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
     await ana.subscribe(bob)
@@ -142,8 +142,8 @@ async def test_somebody_who_comes_back_within_the_linger_time_was_never_away(roo
 
 
 async def test_of_two_devices_the_last_one_counts_and_idleness_ends_with_it(room):
-    """One device is lost while active, the other one is idle: away begins when the first has lingered, and is over when the
-    second one was last heard."""
+    """One device is lost while active, the other one is idle: away begins when the first has lingered, and ends when the
+    second one last sent data."""
     ana = await room.come("ana")
     bob, phone = await room.come("bob", "web"), await room.come("bob", "phone")
     await ana.subscribe(bob)
@@ -171,7 +171,7 @@ async def test_after_a_server_was_killed_its_people_were_there_until_its_last_re
     watching = await room.come("ana", at=other)
     bob = await room.come("bob", "web")
     began = (await watching.subscribe(bob))[0]["presence"]["since"]
-    # Until its server has said once more that it lives.
+    # Until its server has renewed its lease once more.
     await asyncio.sleep(2 * RENEWAL)
     room.api.server = other
     killed = now()
@@ -197,7 +197,7 @@ async def test_a_break_of_redis_ends_no_interval(start):
     assert statuses(told) == ["online", "busy"] and told[0]["to"] == told[1]["from"]
 
 
-# What is hidden
+# Hidden users
 
 
 async def test_an_invisible_user_was_last_there_when_they_hid(room):
@@ -243,7 +243,7 @@ async def test_a_viewer_is_told_what_they_may_see(room):
     await bob.did("block", users=[ana.user])
     assert await intervals(room, bob, viewer=ana.user) == []
     await bob.did("unblock", users=[ana.user])
-    # Who hides from somebody does not see them either.
+    # A user who hides from another one does not see them either.
     await ana.did("block", users=[bob.user])
     assert await intervals(room, bob, viewer=ana.user) == []
     assert await intervals(room, bob, viewer=bob.user) == whole
@@ -292,7 +292,7 @@ async def test_old_ones_go_although_new_ones_come(start):
     bob = await room.come("bob", "web")
     deadline = time.monotonic() + 4
     told = {"intervals": []}
-    # Long enough for old ones to go; and on a machine that stood still meanwhile, until there are new ones again.
+    # Long enough for old ones to be removed; and on a machine that was suspended, until there are new ones again.
     while time.monotonic() < deadline or len(told["intervals"]) < 5 and time.monotonic() < deadline + PATIENCE:
         await toggled(bob, 1)
         await asyncio.sleep(0.1)
@@ -311,7 +311,7 @@ async def test_an_interval_takes_few_bytes_and_people_without_any_take_none(star
     key = redis.command("--scan", "--pattern", f"*history:{bob.user}")
     count, size = int(redis.command("LLEN", key)), int(redis.command("MEMORY", "USAGE", key, "SAMPLES", "0"))
     print(f"{count} intervals take {size} bytes, {size / count:.1f} each")
-    # One that began and ended within a millisecond is none.
+    # One that began and ended within a millisecond does not count.
     assert 100 < count <= 200 and size / count < 20
 
 
@@ -327,7 +327,7 @@ async def test_off_there_is_no_path_no_key_and_no_command(start):
     assert (await room.api.request("GET", path("users", bob.user, "history"), token=room.backend)).status == 404
 
 
-# What is asked
+# Queries
 
 
 async def test_a_time_and_a_number_choose_what_is_told(room):
@@ -379,7 +379,7 @@ async def test_without_the_store_it_is_unavailable(start):
         redis.go_on()
 
 
-# What is forgotten
+# Removal
 
 
 async def test_a_backend_deletes_it(room):

@@ -1,4 +1,4 @@
-"""A request's name leads from a client or proxy through the logs of all servers to the deliveries of what it changed."""
+"""A request's name leads from a client or proxy through the logs of all servers to the deliveries of its changes."""
 
 import asyncio
 import re
@@ -79,7 +79,7 @@ async def test_a_message_is_followed_to_its_deliveries_on_another_server(start):
     here, there = (start({"logLevel": "debug"}, redis=redis, shards=1) for _ in range(2))
     room = Room(here)
     ana, bob, cy = await room.come("ana"), await room.come("bob", at=there), await room.come("cy")
-    # Somebody on each server: with `redis.interests` a change comes to no other.
+    # A watcher on each server: with `redis.interests` a change reaches no other.
     for watcher in (bob, cy):
         await watcher.subscribe(ana)
     reply = await ana.ask("status", status="busy")
@@ -93,7 +93,7 @@ async def test_a_message_is_followed_to_its_deliveries_on_another_server(start):
 
 
 async def test_a_request_of_several_steps_keeps_its_name(start):
-    """Whether one blocks the other is asked first, and the message is sent then."""
+    """The block is checked first, and the message is sent then."""
     room = Room(start({"logLevel": "debug"}, shards=2))
     ana, bob = await room.come("ana"), await room.come("bob")
     id = (await talk(ana, bob))["id"]
@@ -119,7 +119,7 @@ async def test_a_call_is_followed_to_its_deliveries(start):
     assert (await line(room.server, "answered", request="shop-42"))["status"] == "200"
     assert (await line(room.server, "change", request="shop-42"))["event"] == "F"
     await line(room.server, "delivered", requests="shop-42")
-    # What another does next is not its.
+    # The next action of another user does not carry it.
     await ana.ask("status", status="busy")
     await bob.sees(ana, status="busy")
     assert len(lines(room.server, "change", request="shop-42")) == 1
@@ -147,7 +147,7 @@ async def test_a_session_is_found_by_the_name_of_its_upgrade(start):
 
 
 async def test_work_on_threads_keeps_its_name(start):
-    """A password is compared before the account goes."""
+    """A password is verified before the account is deleted."""
     accounts = Accounts(start(ON | {"logLevel": "debug"}, shards=1))
     ana = await accounts.sign_up()
     answer = await accounts.api.request(

@@ -1,4 +1,4 @@
-"""Pushes: who is truly away is told once for each conversation until they read it, with the devices of sessions that are there."""
+"""Pushes: a user who is truly away gets one for each conversation until they read it, to the devices of existing sessions."""
 
 import time
 
@@ -46,19 +46,19 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
     await room.come("watcher")
     sent = [await say(ana, id, f"message {number}") for number in range(5)]
     told, = await due(receiver)
-    # Without the 10 s that a device would have to say that it has the message.
+    # Without the 10 s in which a device could mark the message as delivered.
     assert receiver.calls[0].at * 1000 - sent[0]["at"] < 9_000
     assert set(told) == {"user", "conversation", "devices", "title", "text", "badge"}
     assert told["user"] == bob.user and told["conversation"] == id and told["title"] == "Ana \"A\""
     assert told["devices"] == [{"platform": "fcm", "pushToken": "to\"ken"}]
     assert told["text"].startswith("message ") and 1 <= told["badge"] <= 5
-    # Another conversation is another push; what is unread counts in both.
+    # Another conversation is another push; the unread count includes both.
     trip = await group(ana, bob, name="Trip")
     await say(ana, trip["id"], "x" * 600)
     told = (await due(receiver, 2))[1]
     assert told["title"] == "Trip" and told["conversation"] == trip["id"] and told["badge"] == 6
     assert told["text"] == "x" * 499 + "…"
-    # Once it is read, the next message is told again; and without a device, nobody's.
+    # After it is read, the next message is pushed again; and without a device, to none.
     bob = await room.come("bob")
     await bob.did("mark", conversation=id, read=5)
     await bob.close()
@@ -76,7 +76,7 @@ async def test_an_idle_desktop_does_not_swallow_a_push(start, receiver):
     id = (await talk(ana, bob))["id"]
     await bob.activity("idle")
     sent = await say(ana, id, "there?")
-    # That the desktop has it says nothing of its user.
+    # A delivery on the desktop proves nothing about its user.
     await bob.did("mark", conversation=id, delivered=sent["seq"])
     told, = await due(receiver)
     assert told["user"] == bob.user and told["text"] == "there?"
@@ -148,7 +148,7 @@ async def test_a_device_gets_nothing_after_the_users_tokens_were_revoked_until_i
     await say(ana, id)
     told, = await due(receiver)
     assert told["devices"] == [] and told["user"] == bob.user
-    # Registered with a new one; nothing of before has reached it, so the same conversation is told again.
+    # Registered with a new token; no earlier push has reached it, so the same conversation is pushed again.
     await put(room.server, "new", access=room.token("bob", iat=max(time.time(), revoked.json["notBefore"] / 1000)))
     await say(ana, id, "two")
     told = (await due(receiver, 2))[1]
@@ -205,7 +205,7 @@ async def test_devices_are_registered_where_nobody_pushes_yet(start, receiver):
     for client in (ana, bob):
         await client.close()
     quiet.stop()
-    # Somebody pushes from now on: the device is known.
+    # Pushes are configured from now on: the device is known.
     room.server = start(settings(receiver), redis=redis, directory=quiet.directory)
     await say(await room.come("ana"), id, "Are you there?")
     told, = await due(receiver)

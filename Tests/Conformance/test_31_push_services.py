@@ -1,4 +1,4 @@
-"""FCM and APNs: what devices are sent, how tokens are asked for and shared, what is tried again and which devices are removed."""
+"""FCM and APNs: the pushes to devices, the access tokens, retries, and the removal of devices."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def services(tmp_path):
 
 
 async def away(room, person, platform=None, token="device"):
-    """Somebody who was there, has a device and no session; the user."""
+    """A user who was online, has a device and no session."""
     client = await room.come(person)
     if platform:
         await register(room, person, platform, token)
@@ -95,7 +95,7 @@ async def test_fcm_removes_a_device_that_is_not_registered_any_more(start, servi
     other = await group(ana, bob, cy)
     await say(ana, other["id"], "two")
     assert [push.token for push in (await sent(services, "fcm", 3))[2:]] == ["new"]
-    # It may come back.
+    # It may return.
     await register(room, "bob", "fcm", "newer")
     third = await group(ana, bob)
     await say(ana, third["id"], "three")
@@ -156,7 +156,7 @@ async def test_what_waits_tells_what_is_unread_and_not_deleted_when_it_is_sent(s
     assert sorted((push.token, text(push)) for push in again) == [("edited", "as meant"), ("older", "still here")]
     await metric(room.server, "pushes_queued", 0)
     assert await API(room.server).metric("presence_pushes_given_up_total") == 0
-    # Of the one that was withdrawn nobody was told: the next message is.
+    # The withdrawn message was not pushed: the next one is.
     await say(ana, deleted, "no secret")
     last = (await sent(services, "fcm", 6))[5]
     assert (last.token, text(last)) == ("deleted", "no secret")

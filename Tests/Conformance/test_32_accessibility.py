@@ -30,7 +30,7 @@ MESSAGE = "Lorem ipsum dolor sit amet, consectetur. " * 121
 
 
 class Gallery:
-    """What was seen of a page at one size: all that is wrong is told at the end, so that one run tells all."""
+    """The findings for a page at one size: all are reported at the end, so that one run shows them all."""
 
     def __init__(self, page, prefix, width, dark):
         self.page, self.prefix, self.suffix = page, prefix, f"{width}-{'dark' if dark else 'light'}"
@@ -95,7 +95,7 @@ async def test_the_app_from_outside(chromium, start, width, dark):
 
 
 async def crowd(accounts):
-    """Somebody with people in every state, and conversations with everything that may be in one."""
+    """A user with people in every state, and conversations with every kind of content."""
     people, clients = await friends(accounts, "Ana Lovelace", LONG, HEBREW, EMOJI, "Bob Ray")
     ana, mine = people[0], clients[0]
     await clients[2].status("busy", text="בפגישה עד שלוש")
@@ -119,7 +119,7 @@ async def crowd(accounts):
     await say(bob, talk, "Come at once", more={"priority": {"reason": "the train leaves at 9"}})
     await say(mine, talk, "a" * 200)
     await clients[3].close()
-    # What the app itself asks after sign-up.
+    # The app's own request after sign-up.
     await ana.call("PATCH", "/v1/me", {"changes": {"setupCompleted": True}})
     return ana, clients, {"long": talks[0], "hebrew": talks[1], "emoji": talks[2], "group": group, "bob": talk}
 

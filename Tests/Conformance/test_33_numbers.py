@@ -37,10 +37,10 @@ async def test_a_number_at_its_bounds_is_answered(room, number):
     made = (await talk(ana, bob))["id"]
     await say(bob, made)
     for type, members in requests(made, number):
-        # Each on a connection of its own: one that makes many mistakes is closed.
+        # Each on a connection of its own: one with many errors is closed.
         reply = await (await room.come("ana")).ask(type, **members)
         assert reply["type"] != "(closed)", f"{type} {members}"
         assert reply.get("code") != "internal", f"{reply} for {type} {members}"
-    # Everybody is still there, and what there was.
+    # All users are still connected, and all data is there.
     assert [each["id"] for each in await listed(bob)] == [made]
     assert (await listed(ana))[0]["id"] == made

@@ -33,11 +33,11 @@ SETTINGS = {"linger": 6_000, "lease": 8_000, "user_requests_per_second": 1_000, 
 ANSWERS = {"status": "ok", "updateProfile": "profileUpdated", "send": "sent", "subscribe": "subscribed",
            "unsubscribe": "unsubscribed", "get": "users"}
 FEW = 10
-"""Scripts that one of the versions has and the other has not: those of one feature."""
+"""Scripts that only one of the versions has: those of one feature."""
 
 
 class Site(Room):
-    """The servers of an installation, which come and go, and what has been changed on each."""
+    """The servers of an installation, which start and stop, and the changes made on each."""
 
     def __init__(self, start, binary):
         self.start, self.redis, self.servers, self.changes, self.directory = start, start.redis(), [], {}, None
@@ -62,7 +62,7 @@ class Site(Room):
         return server.command[0] != BINARY
 
     async def take_changes(self, more=40):
-        """Waits until each server has taken so many further changes of every kind."""
+        """Waits until each server has processed this many further changes of every kind."""
         kinds = set().union(*self.changes.values())
         before = {(server, kind): self.changes[server].get(kind, 0) for server in self.servers for kind in kinds}
         await eventually(
@@ -77,7 +77,7 @@ class Site(Room):
         assert await asyncio.to_thread(server.process.wait, timeout=30) == 0
 
     def field(self, conversation, name):
-        """Of a conversation's record in Redis."""
+        """A field of a conversation's record in Redis."""
         return self.redis.command("HGET", self.redis.command("KEYS", f"*:conversation:{conversation}"), name)
 
     @property
@@ -98,9 +98,9 @@ class Worker:
         self.user, self.client, self.conversation = site.name(name), None, None
         self.status, self.text, self.shown = "auto", None, None
         self.said, self.held, self.told, self.seen_offline = {}, {}, {}, []
-        # By user and text or name, whether the other version's scripts wrote it: as it was made, and as it was told.
+        # By user and text or name, whether the other version's scripts wrote it: as made, and as received.
         self.made, self.heard = {}, {}
-        # Messages that the other version's scripts have stored, and those of which it is not known.
+        # Messages that the other version's scripts have stored, and those for which that is unknown.
         self.stored_by_other, self.stored_by_either = 0, 0
 
     async def come(self, home):
@@ -114,7 +114,7 @@ class Worker:
             await self.listen()
 
     async def listen(self):
-        """Follows the messages from where it is."""
+        """Follows the messages from its position."""
         cursor = {"after": max(self.held), "messagesVersion": self.told["version"]} if self.held else {"after": 0}
         whole = await follow(self.client, self.conversation, **cursor)
         assert "reset" not in whole, whole
@@ -127,7 +127,7 @@ class Worker:
         self.told["version"] = max(version, self.told.get("version", 0))
 
     def look_back(self, client):
-        """Takes up what a connection was told."""
+        """Processes the messages of a connection."""
         for event in client.log:
             if event["type"] == "message":
                 self.hold([event["message"]], event["conversationVersion"])
@@ -140,12 +140,12 @@ class Worker:
             assert event["type"] not in ("messagesReset", "stale"), event
 
     def hear(self, user, register, member):
-        """Whose scripts wrote what users were told of."""
+        """Records whose scripts wrote the received register."""
         if register and member in register:
             self.heard.setdefault((user, register[member]), set()).add(MEMBER in register)
 
     async def watch(self, people):
-        """Subscribes as after a break, with what it holds already."""
+        """Subscribes as after a break, with its known versions."""
         held = {user: {"presence": self.client.presence[user]["version"], "profile": self.client.profile[user]["version"]}
                 for user in people if self.client.presence.get(user) and self.client.profile.get(user)}
         return await self.change("subscribe", "subscriptions", users=people, known=held)
@@ -216,7 +216,7 @@ class Worker:
             await self.act()
             # Some fifty changes a second, so that servers and Redis have moments between them.
             await asyncio.sleep(0.02)
-        # One who was told to go while nothing was asked.
+        # A worker that was told to move without a pending request.
         await self.change("get", "reads", users=[])
 
     async def sees_the_truth(self, workers):
@@ -225,7 +225,7 @@ class Worker:
             await self.client.sees_profile(other.user, displayName=other.shown)
 
     async def has_heard(self, said):
-        """Waits until it holds every message, under the numbers that their senders were told."""
+        """Waits until it has every message, under the numbers that their senders received."""
         def all_there():
             self.look_back(self.client)
             return len(self.held) >= len(said)
@@ -259,7 +259,7 @@ def versions():
 def test_the_other_version_is_another(versions):
     own, other = versions
     assert os.path.getsize(own if os.path.sep in own else other) == os.path.getsize(other)
-    # Where a processor takes constants in smaller pieces, the copy says the same of itself.
+    # On processors whose constants come in smaller pieces, the copy reports the same version as the original.
     if platform.machine() == "x86_64":
         assert version_of(own) != version_of(other)
 
@@ -294,7 +294,7 @@ async def test_no_change_is_refused_or_lost_in_a_rolling_upgrade_and_all_see_the
 
 
 async def meanwhile(guard, what):
-    """Waits for something, and fails at once if one of the users fails meanwhile."""
+    """Waits for a task, and fails at once if one of the workers fails in that time."""
     task = asyncio.ensure_future(what)
     await asyncio.wait({guard, task}, return_when=asyncio.FIRST_COMPLETED)
     if guard.done():
@@ -313,7 +313,7 @@ async def change_servers(site, workers, later, guard):
         await meanwhile(guard, site.drain(older))
         everybody_there = eventually(lambda: all(worker.home in site.servers for worker in workers), "everybody elsewhere")
         await meanwhile(guard, everybody_there)
-        # With the first one gone, there are clients on both versions.
+        # After the first one ended, there are clients on both versions.
         await meanwhile(guard, site.take_changes())
         for _ in range(2):
             assert site.redis.command("SCRIPT", "FLUSH") == "OK"
@@ -357,7 +357,7 @@ def compare_versions(site, workers, conversation):
             heard.setdefault(shown, set()).update(versions)
     wrong = {shown: by_other for shown, by_other in made.items() if heard.get(shown, {by_other}) != {by_other}}
     assert not wrong, wrong
-    # One that was overtaken before anybody was told of it is the exception.
+    # The exception is one that was replaced before it was published.
     assert len(made.keys() & heard.keys()) > 0.9 * len(made)
     assert set(made.values()) == {False, True}
     counted = int(site.field(conversation, FIELD))

@@ -1,1 +1,1 @@
-"""What the conformance tests stand on: servers, sockets, tokens and HTTP, none of it the project's own code."""
+"""The foundation of the conformance tests: servers, sockets, tokens and HTTP, without the project's own code."""

@@ -18,12 +18,12 @@ DOCUMENT = OpenAPI("openapi.yaml")
 
 
 class CheckedAPI(API):
-    """Every answer of an operation of accounts is held against docs/openapi.yaml."""
+    """Every answer of an account operation is checked against docs/openapi.yaml."""
 
     async def request(self, method, path, body=None, token=None, headers=None):
         answer = await super().request(method, path, body, token, headers)
         places = [each for each in DOCUMENT.operations if each.method == method and each.fits(path)]
-        # The one that names more of its path.
+        # The operation with the more specific path.
         operation = min(places, key=lambda each: each.path.count("{"), default=None)
         if operation and "accounts" in operation.node["tags"]:
             what = f"{method} {path}"
@@ -33,7 +33,7 @@ class CheckedAPI(API):
 
 
 class Person:
-    """Somebody who has signed up; `tokens` is what they were answered last."""
+    """A signed-up user; `tokens` is the latest answer."""
 
     def __init__(self, accounts, email, tokens):
         self.accounts, self.email, self.tokens = accounts, email, tokens
@@ -104,8 +104,8 @@ class Accounts:
         return found
 
     async def mail(self, email, number, page):
-        """The token in the mail of a number (from 1) that leads to a page. They are numbered as they are first seen: the names of
-        their files begin with the time of the shard that made them, and shards' clocks differ by milliseconds."""
+        """The token in the mail of a number (from 1) that leads to a page. Mails are numbered as they are first seen: the
+        names of their files begin with the time of the shard that made them, and shards' clocks differ by milliseconds."""
         seen = self.seen.setdefault((email.lower(), page), [])
 
         def there():

@@ -81,7 +81,7 @@ CASES = {
 
 
 def document(rules):
-    """A file for `promtool test rules`: of each alert one case that fires and one that does not."""
+    """A file for `promtool test rules`: for each alert one case that fires and one that does not."""
     tests = []
     for alert, cases in CASES.items():
         for fires, case in zip((True, False), cases):

@@ -9,10 +9,10 @@ from .browser import NETWORK
 from .room import Room
 
 SHOTS = os.environ.get("SCREENSHOTS")
-"""A directory for pictures of what was seen, to look at."""
+"""A directory for screenshots."""
 
 REFUSED = ("Failed to load resource", "closed before the connection is established")
-"""What Chromium writes about an answer such as 401, and when somebody signs out while a socket opens."""
+"""Chromium's messages about an answer such as 401, and about a sign-out while a socket opens."""
 
 EVERYTHING = ON | {"app.enabled": True}
 BUBBLES = "[...document.querySelectorAll('.messages .text')].map((each) => each.textContent)"
@@ -21,7 +21,7 @@ STATUS = "[...document.querySelectorAll('.mine .status')].at(-1)?.textContent"
 
 @pytest.fixture
 def accounts(start):
-    """A server of its own: sign-ups from one address are few."""
+    """A separate server, because sign-ups from one address are limited."""
     return Accounts(start(EVERYTHING))
 
 
@@ -40,7 +40,7 @@ async def title(page, text):
 
 
 async def fill(page, name, text):
-    """Types into the field of a name, in place of what is in it."""
+    """Replaces the content of a named field."""
     await page.run(f"const field = document.querySelector('[name={name}]'); field.focus(); field.select?.()")
     if text:
         await page.type(text)
@@ -54,7 +54,7 @@ def found(text):
 
 
 async def press(page, text):
-    """Presses a button or a link by what it says."""
+    """Presses a button or a link by its text."""
     await page.until(f"{found(text)} && !{found(text)}.disabled", f"{text!r} can be pressed")
     await page.run(f"{found(text)}.click()")
 
@@ -63,7 +63,7 @@ QUESTION = "document.querySelector('dialog[open] p')?.textContent"
 
 
 async def answer(page, question, choice):
-    """Presses a button of the dialog that asks something."""
+    """Presses a button of the question's dialog."""
     await page.until(f"{QUESTION}?.includes({question!r})", f"asked {question!r}")
     await page.run(f"[...document.querySelectorAll('dialog[open] button')].find((each) => each.textContent === {choice!r}).click()")
     await page.until(f"!{QUESTION}")
@@ -94,7 +94,7 @@ async def sign_up(page, accounts, name="Ana Lovelace"):
 
 
 async def settled(page, accounts, name="Ana Lovelace"):
-    """Somebody who has signed up and sees people; their id."""
+    """Signs a user up and waits for the list of people. Returns the user's id."""
     await sign_up(page, accounts, name)
     await press(page, "Skip profile setup")
     await title(page, "People")
@@ -102,7 +102,7 @@ async def settled(page, accounts, name="Ana Lovelace"):
 
 
 async def enter(chromium, line, person, expected=NETWORK, **size):
-    """A page of somebody with an account, at the people."""
+    """A page of a user with an account, showing the people."""
     page = await app(chromium, line, expected=expected, **size)
     await title(page, "Sign in")
     await fill(page, "email", person.email)

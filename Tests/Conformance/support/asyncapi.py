@@ -1,4 +1,4 @@
-"""What docs/asyncapi.yaml says of the messages, and connections that remember all that was said on them."""
+"""The message schemas of docs/asyncapi.yaml, and connections that record all their messages."""
 
 from .client import Client
 from .documents import Document
@@ -15,7 +15,7 @@ class AsyncAPI(Document):
         self.server = {node["name"]: node for name, node in messages.items() if name.startswith("Server")}
 
     def message_faults(self, message, side):
-        """What is wrong with a message by the document; `side` is `client` or `server`."""
+        """The faults of a message by the document; `side` is `client` or `server`."""
         messages = getattr(self, side)
         if message.get("type") not in messages:
             return [f"no message of the {side} has the type {message.get('type')!r}"]
@@ -33,13 +33,13 @@ class AsyncAPI(Document):
 
     @property
     def unasked(self):
-        """The types that come without having been asked for."""
+        """The types of unsolicited messages."""
         return {type for operation in self.root["operations"].values() if operation["action"] == "send"
                 for type in self.message_types(operation["messages"])}
 
 
 class Witness(Client):
-    """A client that remembers what it sent as well."""
+    """A client that also records its sent messages."""
 
     def __init__(self):
         super().__init__()
@@ -68,5 +68,5 @@ class WitnessedRoom(Room):
 
     @property
     def sent(self):
-        """Every request, and the error that refused it or None."""
+        """Every request, and the error that rejected it or None."""
         return [(message, client.refusal_of(message)) for client in self.open for message in client.sent]

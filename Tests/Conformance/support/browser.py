@@ -25,14 +25,14 @@ SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
     "console/icon.svg": "app/icon.svg",
     **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-outbox")}}
-"""What the console has at paths of its own."""
+"""The console's files with paths of their own."""
 
 
 SHELL = "chromium-headless-shell"
 """It draws pages and nothing around them, for half the processor time."""
 
 NETWORK = ("WebSocket connection to", "Failed to load resource", "ERR_CONNECTION", "ERR_INTERNET")
-"""What Chromium itself writes about a server that is not there."""
+"""Chromium's messages about an unreachable server."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 """They have windows, in which one page can be behind another: the shell never hides a page."""
@@ -52,7 +52,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program(has_windows), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
-             # Files that do not come from the server have no address that could be local.
+             # Files from disk have no address that could be local.
              *(["--disable-features=LocalNetworkAccessChecks"] if FROM_SOURCES else []),
              "--remote-debugging-port=0", f"--user-data-dir={self.directory}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
@@ -127,7 +127,7 @@ class Session:
         return said["result"]
 
     async def page(self, url="about:blank", expected=(), **size):
-        """A new tab. `expected` are texts; errors on the console that have one of them are none."""
+        """A new tab. `expected` are texts; console errors that contain one of them are ignored."""
         target = (await self.send("Target.createTarget", url="about:blank", browserContextId=self.context))["targetId"]
         name = (await self.send("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
         page = self.pages[name] = Page(self, name, target, expected)
@@ -144,7 +144,7 @@ class Session:
 
 
 class Failed(Exception):
-    """What JavaScript threw, as JSON."""
+    """The error that JavaScript threw, as JSON."""
 
 
 class Page:
@@ -218,7 +218,7 @@ class Page:
         await eventually(lambda: self.loads > loads, "the page is loaded again")
 
     async def run(self, code, within=3 * PATIENCE):
-        """What a body of an async function returns."""
+        """The result of a body of an async function."""
         wrapped = "(async () => {" + code + """
         })().then((value) => ({ value }), (error) => ({ failed: error instanceof Error
             ? { ...error, message: error.message, name: error.name, stack: error.stack } : String(error) }))"""
@@ -253,7 +253,7 @@ class Page:
             picture.write(base64.b64decode(shot["data"]))
 
     async def offline(self, is_offline=True):
-        """What the page hears of the network."""
+        """Sets whether the page's network is offline."""
         await self.send("Network.emulateNetworkConditions", offline=is_offline, latency=0, downloadThroughput=-1,
                         uploadThroughput=-1)
 
@@ -273,5 +273,5 @@ class Page:
         await self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
     async def type(self, text):
-        """As a person types, into what has the focus."""
+        """Types into the focused element, like a user."""
         await self.send("Input.insertText", text=text)

@@ -6,7 +6,7 @@ import subprocess
 
 
 class Authority:
-    """Issues certificates in a directory; `file` is what a client has to trust."""
+    """Issues certificates in a directory; a client must trust `file`."""
 
     def __init__(self, directory):
         self.directory = str(directory)
@@ -26,7 +26,7 @@ class Authority:
         return os.path.join(self.directory, f"{name}.pem"), os.path.join(self.directory, f"{name}.key")
 
     def trust(self, version=None):
-        """What a client needs to trust this authority, and to speak one version of TLS only."""
+        """A client's TLS context that trusts this authority, if requested with one version of TLS only."""
         context = ssl.create_default_context(cafile=self.file)
         if version:
             # Versions that this machine's own policy forbids must be tried too.

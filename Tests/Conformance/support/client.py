@@ -1,7 +1,8 @@
-"""A client that follows the protocol's page and holds the server to it.
+"""A client that follows the protocol and checks that the server does.
 
-It keeps every message, what each watched register holds by the rule of the page, and every breach of the rules that
-hold always (`rules.py`, and the order of events); a test in which there was a breach fails at its end.
+It records every message, the state of each watched register by the protocol's rule, and every violation of the invariants
+(`rules.py`, and the order of events); a test with a violation fails at its end.
+
 """
 
 import asyncio
@@ -19,7 +20,7 @@ ABSENT = object()
 """As an expected member: it is not there."""
 
 BREACHES = []
-"""What servers did wrong during the test that runs now."""
+"""The servers' violations during the running test."""
 
 REPLIES = {"subscribe": "subscribed", "unsubscribe": "unsubscribed", "get": "users"}
 
@@ -29,7 +30,7 @@ def name_of(person):
 
 
 def matches(held, expected):
-    """Whether an object has the expected members; a function as a value is asked."""
+    """Whether an object has the expected members; a function as a value is a predicate."""
     for name, value in expected.items():
         there = held.get(name, ABSENT)
         if there is value:
@@ -154,7 +155,7 @@ class Client:
     # Speaking
 
     async def send(self, message):
-        """Sends an object, or a text as it is."""
+        """Sends an object, or a raw text."""
         await self.socket.send(message if isinstance(message, (str, bytes)) else json.dumps(message))
 
     def begin(self, type, **members):
@@ -182,13 +183,13 @@ class Client:
         return await self.begin(type, **members)
 
     async def refused(self, code, type, **members):
-        """Sends a request that has to be refused with a code, and returns the error."""
+        """Sends a request that must be rejected with a code, and returns the error."""
         reply = await self.ask(type, **members)
         assert reply["type"] == "error" and reply["code"] == code, f"{reply} instead of {code} for {type} {members}"
         return reply
 
     async def did(self, type, **members):
-        """Sends a request that has to succeed, and returns its reply."""
+        """Sends a request that must succeed, and returns its reply."""
         reply = await self.ask(type, **members)
         assert reply["type"] not in ("error", "(closed)"), f"{reply} for {type} {members}"
         return reply
@@ -223,7 +224,7 @@ class Client:
         return reply["users"]
 
     async def truth(self, person):
-        """The presence of one person, asked for."""
+        """Requests the presence of one person."""
         return (await self.get(person))[0]["presence"]
 
     async def status(self, status="auto", **members):
@@ -250,7 +251,7 @@ class Client:
     # Waiting
 
     async def hear(self, type, within=PATIENCE, **members):
-        """Waits for a message that was not heard yet and has these members, and returns it."""
+        """Waits for a message with these members that was not returned before, and returns it."""
         deadline = time.monotonic() + within
         while True:
             for message in self.unread:
@@ -267,7 +268,7 @@ class Client:
                 pass
 
     async def sees(self, person, within=PATIENCE, **members):
-        """Waits until it holds a presence of somebody with these members, and returns it."""
+        """Waits until it has a presence of a person with these members, and returns it."""
         user = name_of(person)
         await eventually(lambda: matches(self.presence.get(user, {}), members), within=within, every=0.005,
                          what=LazyText(lambda: f"{members} of {user}; held: {self.presence.get(user)}, {self.end}"))
@@ -285,7 +286,7 @@ class Client:
                          what=LazyText(lambda: f"{names} typing; held: {self.typing.get(conversation)}, {self.end}"))
 
     def events(self, kind, person=None):
-        """All events of a kind so far (about somebody)."""
+        """All events of a kind so far (about a person)."""
         return [message for message in self.log
                 if message["type"] == kind and (person is None or message["user"] == name_of(person))]
 
@@ -295,11 +296,11 @@ class Client:
                 if message["type"] == "typing" and message["conversation"] == conversation]
 
     def statuses(self, person):
-        """The statuses that events told about somebody, one after the other."""
+        """The statuses in a person's events, in order."""
         return [event["presence"]["status"] for event in self.events("presence", person)]
 
     def arrived(self, message):
-        """When a message came, in monotonic seconds."""
+        """When a message arrived, in monotonic seconds."""
         return next(when for other, when in zip(self.log, self.arrivals) if other is message)
 
     # Ending
@@ -333,7 +334,7 @@ class Client:
 
 
 class LazyText:
-    """A text that is made when it is needed: at the failure, with what is so then."""
+    """A text that is computed only when needed: at the failure, with the state of that moment."""
 
     def __init__(self, make):
         self.make = make

@@ -1,5 +1,5 @@
-// A clock that is SECONDS ahead, for a process that loads this first (LD_PRELOAD). (libfaketime does not get on with the
-// allocator of redis-server, which asks for the time before the library is ready.)
+// A clock that is SECONDS ahead, for a process that loads this first (LD_PRELOAD). (libfaketime does not work with
+// redis-server's allocator, which reads the time before that library is ready.)
 
 #define _GNU_SOURCE
 #include <sys/syscall.h>

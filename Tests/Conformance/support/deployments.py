@@ -38,7 +38,7 @@ class Node:
         wait_until(lambda: self.command("PING") == "PONG", f"{self.place} answers")
 
     def command(self, *words):
-        """The answer of one command, as plain lines."""
+        """The answer to one command, as plain lines."""
         return ask(self.port, words, self.password)
 
     @property
@@ -76,7 +76,7 @@ class Deployment:
 
 
 class Sentinels(Deployment):
-    """Fails over after a second of silence. With a password, the sentinels have one of their own."""
+    """Fails over after a second of silence. With a password, the sentinels have a separate one."""
 
     def __init__(self, password=None):
         super().__init__()
@@ -108,7 +108,7 @@ class Sentinels(Deployment):
 
 
 class Cluster(Deployment):
-    """Three masters, each with a replica if asked for; a node counts as failed after a second."""
+    """Three masters, optionally with a replica each; a node counts as failed after a second."""
 
     def __init__(self, replicas=0, password=None):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The project's own documents in YAML, and values held against the schemas in them."""
+"""The project's YAML documents, and validation of values against their schemas."""
 
 import functools
 import os
@@ -10,7 +10,7 @@ DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "..", "docs")
 
 
 class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Refuses a key that is there twice, of which YAML says that it must not be and PyYAML takes the last."""
+    """Rejects a repeated key: YAML forbids it, but PyYAML takes the last one."""
 
     def construct_mapping(self, node, deep=False):
         keys = [key.value for key, _ in node.value]
@@ -20,13 +20,13 @@ class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 
 def pointer(*steps):
-    """The place of something in a document, as a `$ref` says it."""
+    """The location of a node in a document, in the form of a `$ref`."""
     return "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 @functools.cache
 def parsed(name):
-    """What a document says; nobody changes it."""
+    """The content of a document; it must not be changed."""
     with open(os.path.join(DOCS, name), encoding="utf-8") as file:
         return yaml.load(file, Strict)
 
@@ -41,7 +41,7 @@ class Document:
         self.met = set()
 
     def nodes(self):
-        """Every place of the document and what is there, but nothing inside of examples."""
+        """Every location of the document and its node, except inside examples."""
         return self.below(self.root, ())
 
     def below(self, node, steps):
@@ -52,13 +52,13 @@ class Document:
                 yield from self.below(child, (*steps, step))
 
     def resolve(self, node):
-        """The node itself, or what its `$ref` names."""
+        """The node itself, or the target of its `$ref`."""
         while isinstance(node, dict) and "$ref" in node:
             _, node = self.resolver.resolve(node["$ref"])
         return node
 
     def dangling(self):
-        """The references of which nothing comes."""
+        """The references without a target."""
         for place, node in self.nodes():
             if isinstance(node, dict) and "$ref" in node:
                 try:
@@ -69,7 +69,7 @@ class Document:
     # Values
 
     def faults(self, value, schema):
-        """What is wrong with a value by a schema, and every member of it that the schema says nothing of."""
+        """The faults of a value by a schema, and every member of it that the schema does not mention."""
         validator = Draft202012Validator(schema, resolver=self.resolver)
         for error in validator.iter_errors(value):
             yield f"{error.json_path}: {error.message}"
@@ -93,7 +93,7 @@ class Document:
                 yield from self.undescribed(member, items, f"{place}[{index}]")
 
     def parts(self, schema):
-        """A schema and all that it is made of for the same value."""
+        """A schema and all schemas that it combines for the same value."""
         yield schema
         if "$ref" in schema:
             yield from self.parts(self.resolve(schema))

@@ -5,7 +5,7 @@ import json
 
 
 async def exchange(server, method, path, body=None, token=None):
-    """The status and the JSON. `body` is bytes, or anything that becomes JSON; `None`: there is none."""
+    """The status and the JSON. `body` is bytes, or any value to be encoded as JSON; `None`: there is none."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
     try:
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

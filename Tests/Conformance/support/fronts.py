@@ -34,7 +34,7 @@ CADDY = """{{
 
 
 def changed(text, *changes):
-    """The text with what a test has to change, each of which must be there."""
+    """The text with a test's replacements, each of which must match."""
     for old, new in changes:
         assert len(re.findall(old, text)) >= 1, f"{old!r} is not in the configuration"
         text = re.sub(old, new, text)
@@ -86,7 +86,7 @@ class Front:
         return ["-db", "-f", self.write("haproxy.cfg", text)]
 
     async def is_up(self):
-        """It serves, and has found the server."""
+        """Whether it accepts connections, and has found the server."""
         assert self.process.poll() is None, f"the proxy has ended: {(self.directory / 'proxy.log').read_text()[-2000:]}"
         try:
             return (await self.get("/healthz"))[0] == 200

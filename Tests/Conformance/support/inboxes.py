@@ -1,4 +1,4 @@
-"""What tests of notifications say and wait for."""
+"""Actions and waits for tests of notifications."""
 
 import secrets
 
@@ -10,7 +10,7 @@ OPERATION, = [each for each in DOCUMENT.operations if each.path == "/v1/notifica
 
 
 async def post(room, people, at=None, **members):
-    """Posts, and holds the answer against docs/openapi.yaml."""
+    """Posts, and checks the answer against docs/openapi.yaml."""
     body = {"users": [getattr(user, "user", user) for user in people], "id": secrets.token_hex(6), "kind": "test",
             "title": "Hello"} | members
     body = {name: value for name, value in body.items() if value is not ...}
@@ -65,7 +65,7 @@ def counts(message):
 
 
 def newest(client):
-    """The counts that a client holds after all that it was told: the newest version wins."""
+    """The counts of a client after all its messages: the newest version wins."""
     held = {"version": -1}
     for message in client.log:
         for each in (message, message.get("notifications")):
@@ -75,7 +75,7 @@ def newest(client):
 
 
 async def agree(*clients, **expected):
-    """Waits until all of them hold the same counts, with these."""
+    """Waits until all of them have the same counts, with these."""
     def do():
         held = [newest(client) for client in clients]
         return all(each == held[0] for each in held) and all(held[0].get(name) == value for name, value in expected.items())

@@ -1,4 +1,4 @@
-"""Pages with presence.js and presence-messages.js, and what a test asks of them."""
+"""Pages with presence.js and presence-messages.js, and their common checks."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ async def refused(page, code):
 
 
 async def talking(chromium, line, room, person="ana", **options):
-    """A page of somebody with conversations and messages."""
+    """A page of a user with conversations and messages."""
     page = await opened(await tab(chromium, line), room.token(person), **options)
     await begin(page, room.name(person))
     return page

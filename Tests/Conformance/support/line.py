@@ -1,4 +1,4 @@
-"""A line between a browser and a server that a test can cut and mend. Its address stays when the server starts again."""
+"""A connection between a browser and a server that a test can cut and restore. Its address stays when the server restarts."""
 
 from .proxy import Proxy
 
@@ -23,7 +23,7 @@ class Line(Proxy):
             writer.transport.abort()
 
     def cut(self):
-        """From now on there is no server."""
+        """From now on the server is unreachable."""
         self.is_cut = True
         for writer in self.writers:
             writer.transport.abort()

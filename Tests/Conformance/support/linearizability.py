@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """What somebody did between two moments: `what` is the model's, `end` is infinite if nobody knows the outcome."""
+    """A user's action between two moments: `what` belongs to the model, `end` is infinite if the outcome is unknown."""
 
     begin: float
     end: float
@@ -44,7 +44,7 @@ def linearizable(calls, step, start, most=2_000_000):
     for call in sorted((call for call in calls if not call.is_known), key=lambda call: call.begin):
         doubtful.setdefault(call.what, []).append(call.begin)
     kinds = list(doubtful)
-    # What is placed: all known calls before `low`, those of `bits` behind it, and so many of each doubtful kind.
+    # The placed calls: all known calls before `low`, those of `bits` behind it, and a number of each uncertain kind.
     first = (0, 0, (0,) * len(kinds), start)
     seen, stack = {first}, [first]
     while stack:
@@ -68,7 +68,7 @@ def linearizable(calls, step, start, most=2_000_000):
                     continue
                 if after != state:
                     found.append((low, bits, used[:number] + (used[number] + 1,) + used[number + 1:], after))
-        # The one that ended first is tried first: it comes last onto the stack.
+        # The call that ended first is tried first, so it is pushed last.
         for place in sorted((each for each in nexts if known[each].begin <= earliest), key=lambda each: -known[each].end):
             try:
                 after = step(state, known[place].what)

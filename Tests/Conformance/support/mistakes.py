@@ -1,4 +1,4 @@
-"""Servers with a mistake that was made on purpose, and a line to Redis that holds one command up."""
+"""Servers with a deliberate bug, and a proxy to Redis that delays one command."""
 
 import asyncio
 import contextlib
@@ -12,8 +12,8 @@ from .server import BINARY
 
 @contextlib.contextmanager
 def binary_with(mistake, script):
-    """A copy of the program in which the text of a script is another: `mistake` is what to replace and by what, at most as
-    long; `script` begins the script. The programs carry their scripts as they are written."""
+    """A copy of the program in which the text of a script is replaced: `mistake` is the old text and the new one, which is
+    at most as long; `script` is the beginning of the script. The programs contain their scripts verbatim."""
     old, new = (text.encode() for text in mistake)
     assert len(new) <= len(old), "it is written over the old text, in its place"
     folder = tempfile.mkdtemp(prefix="presence-mistake-")
@@ -34,8 +34,8 @@ def binary_with(mistake, script):
 
 
 class HeldLine:
-    """Stands in for Redis as the place to connect to. The next command with a certain text is held, with what its connection
-    sends after it, until it is let go."""
+    """A proxy in front of Redis. The next command with a certain text is delayed, with the later input of its connection,
+    until it is released."""
 
     def __init__(self, redis):
         self.redis, self.word = redis, None

@@ -21,7 +21,7 @@ CLAIM, REFUSED, RELEASE, FREE, TAKEN, YOURS = "claim", "refused", "release", "fr
 
 
 def owner_after(owner, what):
-    """The model of a name: whose it is."""
+    """The model of a name: its owner."""
     kind, user = what
     if kind == CLAIM and owner in (None, user):
         return user
@@ -44,7 +44,7 @@ def own_after(own, what):
 
 
 class History:
-    """Collects calls as they end; times are of any one clock."""
+    """Collects calls as they end; all times must be of one clock."""
 
     def __init__(self, names):
         self.names = names
@@ -52,7 +52,7 @@ class History:
         self.of_users = {}
 
     def put(self, begin, end, user, name, status):
-        """200, 409 (another's), or `None`: nobody knows, and it may still happen."""
+        """200, 409 (taken by another user), or `None`: the outcome is unknown, and it may still happen."""
         end = inf if status is None else end
         if status == 409:
             self.of_names[name].append(Call(begin, end, (REFUSED, user)))
@@ -70,7 +70,7 @@ class History:
         self.own(begin, end, user, ("write", None))
 
     def state(self, begin, end, user, name, reason):
-        """What somebody was told of a name: free, taken or yours."""
+        """The answer that a user got about a name: free, taken or yours."""
         self.of_names[name].append(Call(begin, end, (reason, user)))
 
     def me(self, begin, end, user, name):
@@ -92,7 +92,7 @@ class History:
 
 
 def at_rest(own, free):
-    """Whether, with nothing under way, each name is one account's or free: `own` is what each account has, `free` the names
-    that are."""
+    """Whether, without pending calls, each name belongs to one account or is free: `own` has each account's name, `free`
+    the free names."""
     held = [name for name in own.values() if name is not None]
     return len(held) == len(set(held)) and not set(held) & set(free)

@@ -9,7 +9,7 @@ import random
 from .name_history import FREE, TAKEN, YOURS, History
 
 WHOLE, OWNER, NOTHING = "owner and number", "owner", "nothing"
-"""What is compared before a claim is dropped."""
+"""The comparison before a claim is dropped."""
 
 
 class ModelServer:

@@ -1,4 +1,4 @@
-"""How an OpenAPI document has to look, as far as ours uses the language, and what it says of an answer."""
+"""The required form of an OpenAPI document, as far as ours uses the language, and its rules for an answer."""
 
 import json
 import re
@@ -62,7 +62,7 @@ STRUCTURE = {
         "header": closed(("schema",), required={"type": "boolean"}, description=TEXT, schema=part("schema")),
         "content": table(part("media"), key=r"^[a-z]+/[a-z.+-]+(; [a-z]+=[a-z0-9.-]+)*$"),
         "media": closed(("schema",), schema=part("schema"), examples=table(closed(("value",), value={}, summary=TEXT))),
-        # What a schema may be, the metaschema of JSON Schema says.
+        # JSON Schema's metaschema checks schemas.
         "schema": {"type": "object"},
     },
 }
@@ -87,7 +87,7 @@ class Operation:
         return bool(kinds) and "application/json" not in kinds
 
     def fits(self, path):
-        """Whether a path is one of its."""
+        """Whether a path matches it."""
         return re.fullmatch(re.sub(r"\{[a-z]+\}", "[^/]*", self.path), path) is not None
 
     def __repr__(self):
@@ -109,7 +109,7 @@ class OpenAPI(Document):
             Operation(self, path, method, item[method], item.get("parameters", ()))
             for path, item in self.root["paths"].items() for method in METHODS if method in item]
         self.answered = []
-        """What answers held that were as the document describes: (content type, body)."""
+        """The contents of answers that matched the document: (content type, body)."""
 
     def methods_at(self, path):
         """The methods that one path has, by whichever of the document's paths."""
@@ -139,7 +139,7 @@ class OpenAPI(Document):
         return any(place.startswith("#/paths/" + each.path.replace("/", "~1") + "/") for each in inside)
 
     def check(self, method, answer, response, what):
-        """Fails unless an answer is what a response object says."""
+        """Fails unless an answer matches a response object."""
         stated = {name.lower(): header for name, header in response.get("headers", {}).items()}
         for name, header in stated.items():
             value = answer.headers.get(name)
@@ -147,7 +147,7 @@ class OpenAPI(Document):
             if value is not None:
                 faults = list(self.faults(value, header["schema"]))
                 assert not faults, f"{what}: {name}: {value}: {faults}"
-        # What the document says of every answer.
+        # Headers that the document describes for every answer.
         usual = {"content-type", "content-length", "connection", "date", "x-content-type-options", "vary", "x-request-id"}
         strange = {name.lower() for name in answer.headers.keys()} - usual - stated.keys()
         assert not strange, f"{what}: headers {strange} are not described"

@@ -1,14 +1,14 @@
-"""How long the tests wait: generous, since machines are slow and noisy, and never the thing that is measured."""
+"""How long the tests wait: generous, since machines are slow and noisy, and never a measured time."""
 
 import asyncio
 import os
 import time
 
 PATIENCE = float(os.environ.get("PATIENCE", "15"))
-"""Seconds that anything may take which has no bound of its own."""
+"""Seconds for events without a bound of their own."""
 
 A_MOMENT = 0.35
-"""Seconds in which something forbidden would have come, where its absence is the point."""
+"""Seconds in which a forbidden message would have arrived, for tests of its absence."""
 
 SLACK = float(os.environ.get("SLACK", "1.5"))
 """Seconds that a busy machine may add to a bound of the protocol."""

@@ -1,4 +1,4 @@
-"""Pictures that the tests upload, and what is read of those that come back."""
+"""Pictures that the tests upload, and readings of the pictures that are served."""
 
 import io
 import random
@@ -8,7 +8,7 @@ import zlib
 from PIL import Image, ImageOps
 
 CORNERS = [(255, 0, 0), (0, 160, 0), (0, 0, 255), (255, 220, 0)]
-"""Of a scene: upper left, upper right, lower left, lower right. In greys they differ, too."""
+"""The colours of a scene: upper left, upper right, lower left, lower right. In greys they differ, too."""
 
 
 def scene(width=96, height=64, mode="RGB"):
@@ -21,7 +21,7 @@ def scene(width=96, height=64, mode="RGB"):
 
 
 def noise(width, height, mode="RGB"):
-    """What cannot be made small."""
+    """A picture that cannot be compressed."""
     if mode == "L":
         return Image.effect_noise((width, height), 120)
     return Image.merge("RGB", [Image.effect_noise((width, height), 120) for _ in range(3)])
@@ -40,7 +40,7 @@ def jpeg(image, orientation=None, secret=None, **options):
 
 
 def photo(width=64, height=48):
-    """A JPEG that says where it was taken."""
+    """A JPEG with the location where it was taken."""
     file, exif = io.BytesIO(), Image.Exif()
     place = exif.get_ifd(0x8825)
     place[1], place[2], place[3], place[4] = "N", (52.0, 31.0, 12.0), "E", (13.0, 24.0, 36.0)
@@ -87,7 +87,7 @@ def chunk(kind, data):
 
 
 def bare_png(width, height, depth, colour, rows, extra=b"", interlaced=0, piece=None):
-    """A PNG from its parts: `rows` are the bytes before compression. With `piece` each IDAT has so many bytes."""
+    """A PNG from its parts: `rows` are the bytes before compression. `piece` is the number of bytes of each IDAT."""
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
     data = zlib.compress(rows, 9)
     piece = piece or len(data)
@@ -96,7 +96,7 @@ def bare_png(width, height, depth, colour, rows, extra=b"", interlaced=0, piece=
 
 
 PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
-"""Of each colour type: grey, colour, palette, grey and alpha, colour and alpha."""
+"""One of each colour type: grey, colour, palette, grey and alpha, colour and alpha."""
 
 ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
 """The passes of an interlaced PNG: where each begins, and its steps, in x and y."""
@@ -124,7 +124,7 @@ def whole():
         for progressive in (False, True):
             kind = "progressive" if progressive else "baseline"
             yield f"JPEG {mode} {kind}", jpeg(image, quality=90, progressive=progressive)
-    # Cut before its picture begins, too.
+    # The cuts include places before the picture data.
     yield "JPEG with 4 KB beside the picture", jpeg(noise(100, 80), 6, "x" * 2_000, quality=90)
     for colour, depths in PNG_DEPTHS.items():
         for depth in depths:
@@ -135,7 +135,7 @@ def whole():
 
 
 def shown(data):
-    """A picture as it is to be seen: turned, in colour, over white."""
+    """A picture as it should look: turned, in colour, over white."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     if image.mode in ("LA", "RGBA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
@@ -156,7 +156,7 @@ def alike(one, other, within=24):
 
 
 def metadata(data):
-    """What a JPEG has beside the picture: the markers of its segments, but those that a decoder needs."""
+    """The additional data of a JPEG: the markers of its segments, except those that a decoder needs."""
     found, place = [], 2
     while place < len(data) and data[place] == 0xFF and data[place + 1] != 0xDA:
         marker, length = data[place + 1], struct.unpack(">H", data[place + 2:place + 4])[0]

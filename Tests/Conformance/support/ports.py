@@ -4,12 +4,12 @@ import random
 import socket
 
 RANGE = range(12_000, 32_768)
-"""Below those from which the system takes the near ends of connections (`ip_local_port_range`): none of them can take a port
-between its being found and a server's listening on it."""
+"""Below the ports for outgoing connections (`ip_local_port_range`): none of them can take a port after it is found and
+before a server listens on it."""
 
 
 def free_port():
-    """A port on which nobody listens."""
+    """A port on which no process listens."""
     while True:
         port = random.choice(RANGE)
         with socket.socket() as probe:

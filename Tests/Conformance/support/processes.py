@@ -9,7 +9,7 @@ import time
 
 
 def end_with_parent():
-    """In a child, before it runs: it is asked to end when the process dies that started it, however that happens."""
+    """In a child, before it runs: it gets a signal when its parent process dies, for any reason."""
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -54,8 +54,8 @@ def children(parent):
 
 @contextlib.contextmanager
 def on_processors_of_their_own(parent):
-    """A process and its children get the last processor, we the others: what they do after an answer does not keep us from
-    reading it. With one processor nothing is done."""
+    """A process and its children get the last processor, we the others: so their work after an answer does not delay our
+    reading of it. With one processor this does nothing."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) < 2:
         yield

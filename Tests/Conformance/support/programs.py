@@ -1,4 +1,5 @@
-"""What the tests use and do not install: programs of Debian, since installing them would start services, and packages of PyPI."""
+"""Programs that the tests use without installation: from Debian, since installing them would start services, and packages
+from PyPI."""
 
 import importlib
 import os
@@ -23,7 +24,7 @@ def find(name):
 
 
 def needed(*names):
-    """Where the first of these is; the test is skipped if there is none."""
+    """The path of the first of these that exists; the test is skipped if there is none."""
     found = next(filter(None, map(find, names)), None)
     return found or pytest.skip(f"not installed: {' or '.join(names)} (make setup-programs unpacks it)")
 
@@ -38,7 +39,7 @@ def library(name):
 
 
 def environment(program):
-    """What an unpacked program needs to find the libraries that were unpacked with it."""
+    """The environment in which an unpacked program finds its unpacked libraries."""
     if not program.startswith(str(TOOLS)):
         return {}
     folder = TOOLS / "usr/lib" / os.uname().machine
@@ -47,7 +48,7 @@ def environment(program):
 
 
 def run(*command, **options):
-    """Runs a program to its end, which has to be a good one, and returns what it said."""
+    """Runs a program, which must succeed, and returns its output."""
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
                           env=os.environ | environment(command[0]), **options)
     assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}{done.stderr[-3000:]}"

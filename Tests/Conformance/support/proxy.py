@@ -1,4 +1,4 @@
-"""A line between client and server that can go dead without either side being told."""
+"""A connection between client and server that can go dead without notice to either side."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ class Proxy:
         self.listener.close()
         for task in self.tasks:
             task.cancel()
-        # Or a server that stops would wait for the close frames of those who were connected.
+        # Otherwise a stopping server would wait for its clients' close frames.
         for end in self.ends:
             end.transport.abort()
 

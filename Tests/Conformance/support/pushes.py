@@ -1,4 +1,4 @@
-"""FCM and APNs as a test has them: over TLS with an authority of its own, each token verified by OpenSSL."""
+"""FCM and APNs for tests: over TLS with an authority of their own, each token verified by OpenSSL."""
 
 import http.server
 import json
@@ -49,7 +49,7 @@ class Keys:
         os.chmod(self.account, 0o600)
 
     def claims(self, token, name, alg):
-        """The header and claims of a token, whose signature is looked at."""
+        """The header and claims of a token, whose signature is verified."""
         header, claims, signature = token.split(".")
         assert json.loads(decode(header))["alg"] == alg
         raw = decode(signature)
@@ -88,7 +88,7 @@ class Push:
 
     @property
     def token(self):
-        """Of the device."""
+        """The device's token."""
         return self.json["message"]["token"] if "message" in self.json else self.path.rpartition("/")[2]
 
     @property
@@ -97,8 +97,8 @@ class Push:
 
 
 class Services:
-    """Both at one place. `fcm` and `apns` are called with each push and return a status and a JSON body; what is wrong with a
-    call is in `wrong`."""
+    """Both at one address. `fcm` and `apns` are called with each push and return a status and a JSON body; the faults of
+    calls are in `wrong`."""
 
     def __init__(self, directory):
         authority = Authority(directory)
@@ -131,7 +131,7 @@ class Services:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # A body goes out right after its head, and not when the head is acknowledged, 40 ms later.
+            # A body is sent right after its head, and not when the head is acknowledged, 40 ms later.
             disable_nagle_algorithm = True
 
             def do_POST(self):
@@ -166,7 +166,7 @@ class Services:
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
 
         def close():
-            # Without `shutdown`, its thread asks the closed socket for connections for ever, as fast as it can.
+            # Without `shutdown`, its thread would accept on the closed socket in an endless loop.
             server.shutdown()
             server.server_close()
 

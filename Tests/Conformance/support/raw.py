@@ -37,7 +37,7 @@ def text(message):
 
 
 class RawSocket:
-    """Nothing is answered by itself, not even a ping; what came is read only when it is asked for."""
+    """It answers nothing by itself, not even pings; input is read only on request."""
 
     def __init__(self, server, tls=None):
         """`tls`: the context with which it is spoken to."""
@@ -90,7 +90,7 @@ class RawSocket:
         await asyncio.wait_for(self.writer.drain(), PATIENCE)
 
     def stop_reading(self):
-        """From now on nothing is taken from the kernel, whose buffers fill."""
+        """Stops reading from the kernel, whose buffers fill."""
         self.writer.transport.pause_reading()
 
     def go_on_reading(self):

@@ -1,4 +1,4 @@
-"""A server that is told of events: what came, each signature verified by hand, and answers as a test wants them."""
+"""A server that receives events: the calls, each signature verified by hand, and answers by a test's script."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ import time
 
 
 class Secret:
-    """A secret as Standard Webhooks has it, in a file of its own."""
+    """A secret in the format of Standard Webhooks, in a file of its own."""
 
     def __init__(self, directory, mode=0o600, texts=None):
         self.key = secrets.token_bytes(32)
@@ -23,7 +23,7 @@ class Secret:
         os.chmod(self.file, mode)
 
     def signs(self, headers, body):
-        """Whether one of the signatures is ours, by the standard's own words."""
+        """Whether one of the signatures is ours, by the standard's definition."""
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         wanted = "v1," + base64.b64encode(hmac.new(self.key, signed, hashlib.sha256).digest()).decode()
         return wanted in headers["webhook-signature"].split(" ")

@@ -24,7 +24,7 @@ class Redis:
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self):
-        """Starts it (again), then at the same port."""
+        """Starts it; a restart uses the same port."""
         is_new = self.port is None
         for _ in range(5):
             if is_new:
@@ -35,7 +35,7 @@ class Redis:
         raise AssertionError("redis-server does not start")
 
     def begin(self):
-        """Whether it serves; else it has ended, as it does if somebody else has found its port, too."""
+        """Whether it accepts connections; otherwise it has ended, for example because another process took its port."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]

@@ -4,7 +4,7 @@ import socket
 
 
 def ask(port, words, password=None, within=20, database=None):
-    """The answer as `redis-cli` prints it: plain lines, of an error its text, of nobody who listens nothing."""
+    """The answer in the form of `redis-cli`: plain lines, the text of an error, and nothing if no server listens."""
     try:
         stream = socket.create_connection(("127.0.0.1", port), timeout=within)
     except ConnectionError:

@@ -1,12 +1,12 @@
-"""A mail server that refuses as real ones do: by a rule for each command."""
+"""A mail server that rejects like real ones: by a rule for each command."""
 
 import socket
 import threading
 
 
 class Relay:
-    """`rule(verb, line)` answers a command, or returns None to agree; `.` is the end of a mail. 421 ends the connection, as it does
-    in the world. It runs in threads of its own."""
+    """`rule(verb, line)` answers a command, or returns None to accept; `.` is the end of a mail. 421 ends the connection,
+    as with real servers. It runs in threads of its own."""
 
     def __init__(self, rule=lambda verb, line: None):
         self.rule, self.lines, self.mails = rule, [], []

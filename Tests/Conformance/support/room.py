@@ -1,4 +1,4 @@
-"""What one test has: people of its own on a shared server, and everything closed at its end."""
+"""The environment of one test: users of its own on a shared server, and everything closed at its end."""
 
 import secrets
 
@@ -10,7 +10,7 @@ DEVICES = {"phone": "phone", "tablet": "tablet", "desktop": "desktop", "web": "w
 
 
 ROOMS = []
-"""Those of the test that runs now, so that their connections are closed at its end."""
+"""The rooms of the running test, so that their connections are closed at its end."""
 
 
 class Room:
@@ -31,7 +31,7 @@ class Room:
         return (at or self.server).mint.token(self.name(person), **options)
 
     async def socket(self, at=None, **options):
-        """A client that has not said `connect` yet."""
+        """A client that has not sent `connect` yet."""
         client = Client()
         await client.open((at or self.server).url, **options)
         self.open.append(client)
@@ -55,7 +55,7 @@ class Room:
         return raw
 
     async def dial(self, at=None):
-        """A TCP connection with nothing said on it."""
+        """A TCP connection on which nothing was sent."""
         raw = await RawSocket(at or self.server).dial()
         self.open.append(raw)
         return raw

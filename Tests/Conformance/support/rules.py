@@ -1,4 +1,4 @@
-"""What holds for every message that a server sends, wherever it comes from. Each function returns what is wrong."""
+"""The invariants of every message of a server. Each function returns the violations."""
 
 import json
 
@@ -67,7 +67,7 @@ def typing_faults(names):
 
 
 def faults(text, longest):
-    """What is wrong with one message; `longest` is the server's maxServerMessageBytes."""
+    """The faults of one message; `longest` is the server's maxServerMessageBytes."""
     if not isinstance(text, str):
         yield "a binary message"
         return

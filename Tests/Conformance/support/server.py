@@ -16,7 +16,7 @@ from .tokens import Mint
 
 BINARY = os.environ.get("PRESENCED", "presenced")
 FAULTS = ("Sanitizer: ", "Fatal error: ")
-"""What no server writes that is whole: a sanitizer's report, the last words of a Swift program that stopped itself."""
+"""Texts that a correct server never writes: a sanitizer's report, a Swift program's message about a trap."""
 
 
 def run(*arguments, timeout=30):
@@ -93,13 +93,13 @@ class Server:
         spoken.put(None)
 
     def cli_token(self, user, *arguments):
-        """What `presenced token` prints."""
+        """The output of `presenced token`."""
         made = run("token", user, "--data-dir", self.directory, *arguments)
         assert made.returncode == 0, made.stderr
         return made.stdout.rstrip("\n")
 
     async def wait_for_log(self, text, times=1):
-        """Waits until a text stands in the log so many times."""
+        """Waits until the log contains a text this many times."""
         await eventually(lambda: self.logged().count(text) >= times, f"{text!r} in the log")
 
     def logged(self):
@@ -130,14 +130,14 @@ class Server:
             time.sleep(0.001)
 
     def stop(self, number=signal.SIGTERM, within=20):
-        """Asks it to end and returns its exit status."""
+        """Stops it and returns its exit status."""
         self.send_signal(number)
         status = self.process.wait(timeout=within)
         self.listener.join(timeout=5)
         return status
 
     def kill(self):
-        """Ends it with no chance to say good-bye; its Redis, if it has one of its own, is left over."""
+        """Kills it; its Redis, if it has one of its own, is left over."""
         self.send_signal(signal.SIGKILL)
         self.process.wait()
 

@@ -42,7 +42,7 @@ class Request:
 
 
 class Storage:
-    """`answer` is called with each request and returns `None`, or a status and a code that are answered instead."""
+    """`answer` is called with each request and returns `None`, or a status and a code to answer instead."""
 
     def __init__(self, directory, port=0):
         self.bucket = "pictures-" + secrets.token_hex(4)
@@ -55,7 +55,7 @@ class Storage:
         self.requests, self.wrong = [], []
         self.is_public, self.page = False, 1_000
         self.ahead = 0
-        """Seconds by which its clock is ahead of what it says of the objects' age."""
+        """Seconds by which its clock is ahead of the objects' times."""
         self.kept = {}
         self.lock = threading.Lock()
         self.port = port
@@ -69,7 +69,7 @@ class Storage:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # A body goes out right after its head, and not when the head is acknowledged, 40 ms later.
+            # A body is sent right after its head, and not when the head is acknowledged, 40 ms later.
             disable_nagle_algorithm = True
 
             def handle_one(self):
@@ -105,7 +105,7 @@ class Storage:
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):
-        # Connections that are open go on without it.
+        # Open connections continue without it.
         self.is_gone = True
         self.server.shutdown()
         self.server.server_close()
@@ -140,7 +140,7 @@ class Storage:
         return self.pass_on(request.method, target, request.headers, request.body)
 
     def fault(self, request):
-        """What is wrong with a signature; `None` if botocore makes the same one of the same request."""
+        """The fault of a signature; `None` if botocore computes the same one for the same request."""
         found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, "
                              r"SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})", request.headers.get("Authorization", ""))
         if not found:
@@ -168,14 +168,14 @@ class Storage:
     # Objects
 
     def pass_on(self, method, target, headers=None, body=b""):
-        """What an object's keeper answers, without any signature."""
+        """The answer of the objects' storage, without any signature."""
         request = Request(method, target, headers or {}, body)
         if not BEHIND:
             with self.lock:
                 return self.keep(request)
         connection = http.client.HTTPConnection(urlsplit(BEHIND).netloc, timeout=20)
         try:
-            # Any bucket is everybody's there.
+            # That storage needs no signature for any bucket.
             sent = {name: value for name, value in request.headers.items()
                     if name.lower() in ("content-type", "cache-control", "authorization", "x-amz-date", "range")}
             sent.setdefault("Authorization", "AWS4-HMAC-SHA256 Credential=a/20200101/us-east-1/s3/aws4_request, "
@@ -226,6 +226,6 @@ class Storage:
         return self.pass_on("GET", f"/{self.bucket}/{key}")
 
     def keys(self):
-        """Those of pictures: not the mark that says whose they are."""
+        """The objects of pictures: without the mark of their owner."""
         _, _, body = self.pass_on("GET", f"/{self.bucket}?list-type=2")
         return sorted(key for key in re.findall(r"<Key>([^<]*)</Key>", body.decode()) if not key.endswith("installation"))

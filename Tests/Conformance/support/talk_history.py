@@ -22,7 +22,7 @@ def shown(place, message):
 
 
 def page(messages):
-    """What a read shows of all of them."""
+    """A read's view of all messages."""
     return tuple((message[0], *shown(place, message)) for place, message in enumerate(messages))
 
 
@@ -54,13 +54,13 @@ def messages_after(messages, what):
 
 
 class TalkHistory:
-    """Collects the calls on one conversation as they end; times are of any one clock."""
+    """Collects the calls on one conversation as they end; all times must be of one clock."""
 
     def __init__(self):
         self.calls = []
 
     def add(self, begin, end, kind, id=None, text=None, answer=None):
-        """`answer` is `None` if nobody knows the outcome. Of a read that was not answered there is nothing to tell."""
+        """`answer` is `None` if the outcome is unknown. A read without an answer proves nothing."""
         if answer is not None:
             self.calls.append(Call(begin, end, (kind, id, text, answer)))
         elif kind != READ:

@@ -44,7 +44,7 @@ class ModelTalk:
         return self.answer(what)
 
     def answer(self, what):
-        """What the model says, found by what it does not refuse."""
+        """The model's answer, found by the absence of a rejection."""
         kind, id, text, _ = what
         self.messages = messages_after(self.messages, (kind, id, text, None))
         place = next((place for place, message in enumerate(self.messages) if message[0] == id), None)
@@ -54,8 +54,8 @@ class ModelTalk:
 
 
 def play(seed, mistake, users=4, calls=60):
-    """A history of that server: clients act one call at a time, in an order that the seed draws; two are one user's, who edits
-    their own messages, and all may delete. Some do not wait for an answer, and repeat a send."""
+    """A history of that server: clients make one call at a time, in an order that the seed draws; two belong to one user,
+    who edits their own messages, and all may delete. Some do not wait for an answer, and repeat a send."""
     draw, talk, time = random.Random(seed), ModelTalk(mistake), 0
     history, under_way, own, again, left = TalkHistory(), {}, {}, {}, calls
     while left or under_way:

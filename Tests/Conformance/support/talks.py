@@ -1,4 +1,4 @@
-"""What tests of conversations and messages say and wait for."""
+"""Actions and waits for tests of conversations and messages."""
 
 import itertools
 import secrets
@@ -38,14 +38,14 @@ async def info(client, conversation):
 
 
 async def listed(client, **members):
-    """The list of one's conversations, watched from now on."""
+    """The client's list of conversations, watched from now on."""
     reply = await client.did("subscribe", conversationList=True, **members)
     assert reply["type"] == "subscribed", reply
     return reply["conversationList"]
 
 
 async def say(client, conversation, text="hello", message=None, **members):
-    """Sends a message and returns it as it was stored."""
+    """Sends a message and returns it in its stored form."""
     message = {"id": message or fresh(), "text": text} | members.pop("more", {})
     reply = await client.did("send", conversation=conversation, message=message, **members)
     assert reply["type"] == "sent" and reply["conversation"] == conversation, reply
@@ -53,7 +53,7 @@ async def say(client, conversation, text="hello", message=None, **members):
 
 
 async def follow(client, conversation, **cursor):
-    """Subscribes to a conversation's messages and returns what is answered of it, parts put together."""
+    """Subscribes to a conversation's messages and returns the reply about it, with its parts joined."""
     reply = await client.did("subscribe", conversations=[{"id": conversation} | cursor])
     parts = [part for part in reply["conversations"] if part["conversation"] == conversation]
     whole = dict(parts[0])
@@ -68,14 +68,14 @@ def heard(client, conversation):
 
 
 async def hears(client, conversation, count, within=PATIENCE):
-    """Waits for so many `message` events."""
+    """Waits for this many `message` events."""
     await eventually(lambda: len(heard(client, conversation)) >= count, within=within, every=0.005,
                      what=f"{count} message events of {conversation}")
     return heard(client, conversation)
 
 
 def told(client, conversation):
-    """What the client holds of a conversation after all events: the newest version wins."""
+    """The client's copy of a conversation after all events: the newest version wins."""
     newest = {}
     for event in client.log:
         if event["type"] == "conversation" and event["conversation"]["id"] == conversation:
@@ -85,7 +85,7 @@ def told(client, conversation):
 
 
 async def sees(client, conversation, **expected):
-    """Waits until the newest event of a conversation has these members; a function as a value is asked."""
+    """Waits until the newest event of a conversation has these members; a function as a value is a predicate."""
     def fits():
         held = told(client, conversation)
         return bool(held) and all(

@@ -1,4 +1,4 @@
-"""JSON Web Tokens made by hand, so that wrong ones can be made as well."""
+"""JSON Web Tokens made by hand, so that invalid ones can be made as well."""
 
 import base64
 import copy
@@ -32,14 +32,14 @@ READINGS = (
     lambda content: bytes.fromhex(content.decode()),
     lambda content: decode(content.decode().strip().rstrip("=")),
 )
-"""What key the content of a secret file may stand for."""
+"""The possible keys for the content of a secret file."""
 
 
 class Mint:
-    """Makes tokens as the server's own command does: like a sample from it, with the secret of its data directory."""
+    """Makes tokens like the server's own command: by a sample from it, with the secret of its data directory."""
 
     first = None
-    """The one that was made first in this process: where a data directory has its secret is the same in all."""
+    """The first one of this process: the secret has the same place in all data directories."""
 
     def __init__(self, sample, data_directory):
         header, claims, _ = sample.split(".")
@@ -51,7 +51,7 @@ class Mint:
 
     @classmethod
     def of(cls, data_directory, sample):
-        """That of a data directory. `sample()` makes a token, which is a process and not needed for each of them."""
+        """The minter of a data directory. `sample()` makes a token with a process, which is not needed for each of them."""
         if not cls.first:
             cls.first = cls(sample(), data_directory)
             return cls.first
@@ -85,7 +85,7 @@ class Mint:
         raise AssertionError("no file of the data directory holds the secret that the token was signed with")
 
     def token(self, user, expires=3600, header=None, secret=None, **claims):
-        """A token of `user` that runs out in `expires` seconds; `header`, `secret` and claims replace what is right."""
+        """A token of `user` that expires in `expires` seconds; `header`, `secret` and claims replace the valid ones."""
         claims = {"sub": user, "iat": int(time.time())} | claims
         if expires is not FOR_EVER:
             claims["exp"] = int(time.time()) + expires
@@ -93,7 +93,7 @@ class Mint:
         return sign(self.header | (header or {}), claims, self.secret if secret is None else secret)
 
     def unsigned(self, user):
-        """A token that says of itself that it needs no signature."""
+        """A token that claims to need no signature."""
         header = encode(json.dumps({"alg": "none", "typ": "JWT"}).encode())
         claims = encode(json.dumps({"sub": user, "exp": int(time.time()) + 3600}).encode())
         return f"{header}.{claims}."

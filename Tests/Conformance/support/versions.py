@@ -12,13 +12,13 @@ import subprocess
 from .server import BINARY
 
 MEMBER = "edition"
-"""What the other version's scripts put into each presence and profile that they write, as a later version may add a member."""
+"""The member that the other version's scripts add to each presence and profile that they write, as a later version may."""
 
 FIELD = "sentByOther"
-"""In a conversation's record: how many messages the other version's scripts have stored."""
+"""In a conversation's record: the number of messages that the other version's scripts have stored."""
 
 EDITS = (
-    # The comment that becomes shorter, what is there, what takes its place.
+    # The comment to shorten, the present text, and its replacement.
     ("-- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:",
      """user.since .. body .. '}')""",
      f"""user.since .. body .. ',"{MEMBER}":2}}')"""),
@@ -31,17 +31,17 @@ EDITS = (
 )
 
 IN_ALL = ("if given ~= 0 then return given end", "if 0 ~= given then return given end")
-"""What every script has, and the same in other words: so all of them have another name."""
+"""A text of every script, and the same in other words: so all of them have another name."""
 
 
 def version_of(binary):
-    """What it says of itself."""
+    """Its own version."""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
     return said.split()[1]
 
 
 def edit(program, comment, there, instead):
-    """Puts another text into one of the program's scripts, and no byte more: the comment, which is above, ends earlier."""
+    """Replaces a text in one of the program's scripts at the same total length: the comment above it is shortened."""
     comment, there, instead = (text.encode() for text in (comment, there, instead))
     first = program.find(comment)
     assert first >= 0 and program.find(comment, first + 1) < 0, f"not in one script: {comment}"
@@ -61,8 +61,8 @@ def replace(program, there, instead):
 
 
 def other_version(directory):
-    """The path of a copy of the program, in a directory, that says another version and whose scripts do something else. All of
-    them have other names too."""
+    """The path of a copy of the program, in a directory, with another version and changed scripts. All of them have other
+    names too."""
     path = os.path.join(directory, "presenced-of-another-version")
     shutil.copy(BINARY if os.path.sep in BINARY else shutil.which(BINARY), path)
     own = version_of(BINARY)
