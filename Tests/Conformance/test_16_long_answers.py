@@ -33,7 +33,7 @@ def room(start):
 
 
 async def conversation(room):
-    """Of Ana and Bob; Bob has not asked for anything yet."""
+    """A conversation of Ana and Bob; Bob has made no requests yet."""
     ana, bob = await room.come("ana"), await room.come("bob")
     id, numbers = (await talk(ana, bob))["id"], itertools.count()
     for _ in range(MESSAGES):
@@ -51,11 +51,11 @@ async def test_pages_are_paid_for_by_their_length(room):
     answers = await asyncio.gather(*[bob.begin("getMessages", conversation=id, limit=100) for _ in range(10)])
     given = [answer for answer in answers if answer["type"] == "messages"]
     refused = [answer for answer in answers if answer["type"] == "error"]
-    # 900 KB are 220 of the 500 tokens; a new one comes each second.
+    # 900 KB cost 220 of the 500 tokens; a new token is added each second.
     assert 2 <= len(given) <= 4 and len(given) + len(refused) == 10
     assert {answer["code"] for answer in refused} == {"rate_limited"} and all(answer["retryAfter"] > 0 for answer in refused)
     assert await waiting(room) == 0
-    # Nobody else pays, and Bob does on each of his connections.
+    # No other user pays, and Bob pays on each of his connections.
     await (await room.come("cy")).did("get", users=[])
     await phone.refused("rate_limited", "get", users=[])
 
@@ -98,7 +98,7 @@ async def test_who_goes_while_one_waits_holds_up_nobody(room):
 async def test_who_goes_before_the_answer_has_paid_for_it(room):
     bob, id = await conversation(room)
     page = text({"type": "getMessages", "id": 2, "conversation": id, "limit": 100})
-    # Each of them is gone at once; all together they pay for what Redis has read, which is 264 of 500 tokens a page.
+    # Each of them is disconnected immediately; together they pay for the data that Redis has read: 264 of 500 tokens a page.
     for _ in range(8):
         raw = await room.raw()
         await raw.write(text({"type": "connect", "id": 1, "token": room.token("bob")}))
@@ -112,7 +112,7 @@ async def test_who_goes_before_the_answer_has_paid_for_it(room):
         await eventually(lambda: none_waits(room), "nothing waits")
     refused = await bob.refused("rate_limited", "getMessages", conversation=id, limit=100)
     assert refused["retryAfter"] > 0
-    # Nobody else pays.
+    # No other user pays.
     assert (await (await room.come("ana")).did("getMessages", conversation=id, limit=1))["type"] == "messages"
 
 

@@ -1,4 +1,4 @@
-"""What requests cost: by their ids or by their length, and how much of them one user may have pending."""
+"""The cost of requests: by their ids or by their length, and how much of them one user may have pending."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def test_a_long_message_costs_by_its_length(start):
     sent = [answer["type"] for answer in answers].count("sent")
     assert 8 <= sent <= 9, answers[-1]
     assert {answer["code"] for answer in answers[sent:]} == {"rate_limited"}
-    # What is short finds what is left.
+    # A short request fits into the rest.
     assert (await send(ana, id))["type"] == "sent"
     assert (await send(bob, id))["type"] == "sent"
 
@@ -42,7 +42,7 @@ async def test_ids_cost_as_ids_however_long_they_are(start):
 
 
 async def test_one_user_s_long_messages_leave_room_for_the_others(start):
-    """Redis answers nothing, and one user has as many long messages under way as connections."""
+    """Redis does not answer, and one user has as many long messages pending as connections."""
     redis = start.redis()
     settings = {"redis_bytes": 4_000_000, "requests_per_second": 0, "user_requests_per_second": 0}
     room = Room(start(settings, redis=redis, shards=1))
@@ -54,7 +54,7 @@ async def test_one_user_s_long_messages_leave_room_for_the_others(start):
         flood = [asyncio.ensure_future(send(each, id, LONG, attachments=MANY)) for each in connections]
         await eventually(lambda: sum(each.done() for each in flood) >= 20, "Ana has had her share", every=0.005)
         assert {each.result()["code"] for each in flood if each.done()} == {"unavailable"}
-        # Bob's is not refused.
+        # Bob's is not rejected.
         answer = asyncio.ensure_future(send(bob, id, LONG, attachments=MANY))
         await asyncio.wait([answer], timeout=0.3)
         assert not answer.done()

@@ -1,4 +1,4 @@
-"""Uploads and downloads that take all day: when their places are wanted, the slowest of whoever holds most goes."""
+"""Uploads and downloads that take all day: when their places are needed, the slowest of the address with most is aborted."""
 
 import asyncio
 import http.client
@@ -59,7 +59,7 @@ async def test_slow_uploads_of_few_addresses_keep_nobody_out(start):
     began = time.monotonic()
     slow = [begin_upload(room, person, conversation, f"127.0.0.{2 + number // 3}") for number, person in enumerate(people)]
     await eventually(lambda: count(room, "http_uploads", 6), "all places are taken")
-    # At once nobody knows that they are slow.
+    # At first the server cannot know that they are slow.
     status, _ = await asyncio.to_thread(upload_now, room, "honest", conversation, "127.0.0.9")
     assert status == 503 or time.monotonic() - began > GRACE
     while time.monotonic() - began < GRACE + 0.2:
@@ -69,7 +69,7 @@ async def test_slow_uploads_of_few_addresses_keep_nobody_out(start):
     for _ in range(3):
         status, body = await asyncio.to_thread(upload_now, room, "honest", conversation, "127.0.0.9")
         assert status == 201, body
-    # One place was enough for all three; the others go on.
+    # One place was enough for all three; the others continue.
     assert await room.api.metric("http_transfers_too_slow_total") == 1
     await eventually(lambda: count(room, "http_uploads", 5), "one of the slow ones is gone")
     for stream in slow:
@@ -97,7 +97,8 @@ async def test_slow_readers_of_few_addresses_keep_nobody_out(start):
         connection.request("GET", f"/v1/attachments/{name}")
         answer = connection.getresponse()
         return answer.status, len(answer.read())
-    # What the kernel took of each at the beginning is slow after some seconds. (Those that take nothing end after 20 s anyway.)
+    # After some seconds, the bytes that the kernel buffered at the beginning count as slow. (Those that read nothing end
+    # after 20 s anyway.)
     while (answer := await asyncio.to_thread(read)) != (200, 8_000_000):
         assert answer[0] == 503 and time.monotonic() - began < 18, answer
         await asyncio.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The bytes that a user stores: so many an hour, and never the last of Redis' memory."""
+"""The bytes that a user stores: a limit per hour, and never the last of Redis' memory."""
 
 import random
 
@@ -10,7 +10,7 @@ MOST = 20_000
 
 
 async def send(client, conversation, size):
-    """A message whose text takes so many bytes as JSON."""
+    """A message whose text has this many bytes as JSON."""
     message = {"id": fresh(), "text": "x" * (size - 2)}
     return await client.ask("send", conversation=conversation, message=message)
 
@@ -26,18 +26,18 @@ async def test_a_user_has_so_many_bytes_of_messages_in_an_hour(start):
         sent = await send(draw.choice([ana, second]), conversation, size)
         assert sent["type"] == "sent", sent
         left -= size
-    # One byte too many, and exactly as many as are left (some come back while the test runs).
+    # One byte too many, and exactly the rest (some are added while the test runs).
     refused = await send(ana, conversation, left + 200)
     assert refused["code"] == "rate_limited" and 0 < refused["retryAfter"] <= 3_600_000
     assert (await send(second, conversation, left))["type"] == "sent"
     for client in (ana, second):
         assert (await send(client, conversation, 300))["code"] == "rate_limited"
-    # What is edited is sent as well.
+    # Edited texts count too.
     edit = await ana.ask(
         "editMessage", conversation=conversation, message=sent["message"]["id"], text="y" * 300)
     assert edit["code"] == "rate_limited"
     assert await room.api.metric("limit_met_total", limit="user_bytes") == 4
-    # Everything else goes on, for them and for others.
+    # Everything else works, for them and for others.
     await say(bob, conversation, "z" * 4_000)
     await bob.subscribe(ana)
     await ana.status("busy")
@@ -59,7 +59,7 @@ async def test_messages_do_not_take_the_last_of_redis_memory(start):
         if answer["type"] != "sent":
             break
     assert answer["code"] == "unavailable" and "the store is full" in answer["message"] and answer["retryAfter"] > 0
-    # All that takes little goes on, and not now and then: nothing is refused.
+    # All small requests work, and always: nothing is rejected.
     for number in range(60):
         assert (await send(ana, conversation, 4_900))["code"] == "unavailable"
         await cy.did("status", status="busy" if number % 2 else "auto", text=f"t{number}")

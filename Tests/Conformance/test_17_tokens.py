@@ -1,4 +1,4 @@
-"""Tokens: what lets nobody in, keys that come and go without a restart, and tokens that are taken back."""
+"""Tokens: invalid ones, keys that change without a restart, and revoked tokens."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from support.tokens import FOR_EVER, encode, sign
 
 
 class Key:
-    """An ES256 key of an application's own, made and used by OpenSSL."""
+    """An ES256 key of an application, made and used by OpenSSL."""
 
     def __init__(self, directory, kid):
         self.kid, self.file = kid, os.path.join(directory, f"{kid}.private.pem")
@@ -141,13 +141,13 @@ async def test_what_lets_nobody_in(keyed, tmp_path):
     assert await is_let_in(room, good)
 
 
-# Signatures that are verified beside everything else
+# Signatures that are verified off the loop
 
 
 async def test_what_is_sent_behind_a_connect_is_answered_behind_it(keyed):
     room, tokens = Room(keyed), [keyed.pem_key.token(f"user-{number}", **RIGHT) for number in range(20)]
     for token in tokens:
-        # All in one go, before the server can have said a word.
+        # All in one packet, before the server can have sent anything.
         raw = await RawSocket(keyed).dial()
         await raw.write(raw.upgrade())
         await raw.reader.readuntil(b"\r\n\r\n")
@@ -197,7 +197,7 @@ async def test_the_body_of_a_call_is_not_waited_for_if_its_signature_is_wrong(ke
         raw.abort()
 
 
-# Keys that come and go
+# Keys that change
 
 
 @pytest.mark.parametrize("by_signal", [True, False], ids=["at SIGHUP", "by itself"])
@@ -220,20 +220,20 @@ async def test_keys_come_and_go_without_a_restart(start, tmp_path, by_signal):
     await write(json.dumps({"keys": [old.jwk, new.jwk]}), "keys read anew", 1)
     for key in (old, new, old, new):
         assert await is_let_in(room, key.token("ana"))
-    # What is no key set changes nothing, and is told.
+    # An invalid key set changes nothing, and is logged.
     for times, text in enumerate(('{"keys":[', json.dumps({"keys": [new.jwk | {"alg": "ES512"}]})), 1):
         await write(text, "keys not read anew", times)
         assert file in server.logged()
         for key in (old, new):
             assert await is_let_in(room, key.token("ana"))
-    # A key without its algorithm is of its kind's, and one that is not understood is passed over, and told.
+    # A key without an algorithm gets that of its kind, and an unsupported one is skipped and logged.
     without = {name: value for name, value in new.jwk.items() if name != "alg"}
     await write(json.dumps({"keys": [without, {"kty": "AKP", "kid": "future", "alg": "ML-DSA-44", "pub": "AQ"}]}), "keys read anew", 2)
     assert "a key is passed over" in server.logged() and "future" in server.logged()
     for _ in range(4):
         assert not await is_let_in(room, old.token("ana"))
         assert await is_let_in(room, new.token("ana"))
-    # Who came in by the old key stays, and goes on with a token of the new one.
+    # A client with a token of the old key stays connected, and continues with a token of the new one.
     assert await connected.get() == []
     await connected.refused("unauthorized", "refresh", token=old.token("ana"))
     assert (await connected.did("refresh", token=new.token("ana")))["type"] == "refreshed"
@@ -252,7 +252,7 @@ async def test_a_key_file_that_is_gone_changes_nothing(start, tmp_path):
     replace(file, key.public)
     await eventually(lambda: "keys read anew" in server.logged(), "told")
     assert await is_let_in(room, key.token("ana"))
-    # Told once, not at every look.
+    # Logged once, not at every check.
     assert server.logged().count("keys not read anew") == 1
 
 
@@ -284,7 +284,7 @@ async def revoke(room, person, at=None):
 
 
 def new_token(room, person, not_before):
-    """One of now, with the ms that a whole second does not have."""
+    """A present token, with the ms that whole seconds lack."""
     return room.token(person, iat=max(time.time(), not_before / 1000))
 
 
@@ -306,7 +306,7 @@ async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_open
         assert not await is_let_in(other, token)
         assert not await is_let_in(other, room.token("ana", iat=None))
         assert (await other.api.request("GET", "/v1/users/bob", token=token)).status == 401
-    # A new one is good, and Bob has seen nothing of it all, nor felt it.
+    # A new token is valid, and Bob noticed nothing.
     back = await room.come("ana", at=two, token=new_token(room, "ana", answer["notBefore"]))
     await back.refused("unauthorized", "refresh", token=token)
     assert (await bob.truth(room.name("ana")))["status"] == "online"
@@ -315,7 +315,7 @@ async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_open
 
 
 async def test_what_was_revoked_stays_so_when_everything_restarts(start):
-    # One shard: what it says of itself is said of all, and while a shard is stale it lets in and checks later.
+    # One shard: its state is the server's, and while a shard is stale it admits clients and verifies later.
     server = start({}, shards=1)
     room = Room(server)
     token = room.token("ana")
@@ -342,8 +342,8 @@ async def test_a_new_token_is_good_at_once_and_an_old_one_never(room):
         for token in old + [room.token("ana", iat=(not_before - 1) / 1000), room.token("ana", iat=seconds - 1),
                             room.token("ana", iat=(not_before - 0.4) / 1000)]:
             assert not await is_let_in(room, token)
-        # With the three digits of the answer, with the next whole second (which may lie ahead), and as the server's own
-        # command makes them.
+        # With the three digits of the answer, with the next whole second (which may be in the future), and as the server's
+        # own command makes them.
         for token in (room.token("ana", iat=not_before / 1000), room.token("ana", iat=seconds),
                       room.server.cli_token(room.name("ana"))):
             assert await is_let_in(room, token)
@@ -354,7 +354,7 @@ async def test_how_far_ahead_a_token_may_be_can_be_set(start):
     now = int(time.time())
     assert await is_let_in(room, room.token("ana", iat=now + 50, nbf=now + 50))
     assert not await is_let_in(room, room.token("ana", iat=now + 70))
-    # What has expired gets no grace.
+    # Expired tokens get no grace.
     assert not await is_let_in(room, room.token("ana", expires=-1))
 
 
@@ -367,7 +367,7 @@ async def test_only_a_backend_revokes(room):
 
 
 async def test_a_backends_own_token_is_not_a_users(room):
-    """Revoking the tokens of a user who is called like a backend takes nothing from the backend."""
+    """Revoking the tokens of a user with a backend's name does not affect the backend."""
     name = f"backend-{room.suffix}"
     assert (await room.api.request("POST", f"/v1/users/{name}/revokeTokens", token=room.backend)).status == 200
     assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200

@@ -58,12 +58,12 @@ async def answered(socket, number=1):
 
 
 def violation(room):
-    """The close code of what ends at once over TLS, where a close frame is then not sent."""
+    """The close code if the connection ends immediately over TLS, where no close frame is sent then."""
     return None if room.tls else 1002
 
 
 async def pong(socket):
-    """The payload of the next pong. The server pings by itself meanwhile."""
+    """The payload of the next pong. The server also sends pings."""
     while True:
         opcode, payload = await asyncio.wait_for(socket.read_frame(), PATIENCE)
         if opcode != PING:
@@ -175,7 +175,7 @@ async def test_2_11_ten_pings_sent_at_once_are_answered_in_their_order(room):
     socket = await room.raw("ana")
     await socket.write(b"".join(frame(PING, bytes([number])) for number in range(10)))
     if room.tls:
-        # One at a time: those that come while an answer is under way have none (RFC 6455, 5.5.3).
+        # One at a time: pings that arrive while an answer is pending get none (RFC 6455, 5.5.3).
         assert await pong(socket) == bytes([0])
         return await still_well(socket)
     for number in range(10):

@@ -1,4 +1,4 @@
-"""What belongs to one user reaches nobody else: not by an error, not by the log, not by a number."""
+"""A user's private data reaches no other user: not by an error, the log, or a metric."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     user, mail = f"{MARK}-ana", f"{MARK}@example.org"
     tokens = [server.mint.token(user), server.mint.token(mail), server.mint.token(user, email=mail, name=MARK)]
 
-    # Good ones, and each wrong in its own way.
+    # Valid ones, and each with another fault.
     wrong = [server.mint.token(user, expires=-1), server.mint.token(mail, secret=b"y" * 32), MARK,
              f"{MARK}.{MARK}.{MARK}", server.mint.unsigned(user), server.mint.token(user, header={"kid": MARK}),
              server.mint.token(user, nbf=int(time.time()) + 99), server.mint.token(user, header={"alg": MARK})]
@@ -76,7 +76,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     await ana.update(displayName=MARK, photoURL=f"https://example.org/{MARK}")
     assert server.process.poll() is None
 
-    # Frames that are none, and a way to go that nobody knows.
+    # Malformed frames, and an unknown path.
     raw = await room.raw()
     await raw.write(text({"type": "connect", "token": tokens[0]}) + frame(BINARY, MARK.encode()))
     await raw.closed()
@@ -85,7 +85,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     await raw.closed()
     await clients[2].close(4321)
 
-    # What Redis holds of her is broken, then Redis is gone: faults of the server's own.
+    # First her data in Redis is damaged, then Redis is gone: faults of the server's own.
     broken = redis.command("KEYS", f"*:user:{user}").splitlines()
     for key in broken:
         redis.command("SET", key, MARK)

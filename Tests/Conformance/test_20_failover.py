@@ -40,7 +40,7 @@ class Pair(Room):
 
 
 async def fails_over(room, kill, by_hand=False):
-    """People on both servers go through a failover: nobody flaps, and afterwards all is as it was."""
+    """Users on both servers go through a failover: no one flickers, and afterwards everything is as before."""
     ana, eve = await room.come("ana"), await room.come("eve", at=room.other)
     people = [await room.come(f"person{number}", "web", at=(room.server, room.other)[number % 2]) for number in range(20)]
     for number, person in enumerate(people):
@@ -54,7 +54,7 @@ async def fails_over(room, kill, by_hand=False):
     kill()
     await asyncio.gather(*[client.hear("stale", within=5 + SLACK) for client in (ana, eve, people[0])])
     if not by_hand:
-        # That takes the others a second to notice; by hand, or on a busy machine, it is over before we ask.
+        # The others need a second to notice that; by hand, or on a busy machine, it is over before the request.
         reply = await ana.ask("status", status="busy")
         assert reply["type"] == "ok" or reply["code"] == "unavailable" and reply["retryAfter"] > 0, reply
     await asyncio.gather(*[client.hear("live", within=2 * PATIENCE) for client in (ana, eve, people[0])])
@@ -77,7 +77,7 @@ async def test_a_dead_master_is_replaced_by_its_sentinels_and_nobody_flaps(start
     redis = deploy(Sentinels)
     room = Pair(start, redis)
     await fails_over(room, redis.master.kill)
-    # The old master comes back as a replica, and nothing is written there.
+    # The old master returns as a replica, and nothing is written there.
     redis.master.start()
     await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows", within=FOLLOWS)
     bob = await room.come("bob")
@@ -176,7 +176,7 @@ async def test_slots_move_under_load_and_no_change_is_lost(start, deploy):
         number = 0
         while not done.is_set():
             number += 1
-            # Held while the slot moves, never refused and never lost.
+            # Held while the slot moves, never rejected and never lost.
             await person.status("busy", text=f"{number}")
             said[person] = f"{number}"
             moving.set()
@@ -205,7 +205,7 @@ async def test_slots_move_under_load_and_no_change_is_lost(start, deploy):
         assert not [message for message in watcher.log if message["type"] == "stale"], "a slot that moves is no break"
     errors = "".join(master.command("INFO", "errorstats") for master in redis.masters)
     assert any(f"errorstat_{answer}" in errors for answer in ("MOVED", "ASK", "TRYAGAIN")), "the load met no move"
-    # And what is published at the new masters is heard.
+    # Messages published at the new masters arrive.
     await people[0].status("auto")
     await people[0].close()
     for watcher in watchers:
@@ -249,7 +249,7 @@ async def is_well(room):
 
 
 async def doctor(room, *arguments):
-    """Exit status and report of `presenced doctor`, told the settings of the room's server."""
+    """Exit status and report of `presenced doctor` with the settings of the room's server."""
     command = room.server.command
     ended = await asyncio.to_thread(
         run, "doctor", "--json", "--redis", room.redis.url, *command[command.index("--config"):][:2], *arguments)

@@ -1,4 +1,4 @@
-"""Who may see whom: settings, contacts and blocks, over the socket and over HTTP, on one server and on two."""
+"""Visibility between users: settings, contacts and blocks, over the socket and over HTTP, on one server and on two."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ UNKNOWN = {"version": 0, "status": "offline"}
 
 
 class Place:
-    """Ana on one server, and whoever looks at her on the other one of the same Redis, which may be the same."""
+    """Ana on one server, and her watchers on the other one of the same Redis, which may be the same."""
 
     def __init__(self, server, other):
         self.server, self.other = server, other
@@ -56,7 +56,7 @@ async def ok(client, type, **members):
 
 
 async def unseen(client, person):
-    """Waits until somebody is shut out, as far as a client holds."""
+    """Waits until a client has lost access to a user."""
     await client.sees(person, version=0)
     await eventually(lambda: client.profile.get(person.user) is None, "the profile gone")
 
@@ -128,7 +128,7 @@ async def test_nobody_and_contacts(place):
     assert cy.statuses(ana) == ["offline"]
     await ok(ana, "removeContacts", users=[bob.user])
     await unseen(bob, ana)
-    # Listed by somebody is not let in by them.
+    # Being in another user's list gives no access to them.
     await ok(bob, "addContacts", users=[ana.user])
     assert (await bob.truth(ana)) == UNKNOWN
     assert (await ana.truth(ana))["status"] == "busy", "everyone sees themselves"
@@ -178,7 +178,7 @@ async def test_all_of_the_users_sessions_are_told(place):
         await client.hear("ownVisibility", contacts=2, blocks=1)
     reply = await ana.did("getVisibility")
     assert reply["contacts"] == ["x", "y"] and reply["blocks"] == ["z"]
-    # What changes nothing is told to nobody.
+    # A change without effect is not published.
     before = len(ana.log)
     await ok(ana, "addContacts", users=["x"])
     await ok(ana, "setVisibility", visibility={})
@@ -292,7 +292,7 @@ async def test_receipts_are_among_the_settings_once_they_were_set(room):
     await phone.hear("ownVisibility", visibility=settings | {"lastSeen": "contacts"})
     await ok(ana, "block", users=[room.name("eve")])
     await phone.hear("ownVisibility", visibility=settings | {"lastSeen": "contacts"}, blocks=1)
-    # A device that comes later is told as well, and backends read and set it.
+    # A device that connects later is notified too, and backends read and set it.
     assert (await (await room.come("ana", "web")).did("getVisibility"))["visibility"]["receipts"] == "nobody"
     place = f"/v1/users/{ana.user}/visibility"
     answer = await room.api.request("GET", place, token=room.backend)

@@ -54,7 +54,7 @@ REQUESTS = {
     "refresh": {"token": "TOKEN"},
     "disconnect": {},
 }
-"""Each would be taken from bob if he were let in, one after the other."""
+"""Each would affect bob if he were admitted, one after the other."""
 
 CHANGES = {
     "status": "presence", "updateProfile": "profile", "createConversation": "list", "conversationSettings": "own",
@@ -63,10 +63,10 @@ CHANGES = {
     "setVisibility": "visibility", "addContacts": "visibility", "removeContacts": "visibility", "block": "visibility",
     "unblock": "visibility",
 }
-"""What would not be as before."""
+"""The parts of the state that would change."""
 
 OF_STORE = [*CHANGES, "getConversation", "getMessages", "getNotifications"]
-"""What nobody can do without the store."""
+"""Requests that are impossible without the store."""
 
 
 def filled(value, names):
@@ -107,7 +107,7 @@ class Scene:
         return self
 
     async def state(self):
-        """All that somebody let in could have changed, as others see it."""
+        """The state that an admitted client could have changed, as others see it."""
         room, amy = self.room, self.amy
         person, = await amy.get(self.bob)
         answer = await room.api.request("GET", path("users", room.name("bob"), "visibility"), token=room.backend)
@@ -117,14 +117,14 @@ class Scene:
             "visibility": answer.json, "messages": (await amy.did("getMessages", conversation=self.chat))["messages"], "list": await listed(amy)}
 
     async def private(self, bob):
-        """What bob alone sees of it: his conversations with their settings, and his notifications."""
+        """The part that only bob sees: his conversations with their settings, and his notifications."""
         conversations = [
             (await bob.did("getConversation", conversation=each))["conversation"] for each in (self.chat, self.group)]
         notifications = await bob.did("getNotifications")
         return conversations, {name: value for name, value in notifications.items() if name != "id"}
 
     async def is_as_before(self, bob=None, but=(), what="something"):
-        """Nothing has changed but what is named; for bob himself if he can look."""
+        """Only the named parts have changed; for bob himself if he can read them."""
         now = await self.state()
         for part, value in self.before.items():
             assert part in but or now[part] == value, f"{what} changed: {part}"
@@ -137,12 +137,12 @@ class Scene:
             FRIEND: self.amy.user, CHAT: self.chat, GROUP: self.group, "TOKEN": token, OTHER: self.room.name("wu"),
             CONTACT: self.room.name("yan"), BLOCKED: self.room.name("zed"),
             STRANGER: self.room.name("una")}
-        # Of the same kind as the other one: nobody sees of how many devices he is online.
+        # Of the same kind as the other one, so that others do not see the number of his devices.
         connect = {"type": "connect", "id": 1, "token": token, "device": {"kind": "phone"}}
         return b"".join(text(filled(each, names)) for each in [connect, *messages])
 
     async def tell(self, token, messages):
-        """Sends `connect` and the messages in one packet, and returns what came until the end, with the close code."""
+        """Sends `connect` and the messages in one packet, and returns all messages until the end, with the close code."""
         raw = await self.room.raw()
         await raw.write(self.packet(token, messages))
         return await until_closed(raw)
@@ -220,7 +220,7 @@ async def test_behind_a_revoked_token_nothing_is_done_or_told(room):
         "POST", path("users", room.name("bob"), "revokeTokens"), token=room.backend)
     assert answer.status == 200, answer
     await scene.bob.closed(4001)
-    # Without a session that lingers: it would be seen to go meanwhile.
+    # Without a lingering session, which would be shown offline in the meantime.
     await scene.amy.sees(scene.bob, status="offline")
     scene.before = await scene.state()
     await check_each_refused(scene, token, 4001, "unauthorized")
@@ -233,7 +233,7 @@ async def test_behind_one_connection_too_many_nothing_is_done_or_told(room):
     await room.come("bob", {"id": "bob-other", "kind": "phone"})
     scene.before = await scene.state()
     await check_each_refused(scene, room.token("bob"), 1013, "too_many", scene.bob)
-    # It is not one of bob's either: he can still be reached and put out.
+    # It is not a device of bob's either: he can still be notified and disconnected.
     answer = await room.api.request("POST", path("users", room.name("bob"), "disconnect"), token=room.backend)
     assert answer.status == 200, answer
     await scene.bob.closed(4006)
@@ -253,7 +253,7 @@ async def test_behind_a_bad_token_nothing_is_done_or_told(room, bad):
 
 
 async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothing_is_done_or_told(start):
-    """The administrator's request reaches the store before the `connect` does, which came while that was under way."""
+    """The administrator's request reaches the store before the `connect`, which arrived while that was pending."""
     redis = start.redis()
     room = Room(start(SETTINGS | {"renewal": 200, "staleAfter": "4500ms"}, redis=redis, shards=1))
     scene = await Scene(room).begin()
@@ -263,10 +263,10 @@ async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothin
         await call.write((
             f"POST {path('users', room.name('bob'), 'disconnect')} HTTP/1.1\r\nHost: {room.server.host}\r\n"
             f"Authorization: Bearer {room.backend}\r\nContent-Length: 0\r\n\r\n").encode())
-        # The answer to this request comes after all of theirs.
+        # The answer to this request follows all of theirs.
         await room.api.request("GET", "/metrics")
         await raw.write(scene.packet(room.token("bob"), requests("all")))
-        # By then the server has read them. So long from there that the store takes its word for when the connection began.
+        # At this point the server has read them; it counts as the beginning of the connection for the store.
         await room.api.request("GET", "/metrics")
         await asyncio.sleep(1.5)
     finally:
@@ -329,7 +329,7 @@ async def test_while_the_store_is_away_nothing_is_done(start):
 
 
 async def test_what_is_asked_in_one_packet_with_connect_is_answered_in_order(room):
-    """The same from somebody who is let in."""
+    """The same from an admitted client."""
     amy = await room.come("amy")
     await amy.update(displayName="Amy")
     raw = await room.raw()
@@ -347,7 +347,7 @@ async def test_what_is_asked_in_one_packet_with_connect_is_answered_in_order(roo
 
 
 async def test_who_comes_invisible_is_never_shown_typing(room):
-    """`typing` in one packet with a `connect` that makes them invisible."""
+    """`typing` in one packet with a `connect` that makes the user invisible."""
     amy, bob = await room.come("amy"), await room.come("bob", "phone")
     chat = (await amy.did("createConversation", participants=[bob.user]))["conversation"]["id"]
     await bob.close()
@@ -358,6 +358,6 @@ async def test_who_comes_invisible_is_never_shown_typing(room):
         {"type": "typing", "id": 2, "conversation": chat, "typing": True}]))
     assert (await raw.read_message())["type"] == "connected"
     assert (await raw.read_message())["type"] == "ok"
-    # An event made after it would show him, if he were typing.
+    # A later event would show him if he were typing.
     await amy.types(chat)
     await amy.sees_typing(chat, [amy])

@@ -1,4 +1,5 @@
-"""Records in Redis that no server has written: nobody is shown them, everybody is answered, and the doctor mends them."""
+"""Damaged records in Redis, which no server has written: they are never shown, every request is answered, and the doctor
+repairs them."""
 
 import asyncio
 import json
@@ -46,14 +47,14 @@ async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(
     record = key_of(redis, "user", ana.user)
     for damage in ("x", "1 e e", "1 e q 0 0", "-1 e e 0 0", "y e e 0 0"):
         redis.command("HSET", record, "visibility", damage)
-        # Answered, with an error, and so is whatever is asked after it.
+        # Answered with an error, and so is the next request.
         await ana.refused("internal", "getVisibility")
         assert (await ana.get(ana))[0]["user"] == ana.user
         await ana.refused("internal", "setVisibility", visibility={"presence": "everyone"})
         answer = await room.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)
         assert answer.status == 500 and answer.json["code"] == "internal"
         assert redis.command("HGET", record, "visibility") == damage
-        # Nobody who begins to watch sees anything, whatever the user allowed; a backend does.
+        # New watchers see nothing, whatever the user allowed; a backend does.
         bob = await room.come("bob")
         shown = (await bob.get(ana))[0]
         assert shown["presence"] == {"version": 0, "status": "offline"} and shown["profile"] is None
@@ -64,7 +65,7 @@ async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(
     assert await room.api.metric("damaged_records_total") > 0
     cy = await room.come("cy")
     await cy.subscribe(ana)
-    # What can be read of it stays, and the rest lets nobody see: found, mended, and told.
+    # The readable part stays, and the rest gives no access: found, repaired, and reported.
     assert kinds(doctor(server, redis)["findings"]) == ["malformedVisibility"]
     mended = doctor(server, redis, "--repair")
     assert mended["healthy"] and kinds(mended["repaired"]) == ["malformedVisibility"]
@@ -84,7 +85,7 @@ async def test_a_register_that_is_no_json_is_shown_to_nobody(start):
     for damage in ("x", '"a":1', '"a":1},"b":{', whole[:-1] + ",}", "", '}{"a":1}'):
         redis.command("HSET", record, "profile", damage)
         redis.command("HSET", record, "presence", damage)
-        # The client reads every message as JSON, and fails the test for one that is none.
+        # The client parses every message as JSON, and fails the test for an invalid one.
         bob = await room.come("bob")
         await bob.subscribe("nobody", ana)
         shown = (await bob.get(ana))[0]
@@ -105,14 +106,14 @@ async def test_what_a_script_makes_of_damage_reaches_nobody(start):
     redis.command("HSET", record, "text", 'un"well', "profile", '"displayName":"A"na","createdAt":1,"updatedAt":1}')
     await ana.did("activity", state="idle")
     await ana.status("auto")
-    # What can be read of her profile is written anew.
+    # The readable part of her profile is written again.
     changed = await ana.did("updateProfile", changes={"locale": "pt"})
     assert changed["profile"]["locale"] == "pt" and changed["profile"]["displayName"] in (None, "A", "Ana")
-    # What comes after it reaches Bob again; every message on the way was JSON.
+    # Later events reach Bob again; every message on the way was JSON.
     await ana.status("busy", text="well again")
     await bob.sees(ana, status="busy", text="well again")
     await ana.did("updateProfile", changes={"displayName": "Ana again"})
-    # Answered on her shard, which is not Bob's: he hears of it a moment later.
+    # Answered on her shard, which is not Bob's: his event follows a moment later.
     await bob.sees_profile(ana, displayName="Ana again")
     assert (await bob.get(ana))[0]["profile"]["displayName"] == "Ana again"
 
@@ -132,7 +133,7 @@ async def test_the_doctor_goes_on_after_keys_of_another_type(start):
     found = doctor(server, redis)
     assert kinds(found["findings"]) == ["malformedSession", "unusableKey", "wrongType"]
     after = doctor(server, redis, "--repair")
-    # All but what is data.
+    # Everything except user data.
     assert kinds(after["repaired"]) == ["malformedSession", "unusableKey"] and kinds(after["findings"]) == ["wrongType"]
     ana = await room.come("ana")
     await bob.sees(ana, status="online")
@@ -149,7 +150,7 @@ async def test_a_session_that_its_living_server_does_not_hold_is_found_and_ended
     assert doctor(server, redis)["healthy"]
     session = redis.command("HGETALL", key_of(redis, "sessions", bob.user)).splitlines()[1]
     incarnation = session.split(" ")[0]
-    # Zoe's first session is real, for her record; then it is gone, and another one stands there by hand.
+    # Zoe's first session is real, for her record; then it ends, and a forged one takes its place.
     zoe = await room.come("zoe")
     user = room.name("zoe")
     await watcher.sees(user, status="online")
@@ -246,11 +247,11 @@ trustedProxies: [127.0.0.1]
     assert "hunter2" not in log + doctor.stderr
 
 
-# What features keep of somebody: it keeps nobody else from anything
+# Records of features about a user: they do not affect other users
 
 
 async def break_all(redis, *clients):
-    """Every connection to Redis breaks, and the server comes back to the truth: clients are told that it is stale, then live."""
+    """Every connection to Redis breaks, and the server recovers: clients are notified stale, then live."""
     heard = [len([event for event in client.log if event["type"] == "live"]) for client in clients]
     redis.command("CLIENT", "KILL", "TYPE", "normal")
     redis.command("CLIENT", "KILL", "TYPE", "pubsub")
@@ -280,12 +281,12 @@ async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_st
     damage(redis, key_of(redis, "notifications", cy.user))
     redis.command("HSET", key_of(redis, "notifications", ana.user), "index", "xyz")
     await break_all(redis, bob, cy, dan)
-    # Who read what is damaged comes back, and is refused until it is mended.
+    # A client that read the damaged record reconnects, and is rejected until it is repaired.
     await ana.closed(4005)
     ana = await room.come("ana")
     await ana.refused("internal", "subscribe", conversationList=True)
     await ana.refused("unavailable", "subscribe", notifications=True)
-    # The others go on.
+    # The others continue.
     await ana.status("busy")
     await bob.sees(ana, status="busy")
     sent = await say(ana, id, "still here")
@@ -328,7 +329,7 @@ async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tm
         await eventually(
             lambda: all(int(redis.command("XLEN", key)) == 0 for key in streams), "nothing waits", within=LONG)
         assert await room.api.metric("presence_webhooks_dropped_total") >= 6
-        # Mended, it is told of what comes.
+        # After the repair, it gets later events.
         redis.command("DEL", wanted)
         redis.command("DEL", key_of(redis, "pushed", bob.user))
         await say(ana, one, "after")
@@ -349,7 +350,7 @@ async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
     for client in (cy, dan):
         await listed(client)
     damage(redis, key_of(redis, "inbox", bob.user))
-    # Bob's inbox cannot hear of it; Cy's does, and so does that of each later change.
+    # The notice cannot be stored in Bob's inbox; it is in Cy's, and so is that of each later change.
     await ana.did("changeMembers", conversation=id, remove=[bob.user], add=[cy.user])
     await sees(cy, id, participants=[ana.user, cy.user])
     await ana.did("changeMembers", conversation=id, add=[dan.user])
@@ -357,7 +358,7 @@ async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
     for client in (cy, dan):
         assert [talk["id"] for talk in await listed(client)] == [id]
     assert await room.api.metric("damaged_records_total") > 0
-    # Whose inbox is damaged can be put into another, and holds up nobody there.
+    # A user with a damaged inbox can be added to another conversation, without effect on others.
     other = (await group(ana, bob, cy))["id"]
     await sees(cy, other, participants=[ana.user, bob.user, cy.user])
     # The rest is done once it is mended.
@@ -373,14 +374,14 @@ async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_l
         room = Room(server)
         ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
         one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
-        # Bob is there, so it is decided in ten seconds.
+        # Bob is online, so it is decided in ten seconds.
         await say(ana, one, "seen by nobody")
         await eventually(lambda: redis.command("KEYS", f"*:pushed:{bob.user}"), "it is noted", within=LONG)
-        # A byte that is no text.
+        # A byte that is not text.
         redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, key_of(redis, "pushed", bob.user), one)
         await eventually(lambda: "damaged record" in server.whole_log(), "it is noticed", within=LONG)
         assert await room.api.metric("presence_pushes_due_total") == 0
-        # The others are told, and it was decided once.
+        # The others are notified, and it was decided once.
         await cy.close()
         await say(ana, other, "told")
         await eventually(lambda: receiver.of("push.due"), "cy is told of", within=LONG)
@@ -433,7 +434,7 @@ async def test_conversations_that_are_damaged_are_answered_internal_and_named_by
     } | {("lostConversation", f"{key} {made['gone'][0]}") for _, key in inboxes}
     report = doctor(server, redis, "--repair")
     assert kinds(report["findings"]) == ["lostMessages", "malformedConversation"]
-    # What is mended is found again, and in its place.
+    # Repaired entries are found again, and in their place.
     for name in ("prints", "changes"):
         page = (await bob.did("getMessages", conversation=made[name][0]))["messages"]
         again = await ana.did("send", conversation=made[name][0], message={"id": page[2]["id"], "text": page[2]["text"]})

@@ -1,4 +1,4 @@
-"""Two installations in one Redis: in two databases, and under two prefixes. Neither hears anything of the other."""
+"""Two installations in one Redis: in two databases, and under two prefixes. Neither gets any event of the other."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from support.server import run
 
 SETTINGS = {"linger": 300}
 AHEAD = 10**10
-"""Far ahead of every version that comes by itself, in ms."""
+"""Far ahead of every real version, in ms."""
 
 PLACES = {
     "databases": [("/0", ""), ("/1", "")],
@@ -57,7 +57,7 @@ def neighbours(request, start):
 
 
 async def told(watcher, person):
-    """Whatever was published in this Redis before has come to the watcher, if it was to come."""
+    """All earlier events of this Redis that concern the watcher have arrived."""
     text = f"After {len(watcher.log)}"
     await person.status("busy", text=text)
     await watcher.sees(person, text=text)
@@ -75,7 +75,7 @@ async def test_presence_typing_and_blocks_stay_where_they_are_made(neighbours):
     for watcher in (ana, ana_there):
         await watcher.subscribe(*names)
         await watcher.watch_typing("talk")
-    # Nobody called bob is here.
+    # There is no bob here.
     await bob_there.status("busy", text="Over there")
     await bob_there.update(displayName="Bob over there")
     await bob_there.types("talk")
@@ -86,7 +86,7 @@ async def test_presence_typing_and_blocks_stay_where_they_are_made(neighbours):
     assert ana.events("presence", names[1]) == [] and ana.events("profile", names[1]) == []
     assert ana.typing["talk"][1] == [] and ana.events_in("talk") == []
     assert (await ana.get(names[1]))[0]["profile"] is None
-    # Now one is, and the other one's blocks are not theirs.
+    # Now there is one, and the other one's blocks do not apply to them.
     bob = await room.come("bob")
     await ana.sees(bob, status="online")
     reply = await bob_there.did("block", users=[ana.user])
@@ -123,7 +123,8 @@ async def test_floors_are_not_shared(neighbours):
     assert other.command("HSET", other.key_of("user", bob_there.user), "presenceVersion", ahead) == "0"
     await bob_there.status("busy")
     await ana_there.sees(bob_there, status="busy", version=lambda version: version > ahead)
-    # Each shard has heard all that it will, and takes a new incarnation: it keeps its floors above what it has seen.
+    # Each shard has received everything, and takes a new incarnation: it keeps its floors above the versions that it has
+    # seen.
     bob, cy = await room.come("bob"), await room.come("cy")
     await bob.subscribe(bob, cy)
     await told(bob, cy)
@@ -149,7 +150,7 @@ async def test_the_doctor_looks_at_one_installation_only(neighbours):
 
         found = report()
         assert found["healthy"] and found["users"] == users and found["sessions"] == users, found
-    # What belongs to nobody there is said.
+    # Data without an owner there is reported.
     wrong = subprocess.run(
         [neighbours.here.command[0], "doctor", "--redis", neighbours.places[0].url], capture_output=True, text=True,
         timeout=30, env={"PRESENCE_REDIS_PREFIX": "nobody", "PATH": "/usr/bin:/bin"})

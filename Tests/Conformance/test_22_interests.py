@@ -1,4 +1,4 @@
-"""Servers that tell of changes only those that watch (`redis.interests`), and those that do not, beside each other."""
+"""Servers that publish changes only to watching shards (`redis.interests`), and servers that do not, side by side."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ async def test_watchers_on_another_server_are_told_and_others_hear_nothing(pair)
     await ana.status("busy", text="Nobody watches")
     await bob.status("busy", text="Soon")
     await ana.sees(bob, text="Soon")
-    # None of the two came to the server where neither is watched; what ana chose concerns sessions alone.
+    # Neither event reached the server where neither user is watched; ana's choice concerns only sessions.
     assert await Room(there).api.metric("presence_events_in_total") == before
 
 

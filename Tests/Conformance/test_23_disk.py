@@ -1,4 +1,4 @@
-"""A disk that fills: uploads leave room for everything else, and what fills it all the same goes by itself."""
+"""A disk that fills: uploads leave room for everything else, and unused files are removed automatically."""
 
 import asyncio
 import os
@@ -70,7 +70,7 @@ async def test_uploads_leave_a_reserve_and_come_again_when_there_is_room(disk, s
         if answer.status == 503:
             refused += 1
             assert answer.json["code"] == "unavailable" and int(answer.headers["Retry-After"]) >= 1
-            # (Redis writes its log meanwhile.)
+            # (Redis also writes its log.)
             assert before - size < RESERVE + MEBI
         else:
             assert answer.status == 201, answer
@@ -78,13 +78,13 @@ async def test_uploads_leave_a_reserve_and_come_again_when_there_is_room(disk, s
     assert await room.api.metric("limit_met_total", limit="disk_reserve") == refused
     assert await room.api.metric("disk_free_bytes") < RESERVE + 6 * MEBI
     assert await room.api.metric("disk_reserve_bytes") == RESERVE
-    # All else goes on.
+    # Everything else works.
     assert await ready(room)
     await bob.subscribe(ana)
     await ana.status("busy")
     await bob.sees(ana, status="busy")
     await say(ana, conversation)
-    # What no message mentions goes, and then there is room.
+    # Files that no message mentions are removed, and then there is room.
     await eventually(lambda: takes(room, conversation, 5 * MEBI), "there is room again", within=LONG)
 
 
@@ -111,7 +111,7 @@ async def test_what_is_due_goes_also_while_redis_cannot_write_and_the_service_co
     await eventually(lambda: not_ready(room), "Redis cannot write", within=LONG)
     task.cancel()
     await eventually(lambda: lets_in(room, token), "there is room for Redis again", within=LONG)
-    # What a message mentions is there.
+    # A mentioned file exists.
     name = kept[0].json["attachment"]["url"].split("/v1/")[1]
     await eventually(lambda: serves(room, name), "it is served", within=LONG)
     await eventually(lambda: none_due(room), "what went is written down nowhere", within=LONG)

@@ -1,4 +1,4 @@
-"""Outputs that take nothing, files that are none, and what is there no more."""
+"""Full or closed outputs, invalid files, and files that have disappeared."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ async def test_a_set_with_keys_for_other_purposes_verifies_nothing_by_them(start
 
 
 async def test_a_server_that_is_stopped_while_it_reads_keys_starts_no_redis(tmp_path):
-    # So many keys that reading them takes some time.
+    # Enough keys for a noticeable reading time.
     jwk = Key(str(tmp_path), "one").jwk
     replace(str(tmp_path / "jwks.json"), json.dumps({"keys": [jwk | {"kid": f"k{n}"} for n in range(8_000)]}))
     data = str(tmp_path / "data")
@@ -107,7 +107,7 @@ async def test_a_data_directory_that_is_gone_is_named_and_readiness_tells(start)
         assert "setpriv cannot be started" not in open(log).read()
     finally:
         shutil.move(moved, server.directory)
-    # It is there again, and so is Redis.
+    # It exists again, and so does Redis.
 
     async def ready():
         return (await room.api.request("GET", "/readyz")).status == 200

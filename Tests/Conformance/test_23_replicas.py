@@ -16,7 +16,7 @@ PATIENCE_OF_SERVERS = 2.5
 
 
 class Replicated(Deployment):
-    """A master and a replica, and nobody who would make it a master."""
+    """A master and a replica, without sentinels."""
 
     def __init__(self):
         super().__init__()
@@ -81,7 +81,7 @@ async def test_a_replica_that_hangs_makes_changes_unavailable_and_nothing_else(s
         nonlocal read
         number = 0
         while time.monotonic() < until:
-            # What nobody here has read yet, and somebody new: both have to ask Redis.
+            # Unread data, and a new user: both requests need Redis.
             number += 1
             began = time.monotonic()
             guest = await room.come(f"guest{number}", at=(server, other)[number % 2])
@@ -97,7 +97,7 @@ async def test_a_replica_that_hangs_makes_changes_unavailable_and_nothing_else(s
     for client in watchers + writers:
         assert not [message for message in client.log if message["type"] in ("stale", "live")]
     assert redis.leases() == leases, "a shard took a new incarnation"
-    # The master has them all the same, and everybody saw them.
+    # The master has them nevertheless, and all watchers saw them.
     await watchers[0].sees(writers[0], text=lambda text: text.startswith("Try"))
     assert "no answer within" not in server.whole_log() + other.whole_log()
     for replica in redis.replicas:
@@ -139,7 +139,7 @@ async def test_without_a_replica_changes_are_refused_in_time(start):
         for _ in range(3):
             await bob.refused("unavailable", "status", status="auto")
         assert room.server.whole_log().count("too few replicas") == 1, "the log is not flooded"
-        # One that starts now says so before anybody changes anything.
+        # A new server reports it before the first change.
         await start(SETTINGS, redis=redis, shards=1).wait_for_log(FEW)
     finally:
         redis.close()

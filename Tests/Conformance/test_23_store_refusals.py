@@ -1,5 +1,5 @@
-"""A Redis that refuses for a moment: too few replicas, a full memory, a script that runs for too long. What was answered `ok`
-is stored; what is so is said again until Redis takes it; and as soon as it does, everything is right."""
+"""A Redis that rejects commands for a moment: too few replicas, a full memory, a script that runs for too long.
+Acknowledged changes are stored; pending state is repeated until Redis accepts it, and then everything is right."""
 
 import asyncio
 import subprocess
@@ -32,7 +32,7 @@ def room(start, redis):
 
 
 class Refusing:
-    """Redis refuses every write for as long as this is entered."""
+    """Redis rejects every write inside this context."""
 
     def __init__(self, redis, why):
         self.redis, self.why = redis, why
@@ -89,7 +89,7 @@ async def test_everything_is_right_once_redis_takes_writes_again(room, redis, wh
         await asyncio.sleep(duration)
     active, idle, named = [await answer for answer in answers]
     await becomes_ready(room, 8 + SLACK)
-    # What was refused is so all the same: they are what they are.
+    # The rejected changes of the state are real nevertheless, and must be shown.
     await watcher.sees(leaver, status="offline", within=3 + PATIENCE)
     await watcher.sees(lost, status="offline", within=3 + PATIENCE)
     await watcher.sees(idler, status="online", within=3 + PATIENCE)
@@ -102,7 +102,7 @@ async def test_everything_is_right_once_redis_takes_writes_again(room, redis, wh
         assert profile["displayName"] == "While it refused"
     else:
         assert named["code"] == "unavailable", named
-    # And it goes on.
+    # Then it continues.
     assert (await worker.insists("updateProfile", changes={"displayName": "Afterwards"}))["type"] == "profileUpdated"
 
 
@@ -115,7 +115,7 @@ async def test_an_activity_that_is_answered_ok_is_stored(room, redis):
     with Refusing(redis, "full memory"):
         refused = await ana.ask("activity", state="active")
         assert refused["code"] == "unavailable" and refused["retryAfter"] > 0, refused
-        # Saying it again while it is refused is no `ok` either.
+        # Repeating it while it is rejected gives no `ok` either.
         again = await ana.ask("activity", state="active")
         assert again["code"] == "unavailable", again
     await bob.sees(ana, status="online")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("offset", [30, -30], ids=["ahead", "behind"
 
 
 class Scene:
-    """A server with such a Redis, and tokens of an issuer who has Redis' clock."""
+    """A server with such a Redis, and tokens of an issuer with Redis' clock."""
 
     def __init__(self, start, offset, directory):
         self.offset = offset
@@ -72,7 +72,7 @@ async def test_the_clock_of_redis_decides_which_tokens_are_valid(start, offset, 
     began = time.monotonic()
     ana = await scene.room.come("ana", token=scene.token("ana", expires=3))
     await ana.closed(4002)
-    # Of a token's time only whole seconds are told.
+    # Tokens have only whole seconds.
     assert 2 - 0.1 < time.monotonic() - began < 3 + SLACK
 
 

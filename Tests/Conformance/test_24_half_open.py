@@ -20,7 +20,7 @@ from support.raw import RawSocket
 COUNT = 1_000
 WINDOW = 2
 SHARE = 0.01
-"""Of one core, for all of them together."""
+"""The share of one core, for all of them together."""
 
 WAKES = 200 * WINDOW
 """How much more often than without them the server's threads may wake in a window: once in five seconds for each at most. A
@@ -30,13 +30,13 @@ SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handsh
 
 
 def processor_seconds(server):
-    """What the server has run since it started."""
-    # CPUCLOCK_SCHED of another process, as clock_getcpuclockid(3) gives it.
+    """The processor time of the server since it started."""
+    # CPUCLOCK_SCHED of another process, by the formula of clock_getcpuclockid(3).
     return time.clock_gettime(~server.process.pid << 3 | 2)
 
 
 def wakes(server):
-    """How often the server's threads have waited and gone on since it started."""
+    """How often the server's threads have waited and continued since it started."""
     total = 0
     for task in os.listdir(f"/proc/{server.process.pid}/task"):
         with open(f"/proc/{server.process.pid}/task/{task}/status") as file:
@@ -78,7 +78,7 @@ SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60], "
 
 
 async def hold(server, data, count=COUNT):
-    """So many connections that have sent these bytes."""
+    """Connections that have sent these bytes."""
     held = []
     for _ in range(count):
         one = socket.create_connection((server.host, server.port))
@@ -109,12 +109,12 @@ async def cost(server, data):
 
 
 async def quiet(server):
-    """Waits until the server has done what there is to do about what has come: until it has rested for a moment."""
+    """Waits until the server has handled all input: until it has been idle for a moment."""
     async def rests():
         before = processor_seconds(server)
         await asyncio.sleep(0.3)
         return processor_seconds(server) - before < 0.3 * 0.03
-    # (One that never rests is found out by what follows.)
+    # (A server that is never idle fails the checks below.)
     for _ in range(20):
         if await rests():
             return
@@ -149,13 +149,13 @@ async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path
         await quiet(server)
         return during
 
-    # A few first, so that what is made once is there.
+    # A few first, so that one-time allocations are done.
     for one in await hold(server, hello(), 20):
         one.close()
     await quiet(server)
     before = resident(server)
     waves = [await wave() - before for _ in range(3)]
-    # What the allocator keeps for the next wave is less than one and a half of them.
+    # The allocator keeps less than one and a half waves of memory for the next one.
     await eventually(lambda: resident(server) - before < 1.5 * max(waves), f"{before} MB, waves of {waves}, and little is left")
 
 

@@ -1,4 +1,4 @@
-"""Redis over TLS: everything goes on as over a plain connection, and what is wrong with it is said."""
+"""Redis over TLS: everything works as over a plain connection, and faults are reported."""
 
 import asyncio
 import os
@@ -21,13 +21,13 @@ PASSWORD = "hunter2-of-redis"
 
 
 class SecureRedis(Deployment):
-    """One Redis that takes TLS only, asks for a certificate and for a password."""
+    """A Redis that accepts TLS only, and requires a certificate and a password."""
 
     def __init__(self, authority, name="server"):
         super().__init__()
         certificate, key = authority.issue(name)
         self.secure_port = free_port()
-        # The plain port is there for the test's own questions.
+        # The plain port is for the test's own commands.
         self.server = self.node(
             "server",
             ["save \"\"", "appendonly yes", f"tls-port {self.secure_port}", f"tls-cert-file {certificate}",
@@ -84,7 +84,7 @@ async def test_servers_meet_in_a_redis_over_tls_and_find_it_again(start, redis, 
 
 
 def unready(tmp_path, *arguments):
-    """What a server says that cannot reach its Redis, until it is told to end."""
+    """The log of a server that cannot reach its Redis, until it is stopped."""
     directory = tempfile.mkdtemp(dir=tmp_path)
     log = os.path.join(directory, "log")
     with open(log, "wb") as file:

@@ -1,4 +1,4 @@
-"""Accounts: signing up and in, the own account, and what may be asked while nobody is signed in."""
+"""Accounts: signing up and in, the own account, and the calls that are possible without signing in."""
 
 import asyncio
 import contextlib
@@ -137,7 +137,7 @@ async def test_a_sign_up_that_is_repeated_is_the_same_one(accounts):
 
 
 async def test_a_repeated_sign_up_is_recognised_by_its_bytes(accounts):
-    """What looks alike, and is compared as equal by some, is another."""
+    """An address that looks alike, and that some compare as equal, is another one."""
     email = accounts.address()
     await accounts.sign_up(email, idempotency="caf\u00e9")
     refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD, idempotency="cafe\u0301"), 409, "conflict",
@@ -151,7 +151,7 @@ async def test_where_accounts_are_hidden_a_sign_up_says_the_same_of_a_taken_addr
     first = await accounts.post("/v1/accounts", email=email, password=PASSWORD)
     second = await accounts.post("/v1/accounts", email=email, password="another password")
     assert first.status == second.status == 202 and first.body == second.body
-    # Who made it must not find out by signing in, either.
+    # The creator must not find out by signing in, either.
     refused(await accounts.sign_in(email), 401, "unauthorized", "invalid_credentials")
     refused(await accounts.sign_in(email, "another password"), 401, "unauthorized", "invalid_credentials")
     verified = await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
@@ -180,7 +180,7 @@ async def test_unknown_addresses_and_wrong_passwords_get_one_answer(accounts):
 
 
 async def guessing(accounts):
-    """Wrong passwords for addresses that somebody has or nobody, by number; fewer for each than are slowed down."""
+    """Wrong passwords for known and unknown addresses, by number; fewer for each than are slowed down."""
     people = []
     for _ in range(5):
         people += await together(*(accounts.sign_up() for _ in range(TRIES // 4 // 5)))
@@ -203,7 +203,7 @@ async def test_known_and_unknown_addresses_take_the_same_time(accounts):
 
 
 def test_two_milliseconds_more_for_known_addresses_would_be_found():
-    """Of times as they are beside other work: 18 ms, and 4 ms more or less."""
+    """Simulated times of calls beside other work: 18 ms, and 4 ms more or less."""
     drawn = random.Random(7)
 
     def times(more):
@@ -216,7 +216,7 @@ def test_two_milliseconds_more_for_known_addresses_would_be_found():
 async def test_where_accounts_are_hidden_known_and_unknown_addresses_take_the_same_time(start, what):
     accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
     known_email = accounts.address()
-    # Each may ask three times an hour for a change.
+    # Each may request a change three times an hour.
     askers = [known_email] + [accounts.address("asker") for _ in range(48 if what == "change" else 0)]
     for email in askers:
         assert (await accounts.post("/v1/accounts", email=email, password=PASSWORD)).status == 202
@@ -292,7 +292,7 @@ async def test_guesses_are_slowed_whether_there_is_an_account_or_not(accounts):
         return (await accounts.sign_in(ana.email)).status == 200
 
     await eventually(signed_in, "the pause is over", every=0.2)
-    # The right password has made good for the wrong ones.
+    # The right password has reset the count of wrong ones.
     for _ in range(4):
         refused(await accounts.sign_in(ana.email, "wrong password"), 401, "unauthorized", "invalid_credentials")
     await accounts.signed_in(ana.email)
@@ -306,7 +306,7 @@ async def test_guesses_that_come_at_once_are_counted_before_they_are_looked_at(a
 
 
 class Flood:
-    """Sign-ins on connections of their own, each for an address of its own, so that all of them wait at once."""
+    """Sign-ins on connections of their own, each for another address, so that all of them wait at once."""
 
     def __init__(self, accounts):
         self.accounts, self.connections = accounts, []
@@ -327,7 +327,7 @@ class Flood:
         return int(head.split(" ")[1]), head, json.loads(body)
 
     async def hashes(self):
-        """How many are looked at now, wait, are done, and were turned away."""
+        """The numbers of running, waiting, finished and rejected jobs."""
         names = ["threads", "queued", "running", "done_total", "refused_total"]
         page = (await self.accounts.api.request("GET", "/metrics")).body
         return [int(re.search(rf'^presence_workers_{name}{{pool="passwords"}} (\d+)$', page, re.M).group(1))
@@ -335,7 +335,7 @@ class Flood:
 
     @contextlib.asynccontextmanager
     async def going_on(self, count):
-        """So many try again as soon as they have an answer."""
+        """Clients that retry as soon as they have an answer."""
         done = asyncio.Event()
 
         async def keep_trying(connection):
@@ -381,7 +381,7 @@ async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
         _, queued, running, done, refused = await flood.hashes()
         assert queued + running <= threads + 64
         if most is None and queued + running + done - done_before + refused - refused_before >= 200:
-            # All have been judged: so many were let in, at most.
+            # All have been decided: at most this many were accepted.
             most = threads + 64 + done - done_before
     answers = answers.result()
     flood.close()
@@ -391,13 +391,13 @@ async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
     assert threads < len(looked_at) <= most < 200, (len(looked_at), most)
     for _, head, error in turned_away:
         assert error["code"] == "unavailable" and error["retryAfter"] > 0 and "\r\nRetry-After: " in head
-    # Everybody else was served meanwhile: the hashes took over a second, and nobody waited for them. One of ten may have
+    # All others were served at the same time: the hashes took over a second, without delaying them. One of ten may have
     # waited for this machine.
     assert len(times) >= 5 and sorted(times)[len(times) * 9 // 10] < 0.3 * SLACK, times
 
 
 async def test_a_sign_in_that_is_turned_away_is_no_failure(accounts):
-    """Somebody with the right password tries again and again while others keep all places taken."""
+    """A user with the right password retries while others occupy all places."""
     ana = await accounts.sign_up()
     async with Flood(accounts).going_on(80):
         turned_away = 0
@@ -504,7 +504,7 @@ async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, r
     await ana.call("DELETE", "/v1/sessions/all")
     answers.append(await ana.call("GET", "/v1/me"))
     answered = [timeless(answer.json) for answer in answers]
-    # Those of usernames, pictures and devices are held against their answers in tests of their own.
+    # The components of usernames, pictures and devices are checked in tests of their own.
     others = re.compile("#/components/responses/(AccountUnavailable|SignUp|Username|Photo|NoPhoto|Device|NoDevice)")
     untrue = [place for place, _, _, value in DOCUMENT.examples()
               if place.startswith("#/components/responses/") and DOCUMENT.is_of(place, "accounts")

@@ -17,7 +17,7 @@ from support.relay import Relay
 
 
 class Box:
-    """What a mail server has taken."""
+    """The mails that a mail server has accepted."""
 
     def __init__(self):
         self.mails = []
@@ -28,7 +28,7 @@ class Box:
 
 
 def mail_server(box, port):
-    """A mail server that is told its name: it would ask the network for it, once a connection, for up to 20 seconds."""
+    """A mail server with a given name: it would look up its name in the network, once a connection, for up to 20 seconds."""
     return Controller(box, hostname="127.0.0.1", port=port, server_hostname="localhost")
 
 
@@ -81,7 +81,7 @@ async def test_a_server_sends_what_another_has_left_behind(start):
 
 
 class ChoosyBox(Box):
-    """Knows nobody whose address begins so."""
+    """Rejects recipients whose address begins like this."""
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         if address.startswith("nobody"):
@@ -108,7 +108,7 @@ async def test_a_mail_that_is_refused_for_good_is_given_up_and_holds_up_no_other
 
 
 async def test_mails_are_numbered_as_they_are_first_seen(tmp_path):
-    """What the other tests rely on: two numbers never give one mail."""
+    """The assumption of the other tests: two numbers never give one mail."""
     accounts = Accounts(SimpleNamespace(directory=str(tmp_path)))
     (tmp_path / "outbox").mkdir()
     for number, name in enumerate(["7-late", "5-early", "6-between"], 1):
@@ -134,7 +134,7 @@ async def test_the_mail_server_is_greeted_by_a_full_name(start, settings, name):
 
 
 async def test_what_a_mail_server_says_is_logged_without_its_addresses(start):
-    """Drawn sentences as relays say them: lines, control characters, addresses in and without brackets."""
+    """Random sentences of relays: lines, control characters, addresses with and without brackets."""
     drawn = random.Random(6)
     person = "somebody-9134"
 
@@ -192,7 +192,7 @@ async def test_a_recipient_whose_mail_is_refused_delays_nobody_elses(start, stag
     ("MAIL", "530 authentication required"), ("RCPT", "530 5.7.0 authentication required"),
 ])
 async def test_a_mail_server_that_takes_nobodys_mail_gets_it_later(start, stage, refusal):
-    """No mail is given up for what its sender is refused for: the operator mends that, or the relay does."""
+    """No mail is dropped because its sender was rejected: the operator or the relay will fix that."""
     closed = []
 
     def rule(verb, line):

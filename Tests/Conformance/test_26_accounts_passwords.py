@@ -1,4 +1,4 @@
-"""Passwords, addresses and the end of an account: what the password is asked for again, and what mails let people do."""
+"""Passwords, addresses and the end of an account: calls that require the password again, and links in mails."""
 
 import asyncio
 import re
@@ -29,7 +29,7 @@ async def test_a_sign_up_is_followed_by_a_mail_that_verifies_the_address(account
     for line in ["From: Presence <no-reply@localhost>", "Auto-Submitted: auto-generated", "MIME-Version: 1.0"]:
         assert f"{line}\r\n" in mail
     assert re.search(r"\r\nMessage-ID: <[^<>\r\n ]+>\r\n", mail) and re.search(r"\r\nDate: \w{3}, ", mail)
-    # Where the server listens, unless accounts.linkBase says another place.
+    # The server's address, unless accounts.linkBase is set.
     assert f"http://{accounts.server.host}:{accounts.server.port}/verify#token=" in mail
     assert (await accounts.post("/v1/emails/verify", token=token)).status == 204
     await client.hear("ownAccount", account=lambda account: account["emailVerified"] is True)
@@ -63,7 +63,7 @@ async def test_a_forgotten_password_is_reset_by_mail(accounts, room):
     await accounts.guess_until_slowed(lambda: accounts.sign_in(ana.email, "wrong password"))
     assert (await accounts.post("/v1/passwords/forgot", email=ana.email.upper())).status == 202
     token = await accounts.mail(ana.email, 1, "reset")
-    # One that is refused for its password does not use the token up.
+    # A reset that is rejected for its password does not use up the token.
     refused(await accounts.post("/v1/passwords/reset", token=token, password="password"), 422, "validation_failed",
             "weak_password", "password")
     assert (await accounts.post("/v1/passwords/reset", token=token, password=ANOTHER)).status == 204
@@ -88,7 +88,7 @@ async def test_only_the_newest_reset_counts_and_three_an_hour_are_sent(accounts)
     for token in tokens[:2]:
         refused(await accounts.post("/v1/passwords/reset", token=token, password=ANOTHER), 401, "unauthorized",
                 "token_expired")
-    # A verifying token is none that resets, nor the other way round.
+    # A verifying token does not reset a password, nor the other way round.
     verify = await accounts.mail(ana.email, 1, "verify")
     refused(await accounts.post("/v1/passwords/reset", token=verify, password=ANOTHER), 401, "unauthorized",
             "token_expired")
@@ -126,7 +126,7 @@ async def test_a_changed_password_ends_all_other_sessions(accounts, room):
 
 
 async def test_a_change_of_the_password_may_end_what_was_stolen_from_the_present_device(accounts, room):
-    """Access token, refresh token and socket: all that a thief has of the device is over, and the device goes on."""
+    """Access token, refresh token and socket: all that a thief has of the device ends, and the device continues."""
     ana = await accounts.sign_up()
     other = await accounts.signed_in(ana.email)
     own = await room.come("ana", "phone", token=ana.access)
@@ -145,7 +145,7 @@ async def test_a_change_of_the_password_may_end_what_was_stolen_from_the_present
     ana.tokens = answer.json
     back = await room.come("ana", "phone", token=ana.access)
     await back.get(ana.user)
-    # Nobody has seen them go.
+    # Others have not seen them offline.
     assert "offline" not in [event["presence"]["status"] for event in watcher.log if event["type"] == "presence"]
     sessions = (await ana.call("GET", "/v1/me/sessions")).json["sessions"]
     assert [(each["current"], each["createdAt"]) for each in sessions] == [(True, before["createdAt"])]
@@ -186,7 +186,7 @@ async def test_another_address_holds_when_it_is_confirmed(accounts, room):
     refused(await accounts.sign_in(old), 401, "unauthorized", "invalid_credentials")
     assert (await accounts.signed_in(new)).user == ana.user
     refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
-    # The old one is told, without the new one; it is free, and what was sent there opens nothing.
+    # The old address is notified, without the new one; it is free, and links sent there are invalid.
     notice = await eventually(
         lambda: next((mail for mail in accounts.mails(old) if "Subject: Your email address was changed" in mail), None),
         "a mail to the old address")
@@ -209,7 +209,7 @@ async def test_an_address_that_is_taken_cannot_be_had(accounts):
     ana, bob = await accounts.sign_up(), await accounts.sign_up()
     body = {"password": PASSWORD, "email": bob.email}
     refused(await ana.call("POST", "/v1/me/email", body), 409, "conflict", "email_taken", "email")
-    # Two want the same one: who confirms first has it.
+    # Two users want the same one: the first to confirm gets it.
     wanted = accounts.address("wanted")
     for person in (ana, bob):
         assert (await person.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
@@ -253,7 +253,7 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
         await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
         people.append(await accounts.signed_in(email))
     ana, bob = people
-    # A link to an address of one's own opens nothing after another was asked for, whether that one is taken or not.
+    # A link to an own address is invalid after another was requested, whether that one is taken or not.
     wanted = accounts.address("wanted")
     assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
     token = await accounts.mail(wanted, 1, "verify")
@@ -307,7 +307,7 @@ async def test_a_deleted_account_leaves_nothing(accounts, room):
 
 
 async def test_backends_look_at_accounts_disable_and_delete_them(start):
-    # One shard looks after Ana before it looks after Bob: once his mail is there, hers would be.
+    # One shard processes Ana's mail before Bob's: once his mail exists, hers would too.
     server = start(ON, shards=1)
     accounts, room = Accounts(server), Room(server)
     ana, bob = await accounts.sign_up(), await accounts.sign_up()

@@ -1,4 +1,4 @@
-"""What is private of an account reaches nobody but its owner: every path of the documents is gone by strangers."""
+"""Private data of an account reaches only its owner: strangers try every path of the documents."""
 
 import json
 
@@ -12,7 +12,7 @@ MARK = "m4rk"
 
 LANGUAGE = f"de-x-{MARK}"
 MEMBERS = ['"email":', "emailVerified", "setupCompleted", "preferredLanguage", "refreshToken", "accessToken", '"sessions"']
-"""Of the account, which somebody without one is never sent."""
+"""Private members of the account."""
 
 
 async def live(accounts, room, email):
@@ -37,7 +37,8 @@ async def live(accounts, room, email):
 
 
 def calls(ana, username, photo, email):
-    """Every call of docs/openapi.yaml about her, as far as a stranger can make it; wrong in all that only she knows."""
+    """Every call of docs/openapi.yaml about her that a stranger can make; with wrong values for everything that only she
+    knows."""
     bodies = {
         "/v1/users/get": {"users": [ana.user]},
         "/v1/accounts": {"email": email, "password": "another password", "username": username},
@@ -58,7 +59,7 @@ def calls(ana, username, photo, email):
         for name in ([photo, username] if "photos" in operation.path else [username, ana.user]):
             path = operation.path.replace("{id}", ana.user).replace("{name}", name)
             body = bodies.get(operation.path, {}) if operation.method.upper() in ("POST", "PUT", "PATCH", "DELETE") else None
-            # What pictures have in them, test_26_photos.py looks at.
+            # test_26_photos.py checks the content of pictures.
             yield "HEAD" if "photos" in path else operation.method.upper(), path, body
             if "{" not in operation.path:
                 break
@@ -87,7 +88,7 @@ async def test_no_path_leads_a_stranger_to_what_is_private(start):
     assert MARK in account and LANGUAGE in account and '"emailVerified": true' in account
     username, photo = me["account"]["username"], me["profile"]["photoURL"].rsplit("/", 1)[1]
 
-    # Sockets: events, reads, subscriptions anew with what was held, refusals.
+    # Sockets: events, reads, repeated subscriptions with known versions, rejections.
     for client in (cy, bob):
         await client.sees_profile(ana.user, displayName="Ana B.", username=username)
         await client.get(ana.user)
@@ -99,7 +100,7 @@ async def test_no_path_leads_a_stranger_to_what_is_private(start):
             await client.ask(**request)
         await client.did("block", users=[ana.user])
         await client.did("unblock", users=[ana.user])
-    # Addresses and usernames lead to nobody.
+    # Addresses and usernames do not lead to a user.
     dee = await room.come("dee")
     for nobody in await dee.get(email, username):
         assert nobody["profile"] is None and nobody["presence"] == {"version": 0, "status": "offline"}
@@ -110,7 +111,7 @@ async def test_no_path_leads_a_stranger_to_what_is_private(start):
     seen = []
     for method, path, body in calls(ana, username, photo, email):
         for stranger, token in (("nobody", None), ("cy", room.token("cy")), ("bob", bob_account.access)):
-            # What would take Bob's own account is not tried.
+            # Calls that would delete Bob's own account are left out.
             if stranger == "bob" and method == "DELETE" and path == "/v1/me":
                 continue
             answer = await accounts.api.request(method, path, body, token=token)
@@ -124,9 +125,9 @@ async def test_no_path_leads_a_stranger_to_what_is_private(start):
     log = server.whole_log()
     for secret in (email, LANGUAGE, PASSWORD, f"{MARK} phone", ana.access, ana.tokens["refreshToken"]):
         assert secret not in log, secret
-    # It was not that everything was refused: what is public was there.
+    # Not everything was rejected: public data was returned.
     assert any(stranger == "cy" and '"displayName":"AnaB."' in text.replace(" ", "") for stranger, _, text in seen)
-    # Nothing that strangers tried has changed her.
+    # No attempt of a stranger has changed her data.
     after = await ana.me()
     assert after == me
     refused(await accounts.post("/v1/sessions/refresh", refreshToken="none"), 401, "unauthorized", "token_expired")

@@ -1,4 +1,4 @@
-"""Devices that are signed in: refresh tokens, signing out, and what an ended session can still do."""
+"""Signed-in devices: refresh tokens, signing out, and the remaining rights of an ended session."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ def accounts(server):
 
 
 async def refused_within_a_second(person, room):
-    """The access token is worth nothing any more, over HTTP and at `connect`."""
+    """The access token is invalid, over HTTP and at `connect`."""
     begun = time.monotonic()
 
     async def over():
@@ -53,7 +53,7 @@ async def test_one_that_is_one_behind_gets_the_newest_again(accounts):
 
 
 async def test_an_older_one_ends_the_session(accounts, room):
-    """The store's own record is made older, so that nobody has to wait."""
+    """The store's own record is made older, so that the test need not wait."""
     ana = await accounts.sign_up()
     first = ana.tokens["refreshToken"]
     second = (await accounts.refresh(first)).json["refreshToken"]
@@ -142,7 +142,7 @@ async def test_who_signs_out_is_offline_at_once(accounts, room):
     await bob.subscribe(ana.user)
     await bob.sees(ana.user, status="online")
     assert (await ana.call("DELETE", "/v1/sessions/current")).status == 204
-    # Long before what is lost without a word would count as gone.
+    # Long before a silently lost device would be shown offline.
     await bob.sees(ana.user, within=5, status="offline")
 
 
@@ -193,7 +193,7 @@ UNDER_WAY = {
 
 @pytest.mark.parametrize("ending", ["deleted", "revoked", "signed out"])
 async def test_what_was_under_way_when_a_session_ended_is_not_done(start, ending):
-    """On a server that stood still, and goes on when it is over."""
+    """On a server that was suspended, and resumes after the end."""
     redis = start.redis()
     first = start(ON, redis=redis, shards=1)
     second = start(ON, redis=redis, directory=first.directory, shards=1)
@@ -236,7 +236,7 @@ async def test_a_socket_does_not_go_on_by_the_token_of_an_ended_session(accounts
     client = await room.come("ana", token=ana.access)
     assert (await phone.call("DELETE", "/v1/sessions/current")).status == 204
     await client.refused("unauthorized", "refresh", token=phone.access)
-    # The one that it has goes on, and another good one takes its place.
+    # The present token stays valid, and another valid one replaces it.
     await client.did("status", status="busy")
     await client.did("refresh", token=(await accounts.signed_in(ana.email)).access)
     assert (await ana.call("DELETE", "/v1/sessions/current")).status == 204
@@ -286,6 +286,6 @@ async def test_of_too_many_devices_the_one_unused_for_longest_is_signed_out(star
     accounts = Accounts(start(ON | {"accounts.devices": 5}))
     ana = await accounts.sign_up(idempotency="x")
     for _ in range(5):
-        # The quick way to another device, with no pause between tries.
+        # The quick way to another device, with no pause between attempts.
         await accounts.sign_up(ana.email, idempotency="x")
     refused(await accounts.refresh(ana.tokens["refreshToken"]), 401, "unauthorized", "token_expired")

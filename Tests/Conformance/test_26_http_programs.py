@@ -19,7 +19,7 @@ from support.programs import needed
 from support.room import Room
 
 USERS = 40
-"""So many make an answer of more than 1 KiB, which is compressed."""
+"""Enough for an answer of more than 1 KiB, which is compressed."""
 
 
 NGINX = """daemon off; master_process off; pid {directory}/nginx.pid; error_log stderr;
@@ -116,7 +116,7 @@ def users(room):
 
 
 async def output(*command, data=None):
-    """What a program said. It has to end well."""
+    """The output of a program, which must succeed."""
     done = await asyncio.to_thread(
         subprocess.run, command, input=data, capture_output=True, timeout=6 * PATIENCE,
         stdin=None if data is not None else subprocess.DEVNULL)
@@ -141,7 +141,7 @@ async def test_http_client_keeps_its_connection_for_reads_and_writes(way):
             connection.request("HEAD", "/healthz")
             answer = connection.getresponse()
             assert answer.status == 200 and answer.read() == b""
-        # One that is refused by its head, whose client sends all of it before it reads.
+        # A request that is rejected by its head, whose client sends all of it before it reads.
         connection.request("POST", "/v1/users/get", b"x" * 1_100_000, token)
         answer = connection.getresponse()
         assert answer.status == 413, answer.status

@@ -1,4 +1,4 @@
-"""Pictures: what is taken and what is not, what is made of them, where they are, and when they are gone."""
+"""Pictures: accepted and rejected ones, their processing, their addresses, and their removal."""
 
 import asyncio
 import contextlib
@@ -75,7 +75,7 @@ def files(server):
 
 
 def an_hour_later(server):
-    """Files are old, and what was replaced is no longer kept for those who have not heard of it."""
+    """Files are old, and a replaced picture is no longer kept for watchers without the newer address."""
     redis = ["redis-cli", "-s", os.path.join(server.directory, "redis.sock")]
 
     def ask(*words):
@@ -115,7 +115,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
         assert answer.status == 404, (method, path, answer)
 
 
-# What is made of it
+# Processing
 
 
 async def test_a_picture_is_served_at_the_addresses_that_the_answer_and_the_profile_have(accounts, room, server):
@@ -187,7 +187,7 @@ async def test_png_of_every_kind_over_white(accounts, uploaders, kind):
     _, photo, _ = await uploaded(await uploaders.next(), data)
     want = shown(data)
     if kind in ("colour 16", "alpha 16", "grey 2", "grey 4", "grey 1"):
-        # What Debian's PIL makes of these is not to be relied on.
+        # Debian's PIL is not reliable for these.
         want = Image.new("RGB", (64, 64), {
             "colour 16": (200, 100, 50), "alpha 16": (227, 127, 127), "grey 2": (127, 127, 127),
             "grey 4": (127, 127, 127), "grey 1": (0, 0, 0)}[kind])
@@ -227,7 +227,7 @@ async def test_what_cannot_be_made_small_has_less_detail(accounts):
     assert max(Image.open(io.BytesIO(photo)).size) <= 2_048
 
 
-# What is none
+# Invalid pictures
 
 
 async def test_a_picture_that_ends_early_is_none(accounts, uploaders):
@@ -304,7 +304,7 @@ async def test_what_is_of_another_kind_is_refused_whatever_it_is_called(accounts
 
 
 async def test_damaged_pictures_harm_nobody(accounts, uploaders, server, room):
-    """Bytes changed at random: whatever comes of it, it is answered, and nothing else happens."""
+    """Bytes changed at random: every upload is answered, without other effects."""
     chance = random.Random(7)
     for data in [jpeg(noise(80, 60), quality=80), jpeg(noise(80, 60), progressive=True), png(noise(60, 40))]:
         for _ in range(25):
@@ -343,7 +343,7 @@ async def test_the_token_is_judged_by_the_head(accounts, server, room):
 
 
 def raw(server, token, header, body=b""):
-    """A request of which no body is sent but what is given: what comes back."""
+    """A request with only the given part of its body: returns the answer."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         lines = [b"PUT /v1/me/photo HTTP/1.1", b"Host: x", header]
         if token:
@@ -390,7 +390,7 @@ async def test_a_replaced_picture_stays_a_while_and_one_that_is_taken_back_is_go
         os.utime(file, (time.time() - 3_600,) * 2)
     second, _, _ = await uploaded(ana, png(scene()))
     assert len({first[key] for key in ("photoURL", "thumbnailURL")} | {second[key] for key in ("photoURL", "thumbnailURL")}) == 4
-    # Watchers who have not heard of the second are shown the first, though the sweep has come by.
+    # Watchers that do not know the second are shown the first, though a sweep has run.
     await asyncio.sleep(2.5)
     for member in ("photoURL", "thumbnailURL"):
         assert (await fetch(first[member]))[0] == (await fetch(second[member]))[0] == 200
@@ -461,7 +461,7 @@ async def test_what_a_crash_left_is_swept(start):
     for file in (*orphans, young):
         with open(file, "wb") as out:
             out.write(b"x")
-    # As if an hour had gone by, for all but one.
+    # As if an hour had passed, for all but one.
     for file in files(server):
         if file != young:
             os.utime(file, (time.time() - 3_600,) * 2)
@@ -472,7 +472,7 @@ async def test_what_a_crash_left_is_swept(start):
 
 
 async def test_pictures_of_another_installation_are_left_alone(start, tmp_path):
-    """Its Redis does not know them, as one that has lost its data would not."""
+    """Its Redis does not know them, like one that has lost its data."""
     settings = ON | {"photos.folder": str(tmp_path / "pictures"), "photos.sweep": "1s"}
     ana = await Accounts(start(settings)).sign_up()
     kept, _, _ = await uploaded(ana, jpeg(scene()))
@@ -486,7 +486,7 @@ async def test_pictures_of_another_installation_are_left_alone(start, tmp_path):
 
 
 async def test_pictures_stay_when_redis_loses_its_data(start, tmp_path):
-    """So that they are there when it has its backup again."""
+    """So that they exist when its backup is restored."""
     redis = start.redis()
     server = start(ON | {"photos.folder": str(tmp_path / "pictures"), "photos.sweep": "1s"}, redis=redis)
     ana = await Accounts(server).sign_up()
@@ -521,7 +521,7 @@ async def test_a_server_killed_among_uploads_leaves_each_with_a_picture_that_is_
         for person in people:
             profile = (await person.me())["profile"]
             for member in ("photoURL", "thumbnailURL"):
-                # The server has another port by now.
+                # By now the server has another port.
                 assert profile[member].startswith(f"http://{server.host}:{server.port}/")
                 assert (await fetch(profile[member]))[0] == 200
     an_hour_later(server)
@@ -541,7 +541,7 @@ async def test_addresses_begin_with_what_is_set(start):
 
 
 async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
-    """And not with what was set when the picture was uploaded."""
+    """Not the setting of the time when the picture was uploaded."""
     redis = start.redis()
     bases = ["https://one.example.org", "https://two.example.org/presence"]
     first = start(ON | {"photos.publicURL": bases[0]}, redis=redis, shards=1)
@@ -563,13 +563,13 @@ async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
         known = (await api.request("GET", f"/v1/users/{ana.user}", token=room.backend)).json["profile"]
         asked = (await client.get(ana.user))[0]["profile"]
         await client.subscribe(ana.user)
-        # A change tells the new address, with the picture that is still there.
+        # A change publishes the new address, with the present picture.
         text = 'A ":"photo: \\"'
         changed = await api.request("PATCH", "/v1/me", {"changes": {"displayName": text + base}}, token=ana.access)
         seen = await client.sees_profile(ana.user, displayName=text + base)
         for profile in (me, known, asked, changed.json["profile"], seen):
             assert {member: profile[member] for member in told} == told
-    # What a client was told elsewhere is the same picture.
+    # An address from elsewhere means the same picture.
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + path}})
     assert answer.json["profile"]["photoURL"] == bases[0] + path and answer.json["profile"]["thumbnailURL"] == bases[0] + small
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + small}})
@@ -608,7 +608,7 @@ def decoding(server):
 
 
 async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, server):
-    """Seen from outside while it works: what it has open, and what it may call."""
+    """Seen from outside while it works: its open files, and its allowed system calls."""
     people = [await uploaders.accounts.sign_up() for _ in range(4)]
     data = jpeg(noise(2_600, 2_000), quality=70)
 
@@ -638,8 +638,8 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
 
 
 async def ended(server, accounts, data, end):
-    """Somebody, and the answer to their upload, whose process was sent a signal. On a busy machine that may be over before it is
-    seen, or sent one: then the picture is there."""
+    """A user, and the answer to their upload, whose process got a signal. On a busy machine it may end before it is seen
+    or signalled: then the picture exists."""
     for _ in range(50):
         person = await accounts.sign_up()
         call = asyncio.create_task(upload(person, data))

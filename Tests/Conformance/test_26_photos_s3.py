@@ -27,7 +27,7 @@ def storage(tmp_path):
 
 @pytest.fixture
 def begin(start, storage):
-    """Starts a server whose pictures are in the storage. Unless a test is about it, the sweep does not come among its calls."""
+    """Starts a server whose pictures are in the storage. By default, the sweep does not disturb a test's calls."""
 
     def begin(**more):
         names = {f"photos.{name}": value for name, value in ({"sweep": "1d"} | more).items()}
@@ -82,7 +82,7 @@ async def test_a_picture_that_is_taken_back_and_that_of_a_deleted_account_are_go
     ana = await Accounts(begin()).sign_up()
     first, _, _ = await uploaded(ana, jpeg(scene()))
     second, photo, _ = await uploaded(ana, png(scene()))
-    # One that was replaced stays a while, for those who have not heard of the other.
+    # A replaced one stays for a while, for watchers without the newer address.
     assert alike(shown(photo), scene()) and storage.keys() == sorted(keys_of(first) + keys_of(second))
     assert (await fetch(first["photoURL"]))[0] == 200
     assert (await ana.call("DELETE", "/v1/me/photo")).status == 204
@@ -111,7 +111,7 @@ async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(beg
     others = ["presence/photos/00-read.me", "other/" + "0" * 32 + ".jpg", "0" * 32 + ".jpg"]
     for key in orphans + others:
         storage.put(key)
-    # Those are young by the storage's clock: each part has been looked at since.
+    # They are young by the storage's clock: each part has been checked since.
     looked = len(storage.requests)
     await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look",
                      within=6 * PATIENCE)
@@ -174,7 +174,7 @@ async def test_what_fails_once_is_asked_again(begin, storage):
     answer = await upload(ana, jpeg(scene()))
     assert answer.status == 200 and storage.keys() == keys_of(answer.json)
     assert (await fetch(answer.json["photoURL"]))[0] == 200
-    # Each but the second of what failed is there once more.
+    # All failed ones except the second exist again.
     assert len([each for each in storage.requests if each.key]) == 6
 
 
@@ -214,7 +214,7 @@ async def test_a_storage_that_hangs_holds_up_nobody_else(begin, storage):
     assert (await attempt).status == 200
 
 
-# A bucket that everybody can read
+# A public bucket
 
 
 async def test_browsers_are_sent_to_a_public_bucket(begin, storage):

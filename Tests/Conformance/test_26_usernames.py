@@ -1,4 +1,4 @@
-"""Usernames: who can have which, that each is one account's, and what of them is seen."""
+"""Usernames: allowed names, that each belongs to one account, and their visibility."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
         assert answer.status == 404, (method, path, answer)
 
 
-# What is one
+# Valid names
 
 
 @pytest.mark.parametrize("username", BAD)
@@ -114,7 +114,7 @@ async def test_bodies_that_are_none_are_bad_requests(accounts):
     refused(await ana.call("PUT", "/v1/me/username", {"username": "ana", "more": "x" * 20_000}), 413, "too_large")
 
 
-# Whose it is
+# Ownership
 
 
 async def test_it_is_shown_as_typed_and_compared_without_case(accounts, room):
@@ -126,7 +126,7 @@ async def test_it_is_shown_as_typed_and_compared_without_case(accounts, room):
         assert await state(accounts, way) == not_free("taken")
         assert await state(accounts, way, bob.access) == not_free("taken")
         assert await state(accounts, way, ana.access) == not_free("yours")
-        # A token that is not good counts as none, and a backend has no name.
+        # An invalid token counts as none, and a backend has no name.
         assert await state(accounts, way, "none") == await state(accounts, way, room.backend) == not_free("taken")
         error = refused(await take(bob, way), 409, "conflict", "username_taken", "username")
         assert error["message"] == "This username is taken."
@@ -185,7 +185,7 @@ async def test_wishes_of_one_account_at_once_leave_it_with_one_of_them(accounts,
     ana = await accounts.sign_up()
     names = [name(room, f"w{number}") for number in range(8)]
     answers = await together(*(take(ana, each) for each in names))
-    # Of one that was overtaken before anybody could see it, the server cannot say what became of it.
+    # For a change that was replaced before it was visible, the server cannot know the outcome.
     assert 200 in {answer.status for answer in answers}, answers
     assert all(answer.status == 200 or answer.status == 503 and answer.json["outcomeUnknown"] for answer in answers), answers
     own = (await ana.me())["account"]["username"]
@@ -354,7 +354,7 @@ async def test_the_name_of_a_deleted_account_is_free_at_once(accounts, room):
     answer = await accounts.api.request("DELETE", f"/v1/users/{bob.user}/account", token=room.backend)
     assert answer.status == 204
     assert await state(accounts, bobs) == FREE
-    # And an account that never had one goes as well.
+    # An account that never had one is deleted as well.
     cy = await accounts.sign_up(username=own)
     await taken(cy, bobs)
     assert (await cy.call("DELETE", "/v1/me", {"password": PASSWORD})).status == 204
@@ -403,7 +403,7 @@ async def test_a_server_killed_among_changes_leaves_no_name_to_nobody(start):
         held = {}
         for person in people:
             me = await eventually(lambda: own(person), "the account")
-            # Nobody gave one up, so nobody is without one.
+            # No user released one, so each user has one.
             assert me["account"]["username"] == me["profile"]["username"]
         deadline = asyncio.get_running_loop().time() + 12
 
@@ -469,7 +469,7 @@ async def test_a_server_killed_among_sign_ups_leaves_no_half_account(start):
             await eventually(settled, f"{wanted} is somebody's or free", within=15, every=2.5)
 
 
-# What others see
+# Visibility
 
 
 async def test_the_name_leads_strangers_to_nothing_private(accounts, room):
@@ -484,7 +484,7 @@ async def test_the_name_leads_strangers_to_nothing_private(accounts, room):
             seen.append(repr(await accounts.api.request(method, path, body, token=token)))
     seen.append(repr(await accounts.post("/v1/accounts", email=accounts.address(), password=PASSWORD, username=own)))
     assert not [text for text in seen if mark in text]
-    # Whose it is, only watching says, and what their owner allows.
+    # The owner is revealed only by watching, if the owner allows it.
     assert ana.user not in seen[0] and ana.user not in seen[1]
     assert await state(accounts, own, ana.access) == not_free("yours")
 
@@ -495,7 +495,7 @@ async def test_whom_somebody_blocks_does_not_see_the_name(accounts, room):
     bob = await room.come("bob")
     assert (await bob.subscribe(ana.user))[0]["profile"]["username"] == name(room)
     await client.did("block", users=[bob.user])
-    # Bob's shard may be another one, which hears of it.
+    # Bob's shard may be another one, which gets the event later.
     while (await bob.get(ana.user))[0]["profile"] is not None:
         pass
     await taken(ana, name(room, "new"))

@@ -1,4 +1,4 @@
-"""Usernames under kills and timeouts: what all clients were told could have happened one call after the other."""
+"""Usernames under kills and timeouts: all answers to clients have an order of one call after the other."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ def names(*calls):
     [(1, 9, CLAIM, "ana"), (2, 8, REFUSED, "bob"), (10, 11, YOURS, "ana")],
     # Begun at the same moment as another ended: they may overlap.
     [(1, 2, CLAIM, "ana"), (2, 3, FREE, "bob")],
-    # An outcome that nobody knows: at once, late, or never.
+    # An unknown outcome: immediately, late, or never.
     [(1, inf, CLAIM, "ana"), (2, 3, TAKEN, "bob")],
     [(1, inf, CLAIM, "ana"), (2, 3, FREE, "bob"), (4, 5, CLAIM, "bob"), (6, 7, RELEASE, "bob"), (8, 9, YOURS, "ana")],
     [(1, inf, CLAIM, "ana"), (2, 3, FREE, "bob"), (4, 5, CLAIM, "bob")],
@@ -42,14 +42,14 @@ def test_histories_that_could_have_happened(calls):
 
 
 @pytest.mark.parametrize("calls", [
-    # Nobody had it, or nobody had given it up.
+    # The name had no owner, or the owner had not released it.
     [(1, 2, REFUSED, "bob")],
     [(1, 2, CLAIM, "ana"), (3, 4, CLAIM, "bob")],
-    # It is free to one and then taken again to another, though nobody has claimed it meanwhile.
+    # It is free for one and then taken again for another, without a claim between.
     [(1, 2, CLAIM, "ana"), (3, 20, RELEASE, "ana"), (4, 5, FREE, "bob"), (6, 7, TAKEN, "cy")],
-    # Somebody else's release.
+    # Another user's release.
     [(1, 2, CLAIM, "ana"), (3, 4, RELEASE, "bob"), (5, 6, FREE, "bob")],
-    # An unknown outcome happens once, and not before it was asked for.
+    # An unknown outcome happens once, and not before its request.
     [(2, 3, TAKEN, "bob"), (4, inf, CLAIM, "ana")],
     [(1, inf, CLAIM, "ana"), (2, 3, YOURS, "ana"), (4, 5, RELEASE, "ana"), (6, 7, TAKEN, "bob")],
 ])
@@ -93,7 +93,7 @@ class Impatient:
         self.person, self.servers, self.history, self.draw = person, servers, history, draw
 
     async def call(self, method, path, body=None, patience=LATEST):
-        """The status and the JSON; `None` if no answer came."""
+        """The status and the JSON; `None` without an answer."""
         server = self.draw.choice(self.servers)
         try:
             return await asyncio.wait_for(exchange(server, method, path, body, self.person.access), patience)
@@ -114,7 +114,7 @@ class Impatient:
                 assert account.get("username") == profile.get("username"), json
                 self.history.me(began, time.monotonic(), user, account.get("username"))
         else:
-            # Some do not wait: what they asked for happens, or not.
+            # Some do not wait: their calls take effect, or not.
             patience = LATEST if draw.random() < 0.85 else draw.random() * 0.01
             if chance < 0.85:
                 status, json = await self.call("PUT", "/v1/me/username", {"username": name}, patience)
@@ -153,7 +153,7 @@ async def test_what_clients_are_told_while_servers_are_killed_could_have_happene
         await eventually(lambda: history.calls() > enough, "calls", within=60)
         victim = draw.choice(servers)
         victim.kill()
-        # The other one serves meanwhile; claims of the dead one are found by it or by the one that comes.
+        # The other one serves in the meantime; it or the new one finds claims of the dead one.
         await asyncio.to_thread(victim.start)
     ended.set()
     await together(*running)

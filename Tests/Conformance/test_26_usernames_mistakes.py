@@ -1,4 +1,4 @@
-"""What clients of real servers are told that give usernames up wrongly: the checker of histories finds it."""
+"""Real servers with bugs in the release of usernames: the checker of histories finds them in the answers to clients."""
 
 import asyncio
 import contextlib
@@ -22,17 +22,17 @@ MISTAKES = {
 WANTED = ["soup", "pie", "rice"]
 ANOTHER, THE_SAME = "another", "the same"
 FOUND = {
-    # Somebody is given a name that is another's. Who takes their own name back has two calls under way, and the first could
-    # come last: what they are told has an order, but in the end an account has a name that is free.
+    # A user gets another user's name. A user who takes their own name back has two pending calls, and the first could be the
+    # last to run: the answers have an order, but in the end an account has a name that is free.
     (ANOTHER, "nothing is compared"): (["soup"], False),
     (THE_SAME, "nothing is compared"): ([], False),
     (THE_SAME, "only the owner is compared"): ([], False),
 }
-"""Whose history no order explains, and whether names and accounts agree at rest, by who has the name next and the mistake."""
+"""The users whose history no order explains, and whether names and accounts agree at rest, by the next owner and the bug."""
 
 
 class Recorded:
-    """Somebody's calls to a server, which a history learns of."""
+    """A user's calls to a server, recorded in a history."""
 
     def __init__(self, person, history):
         self.person, self.history = person, history
@@ -64,13 +64,14 @@ class Recorded:
 @pytest.mark.parametrize("next_owner", [ANOTHER, THE_SAME])
 @pytest.mark.parametrize("mistake", [None, *MISTAKES])
 async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
-    """A server is about to give a name up, and held. Another does it in its place, and then the name has an owner again."""
+    """A server is about to release a name, and delayed. Another one does it in its place, and then the name has an owner
+    again."""
     redis = start.redis()
     with contextlib.ExitStack() as stack:
         binary = stack.enter_context(binary_with((COMPARED, MISTAKES[mistake]), SCRIPT)) if mistake else BINARY
         async with HeldLine(redis) as line:
             quick = start(ON, redis=redis, binary=binary)
-            # In a thread: what it asks of Redis comes through here.
+            # In a thread: its commands to Redis pass through here.
             late = await asyncio.to_thread(
                 start, quick.configuration, redis=line, directory=quick.directory, binary=binary)
             people = await together(*(Accounts(quick).sign_up() for _ in range(3)))
@@ -88,14 +89,14 @@ async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
 async def give_up_late(redis, quick, late, line, next_owner, people):
     ana, bob, _ = people
     assert await ana.want(quick, "soup") == 200
-    # Until then the other server would first finish this change, and that would be held.
+    # Until then the other server would first finish this change, and that would be delayed.
     await eventually(lambda: not redis.command("KEYS", "*}:unfinished").strip(), "the change is finished")
     line.hold("soup")
     changing = asyncio.create_task(ana.want(late, "pie"))
     held = asyncio.create_task(line.is_held.wait())
     await asyncio.wait({held, changing}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
     assert held.done(), changing
-    # An earlier wish comes first: this server ends what the other has begun.
+    # Earlier wishes come first: this server finishes the other one's.
     assert await ana.want(quick, "rice") == 200
     assert await (bob if next_owner == ANOTHER else ana).want(quick, "soup") == 200
     line.let_go()

@@ -1,4 +1,4 @@
-"""What members of a conversation upload: what is taken and what is not, how it is served, and when it is gone."""
+"""Uploads of a conversation's members: accepted and rejected ones, how they are served, and their removal."""
 
 import asyncio
 import contextlib
@@ -97,7 +97,7 @@ async def test_while_it_is_off_there_is_nothing_at_its_paths(start):
         assert answer.status == 404, (method, path, answer)
 
 
-# What is made of it
+# Processing
 
 
 @pytest.mark.parametrize("orientation", [1, 6, 8])
@@ -119,7 +119,7 @@ async def test_a_picture_is_turned_and_made_harmless_and_has_a_thumbnail(room, s
         assert max(shown(made).size) == longest and alike(shown(made), shown(data).resize(shown(made).size))
         assert not pictures.metadata(made) and secret.encode() not in made
     assert attachment["sizeBytes"] == int((await fetch(attachment["url"], "HEAD"))[1]["Content-Length"])
-    # It goes into a message as it is.
+    # It is part of a message unchanged.
     sent = await say(ana, id, "", more={"attachments": [attachment]})
     assert sent["attachments"] == [as_sent(attachment)]
 
@@ -147,7 +147,7 @@ async def test_a_photo_is_one_by_its_bytes_and_tells_no_place_whatever_it_is_cal
             status, headers, made = await fetch(address)
             assert status == 200 and headers["Content-Type"] == "image/jpeg" and not pictures.metadata(made)
             assert not shown(made).getexif().get_ifd(0x8825)
-    # What begins as one and is none is not kept, as it might be one for others.
+    # An upload that begins like a picture but is invalid is not stored, as other programs might read it as one.
     for data in (pictures.photo()[:400], b"\xff\xd8\xff" + b"\0" * 100, b"\x89PNG\r\n\x1a\n" + b"\0" * 100):
         assert refused(await upload(room, "ana", id, data, type), 422, "validation_failed", "attachment_not_an_image")
 
@@ -230,7 +230,7 @@ async def test_nothing_else_is_served_there(room, server):
         assert (await fetch(other))[0] == 404, other
 
 
-# Who and how much
+# Access and limits
 
 
 async def test_only_members_upload_whether_there_is_a_conversation_or_not(room, server):
@@ -254,7 +254,7 @@ async def test_who_has_left_uploads_no_more(room):
 
 
 async def head_alone(server, lines):
-    """What is answered to a head, without a byte of its body."""
+    """The answer to a head, without a byte of its body."""
     def ask():
         with socket.create_connection((server.host, server.port), timeout=20) as connection:
             connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
@@ -278,7 +278,7 @@ async def test_what_is_refused_is_refused_before_its_body(room, server):
             (head(length=None) + ["Transfer-Encoding: chunked"], 411, "bad_request")]:
         found, body = await head_alone(server, lines)
         assert found == status and f'"{code}"' in body, (lines[0], found, body)
-    # The longest one comes in.
+    # The longest one is accepted.
     attachment = await uploaded(room, "ana", id, os.urandom(MOST), "video/mp4")
     assert attachment["sizeBytes"] == MOST
 
@@ -355,7 +355,7 @@ async def test_a_deleted_message_takes_its_files_with_it(room, server):
     file = await uploaded(room, "ana", id, b"hello")
     first = await say(ana, id, "one", more={"attachments": [picture, file]})
     second = await say(ana, id, "two", more={"attachments": [file]})
-    # Another's message keeps nothing.
+    # Another conversation's message does not keep it.
     await say(bob, id, "three", more={"attachments": [picture, file]})
     await ana.did("deleteMessage", conversation=id, message=first["id"])
     await gone(picture["url"])
@@ -450,7 +450,7 @@ async def test_a_server_killed_among_uploads_loses_none_and_leaves_none(start):
             os.utime(file, (time.time() - 3_600,) * 2)
     await eventually(lambda: len(files(server)) == 3, "what messages mention, and nothing else", within=10 + PATIENCE)
     for each in kept:
-        # The server has another port by now.
+        # By now the server has another port.
         assert (await fetch(f"http://{server.host}:{server.port}{urlsplit(each['url']).path}"))[0] == 200
 
 
@@ -485,7 +485,7 @@ async def test_in_a_bucket_attachments_are_behind_the_prefix_and_served_in_piece
         status, headers, kept = storage.get(place + file["url"].rsplit("/", 1)[1])
         assert status == 200 and kept == data
         asked = len(storage.requests)
-        # It is never the bucket that serves strangers' files.
+        # The bucket never serves strangers' files directly.
         status, headers, body = await fetch(file["url"])
         assert status == 200 and body == data and headers["Content-Disposition"].startswith("attachment; filename=\"a.pdf\"")
         assert [request.headers.get("Range") for request in storage.requests[asked:] if request.method == "GET"

@@ -1,4 +1,4 @@
-"""Conversations: who is in them, what their members are told of them, and what each sets for themselves."""
+"""Conversations: their members, the members' events, and each member's own settings."""
 
 import asyncio
 import json
@@ -111,7 +111,7 @@ async def test_a_user_may_make_so_many_and_direct_ones_count_once(start):
     await group(ana, bob)
     await ana.refused("too_many", "createConversation", participants=[cy.user])
     await ana.refused("too_many", "createConversation", participants=[cy.user], name="n")
-    # What there is can be found all the same.
+    # An existing one can be found nevertheless.
     await talk(ana, bob)
     await talk(cy, ana)
     assert (await talk(ana, cy))["kind"] == "direct"
@@ -157,7 +157,7 @@ async def test_an_empty_list_is_answered_empty(room):
 
 
 async def test_unsubscribing_and_subscribing_at_once_is_subscribed(room):
-    """The first waits for an answer to come, and the second is read meanwhile."""
+    """The first waits until an answer arrives, and the second is read in that time."""
     ana, bob = await people(room, "ana", "bob")
     await listed(ana)
     begun = [
@@ -204,7 +204,7 @@ async def test_a_background_client_gets_only_the_newest_of_each(room):
     one, two = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
     await listed(ana)
     await ana.activity("background")
-    # It is there when this is answered. Until then, what followed the creation may still have been told.
+    # It is stored when this is answered. Before that, later steps of the creation may still be on their way.
     await ana.did("getConversation", conversation=one)
     before = len(ana.log)
     for number in range(5):
@@ -265,13 +265,13 @@ async def test_the_end_of_a_mute_is_told_and_has_a_version_of_its_own(room):
     muted = await sees(ana, made, muted=True)
     over = await sees(ana, made, muted=None)
     assert over["version"] > muted["version"] and "mutedUntil" not in over
-    # Who was not there meanwhile is told too, but not who knows it already.
+    # Members who were offline are notified too, but not those who have the version already.
     phone = await room.come("ana", "phone")
-    # (A shard that stood still sees the end later, and tells of it then.)
+    # (A suspended shard sees the end later, and sends its events then.)
     shown = await listed(phone, known={made: muted["version"]}) or [await sees(phone, made, muted=None)]
     assert [each["version"] for each in shown] == [over["version"]]
     assert await listed(phone, known={made: over["version"]}) == []
-    # What comes later is newer.
+    # Later versions are newer.
     await bob.did("conversationSettings", conversation=made, archived=True)
     assert "archived" in await sees(bob, made, archived=True)
     await ana.did("conversationSettings", conversation=made, archived=True)
@@ -309,7 +309,7 @@ async def test_members_add_and_leave_and_only_the_owner_removes(room):
     await say(ana, made)
     assert (await bob.did("changeMembers", conversation=made, add=[cy.user, dan.user], remove=[]))["type"] == "ok"
     held = await sees(cy, made, participants=sorted([ana.user, bob.user, cy.user, dan.user]))
-    # Who joins has read what was there.
+    # For a new member, all earlier messages count as read.
     assert held["unread"] == 0 and held["last"] == 1
     assert [each["id"] for each in await listed(await room.come("cy", "phone"))] == [made]
     await bob.refused("forbidden", "changeMembers", conversation=made, remove=[cy.user])
@@ -330,7 +330,7 @@ async def test_the_owners_place_goes_to_who_has_been_there_longest(room):
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     made = (await group(ana, cy, bob))["id"]
     await ana.did("changeMembers", conversation=made, remove=[ana.user])
-    # Of those who came together the first of `participants`.
+    # Of those who joined together, the first in `participants`.
     assert (await info(bob, made))["owner"] == cy.user
     await cy.did("changeMembers", conversation=made, add=[ana.user])
     await cy.did("changeMembers", conversation=made, remove=[cy.user])
@@ -363,7 +363,7 @@ async def test_typing_is_shown_to_neither_of_two_who_block_each_other(room):
     await ana.did("block", users=[bob.user])
     await bob.types(made)
     await ana.types(made)
-    # A change that comes after it, in another conversation.
+    # A later change, in another conversation.
     await cy.types(other)
     await ana.sees_typing(other, [cy])
     assert not ana.events_in(made) and not bob.events_in(made)
@@ -383,7 +383,7 @@ async def test_a_block_ends_what_was_typed_before_it(room, is_typist, others):
     by, of = (ana, bob) if is_typist else (bob, ana)
     await by.did("block", users=[of.user] + [f"nobody-{number}" for number in range(others)])
     await bob.sees_typing(made, [])
-    # Nor does anybody who comes later hear of it; the group is no business of theirs.
+    # Later subscribers get nothing about it either; they have no access to the group.
     again = await (await room.come("bob", "phone")).watch_typing(made, three)
     assert [entry["typing"] for entry in again] == [[], [ana.user]]
     assert time.monotonic() - began < 5, "it may have run out by itself"
@@ -443,26 +443,26 @@ async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start
     room = Room(start(SETTINGS | {"conversations.mostPerUser": 2}))
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     first, direct = await group(ana, bob, cy), await talk(bob, cy)
-    # Strangers are refused, and so are backends, whichever user they add.
+    # Strangers are rejected, and so are backends, whichever user they add.
     dan = await room.come("dan")
     assert "bob" not in str(await dan.refused("too_many", "createConversation", participants=[bob.user]))
     await dan.refused("too_many", "createConversation", participants=[bob.user, ana.user], name="More")
     await bob.refused("too_many", "createConversation", participants=[dan.user])
     other = await group(ana, dan)
     await ana.refused("too_many", "changeMembers", conversation=other["id"], add=[bob.user])
-    # Who is not in a conversation learns nothing, whether it exists or not.
+    # Users outside a conversation learn nothing, whether it exists or not.
     for strange in (other["id"], "none"):
         await cy.refused("forbidden", "changeMembers", conversation=strange, add=[bob.user])
     path = f"/v1/conversations/{other['id']}/participants"
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
     assert answer.status == 422 and answer.json["code"] == "too_many", answer
     assert (await info(ana, other["id"]))["participants"] == sorted([ana.user, dan.user])
-    # What there is stays, and can be said again.
+    # An existing one stays, and can be requested again.
     assert (await talk(cy, bob))["id"] == direct["id"]
     path = f"/v1/conversations/{first['id']}/participants"
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
     assert answer.status == 200, answer
-    # Who leaves one has room for another.
+    # Leaving one makes room for another.
     await bob.did("changeMembers", conversation=first["id"], remove=[bob.user])
     await ana.did("changeMembers", conversation=other["id"], add=[bob.user])
     assert {each["id"] for each in await listed(bob)} == {direct["id"], other["id"]}

@@ -44,7 +44,7 @@ async def test_an_id_with_another_text_or_of_another_member_is_a_conflict(room):
     picture = {"id": "a", "kind": "image", "url": "https://example.org/a.jpg", "sizeBytes": 5}
     await ana.refused("conflict", "send", conversation=id, message={"id": name, "text": "this", "attachments": [picture]})
     assert (await info(bob, id))["lastMessage"] == sent
-    # Elsewhere it is a message of its own.
+    # In another conversation it is another message.
     other = await room.come("cy")
     assert (await say(ana, (await talk(ana, other))["id"], "that", name))["seq"] == 1
 

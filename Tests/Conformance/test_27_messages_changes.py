@@ -55,11 +55,11 @@ async def test_no_message_gets_too_long_for_clients_by_its_edits(start, limit, c
         reply = await ana.did("editMessage", conversation=id, message=sent["id"], text=texts[number])
         held = reply["message"]
         assert held["text"] == texts[number] and held["editCount"] == number
-        # The newest of the earlier ones are there.
+        # The newest of the earlier texts are stored.
         kept = [edit["text"] for edit in held.get("edits", [])]
         assert kept == texts[number - len(kept):number] and min(least, number) <= len(kept) < 10
         assert len(json.dumps(held, ensure_ascii=False, separators=(",", ":")).encode()) <= limit // 3
-    # Each client checks of all that it hears that it is no longer than the limit.
+    # Each client checks that no message exceeds the limit.
     events = await hears(bob, id, edits + 1)
     assert events[-1]["message"] == held
     await sees(bob, id, lastMessage=held)
@@ -110,7 +110,7 @@ async def test_deleted_messages_are_not_unread(room):
         await ana.did("deleteMessage", conversation=id, message=sent[place]["id"])
         assert (await sees(bob, id, unread=left))["last"] == 6
         assert (await info(bob, id))["unread"] == left
-    # 1, 3 and 5 are left; those that are read do not count in any case.
+    # 1, 3 and 5 are left; read ones do not count in any case.
     for read, left in ((1, 2), (2, 2), (3, 1), (4, 1)):
         await bob.did("mark", conversation=id, read=read)
         assert (await info(bob, id))["unread"] == left

@@ -1,4 +1,4 @@
-"""Messages over crashes: what was acknowledged is there, once, for all who follow."""
+"""Messages over crashes: acknowledged ones exist, once, for all followers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Messages are followed: from the newest or from where one was, in order, in parts, anew where it must be."""
+"""Following messages: from the newest or from a position, in order, in parts, and again after a reset."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ async def test_a_subscription_has_the_newest_50_or_what_comes_after(room):
 
 
 async def test_messages_are_followed_where_typing_is_switched_off(start):
-    # A conversation whose typing is not watched counts once.
+    # A conversation counts once, even without watching its typing.
     room = Room(start(SETTINGS | {"disabledFeatures": ["typing"], "subscriptions": 1, "subscribe_batch": 1}))
     ana, bob, id = await pair(room)
     await say(ana, id, "one")
@@ -50,7 +50,7 @@ async def test_a_subscription_brings_earlier_messages_that_have_changed(room):
     events = await hears(bob, id, 3)
     again = await follow(await room.come("bob"), id, after=6, messagesVersion=held["messagesVersion"])
     assert [(message["seq"], message["text"]) for message in again["messages"]] == [(2, "edited twice"), (4, "")]
-    # From what an event said, only what followed.
+    # From an event's position, only later messages.
     later = await follow(await room.come("bob"), id, after=6, messagesVersion=events[1]["conversationVersion"])
     assert [message["seq"] for message in later["messages"]] == [4]
 

@@ -1,4 +1,4 @@
-"""Messages under kills and timeouts: what all clients were told could have happened one call after the other."""
+"""Messages under kills and timeouts: all answers to clients have an order of one call after the other."""
 
 import asyncio
 import random
@@ -28,7 +28,7 @@ def possible(*calls):
     # Two at once, in either order; a page between has one of both.
     [(1, 9, SEND, "a", "x", (2, "x", 0, False)), (1, 9, SEND, "b", "y", (1, "y", 0, False)),
      (2, 3, READ, None, None, (("b", 1, "y", 0, False),))],
-    # An edit that nobody waited for, seen late.
+    # An edit whose answer was not awaited, seen late.
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, inf, EDIT, "a", "z", None),
      (4, 5, READ, None, None, (("a", 1, "x", 0, False),)), (6, 7, DELETE, "a", None, (1, "", 1, True))],
     [(1, inf, SEND, "a", "x", None), (2, 3, EDIT, "a", "y", MISSING), (4, 5, SEND, "a", "x", (1, "x", 0, False))],
@@ -44,13 +44,13 @@ def test_histories_that_could_have_happened(calls):
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, SEND, "b", "y", (1, "y", 0, False))],
     [(1, 2, SEND, "a", "x", (2, "x", 0, False))],
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, SEND, "a", "x", (2, "x", 0, False))],
-    # What was deleted comes back, and what was seen is gone.
+    # A deleted message returns, or a seen one disappears.
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, DELETE, "a", None, (1, "", 0, True)),
      (5, 6, EDIT, "a", "y", (1, "y", 1, False))],
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, READ, None, None, ())],
     # The order of two that did not overlap.
     [(1, 2, SEND, "a", "x", (2, "x", 0, False)), (3, 4, SEND, "b", "y", (1, "y", 0, False))],
-    # An unknown outcome not before it was asked for.
+    # An unknown outcome not before its request.
     [(1, 2, READ, None, None, (("a", 1, "x", 0, False),)), (3, inf, SEND, "a", "x", None)],
 ])
 def test_histories_that_could_not(calls):
@@ -67,7 +67,7 @@ def test_a_model_server_passes_and_its_mistakes_are_found():
 # A real server
 
 PEOPLE = ["p0", "p1", "p1", "p2"]
-"""The first one owns the group and may delete what others say; one has two devices."""
+"""The first one owns the group and may delete others' messages; one has two devices."""
 ROUNDS = 4
 LATEST = 2
 """Seconds after which a client that waits stops doing so; a server that is busy may take longer."""
@@ -83,11 +83,11 @@ class Impatient:
         self.begin(None, None)
 
     def begin(self, conversation, history, said=None):
-        """`said`: the ids of what was said, by person; shared by all."""
+        """`said`: the ids of sent messages, by person; shared by all."""
         self.conversation, self.history, self.said, self.unsaid = conversation, history, said, None
 
     async def ask(self, type, patience=LATEST, **members):
-        """The reply; `None` if there was none, or one that does not say what happened."""
+        """The reply; `None` without one, or if its outcome is unknown."""
         try:
             if self.client is None:
                 self.client = await asyncio.wait_for(self.room.come(self.name, at=self.draw.choice(self.servers)), LATEST)
@@ -121,7 +121,7 @@ class Impatient:
         await self.read()
 
     async def change(self, kind, id, text=None):
-        # Some do not wait: what they asked for happens, or not.
+        # Some do not wait: their calls take effect, or not.
         patience = LATEST if self.draw.random() < 0.9 else self.draw.random() * 0.005
         members = {"message": {"id": id, "text": text}} if kind == SEND else {"message": id}
         if kind == EDIT:
@@ -182,7 +182,7 @@ async def test_what_clients_are_told_while_servers_are_killed_could_have_happene
         await eventually(lambda: len(history.calls) > enough, "calls", within=60)
         victim = draw.choice(servers)
         victim.kill()
-        # The other one serves meanwhile.
+        # The other one serves in the meantime.
         await asyncio.to_thread(victim.start)
         await eventually(lambda: len(history.calls) > enough + 60, "calls", within=60)
         ended.set()

@@ -1,4 +1,4 @@
-"""Marks: how far somebody has read, what is unread, and receipts that are off."""
+"""Marks: how far a member has read, unread counts, and receipts that are off."""
 
 from support.talks import info, listed, marks, pair, say, sees, talk
 
@@ -33,7 +33,7 @@ async def test_unread_counts_from_the_own_newest_message_too(room):
     assert (await info(bob, id))["unread"] == 3
     await say(bob, id)
     held = await info(bob, id)
-    # Sending reads, and moves no mark.
+    # Sending counts as reading, and moves no mark.
     assert held["unread"] == 0 and marks(held, bob)["read"] == 0
     await say(ana, id)
     assert (await info(bob, id))["unread"] == 1

@@ -1,4 +1,4 @@
-"""Messages and who is in the conversation: who leaves, is put back, begins anew, or is blocked."""
+"""Messages and membership: members who leave, are added back, start over, or are blocked."""
 
 import pytest
 
@@ -93,7 +93,7 @@ async def test_a_direct_conversation_that_was_ended_and_made_again_begins_anew(r
     answer = await room.api.request("DELETE", f"/v1/conversations/{id}/participants", token=room.backend)
     assert answer.status == 204
     assert (await talk(ana, phone))["id"] == id
-    # Who followed it is told that what they hold is gone.
+    # Followers are notified that their messages are outdated.
     await eventually(lambda: any(event["type"] == "messagesReset" for event in phone.log), within=PATIENCE,
                      what="messagesReset")
     new = [await say(ana, id, f"new {number}") for number in range(7)]
@@ -115,7 +115,7 @@ async def test_a_block_refuses_both_sends_and_uses_no_number(room):
     await bob.refused("forbidden", "send", conversation=id, message={"id": "m2", "text": "a"})
     await bob.did("unblock", users=[ana.user])
     assert (await say(ana, id, "a", "m1"))["seq"] == 2
-    # A group is no business of theirs.
+    # They have no access to the group.
     cy = await room.come("cy")
     three = (await group(cy, ana, bob))["id"]
     await bob.did("block", users=[ana.user])
@@ -130,7 +130,7 @@ async def test_no_new_text_reaches_anybody_by_an_edit_while_one_blocks_the_other
     await bob.did("block", users=[ana.user])
     await ana.refused("forbidden", "editMessage", conversation=id, message=one["id"], text="an insult")
     await bob.refused("forbidden", "editMessage", conversation=id, message=two["id"], text="an answer")
-    # What is stored already is answered: the same edit, the same send. Taking back stays possible.
+    # Stored results are returned: the same edit, the same send. Deleting is still possible.
     assert (await ana.did("editMessage", conversation=id, message=one["id"], text="once edited"))["type"] == "messageUpdated"
     assert (await say(ana, id, "one", one["id"]))["text"] == "once edited"
     assert (await ana.did("deleteMessage", conversation=id, message=one["id"]))["message"]["deletedAt"]

@@ -53,7 +53,7 @@ async def pipelined(client, *requests, gap=0.0):
 
 
 class Scene:
-    """Ana, Bob and Mal, of whom Ana pipelines; the group of all three and the direct conversation of Ana and Bob begin new."""
+    """Ana, Bob and Mal, of whom Ana pipelines; a new group of all three and a new direct conversation of Ana and Bob."""
 
     numbers = itertools.count(1)
 
@@ -86,7 +86,7 @@ async def removed_then_told(scene):
     await follow(scene.bob, id)
     await scene.say(("changeMembers", {"conversation": id, "remove": [scene.mal.user]}), send(id, body="the secret"))
     await eventually(lambda: heard(scene.bob, id), "Bob has the message", every=0.005)
-    # A turn more, for what might have come beside it.
+    # Another turn, for events that might have arrived in addition.
     await scene.mal.did("get", users=[])
     return not heard(scene.mal, id)
 
@@ -261,7 +261,7 @@ async def test_what_is_said_first_holds_for_what_is_said_next(servers, play, pla
 
 
 async def test_a_drawn_mixture_of_requests_is_carried_out_in_order(servers):
-    """Everything that concerns one group, drawn and sent at once: what is left is what the last of each kind said."""
+    """Random requests about one group, sent at once: the final state is that of the last request of each kind."""
     here, there = servers
     room, seed = Room(here), int(os.environ.get("SEED", random.randrange(1_000_000)))
 
@@ -319,7 +319,7 @@ async def test_many_marks_and_questions_of_one_connection_are_carried_out_side_b
 
 
 class Late:
-    """Ana's device says something to a server that stands still; her connection is cut, and she says the opposite elsewhere."""
+    """Ana's device sends a request to a suspended server; her connection is cut, and she sends the opposite elsewhere."""
 
     def __init__(self, room, device):
         self.room, self.device = room, device
@@ -339,7 +339,7 @@ class Late:
             await asyncio.sleep(1.2)
         finally:
             here.send_signal(signal.SIGCONT)
-        # The first server has come to what the old connection left once it answers what came later.
+        # When the first server answers later input, it has handled the rest of the old connection.
         await room.come("zoe")
         return again
 

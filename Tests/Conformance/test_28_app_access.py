@@ -1,4 +1,4 @@
-"""The app at /app for everybody: the keyboard, labels, small screens, both schemes."""
+"""Accessibility of the app at /app: the keyboard, labels, small screens, both schemes."""
 
 import pytest
 

@@ -31,7 +31,7 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             document.querySelector("main").prepend(list);
             globalThis.row = row.node;""")
         assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
-        # A picture that cannot be had says what it is, and nothing was asked of another address.
+        # An unavailable picture shows its name, and no other address was requested.
         await page.until("row.querySelector('a').textContent === 'Open the image'")
         assert not [url for _, url in page.requests if "other.jpg" in url]
         assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"

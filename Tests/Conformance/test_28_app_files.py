@@ -36,7 +36,7 @@ async def test_files_have_types_tags_and_are_compressed(start):
     assert packed.headers["Content-Encoding"] == "gzip" and len(packed.content) < 18_000
     assert gzip.decompress(packed.content).startswith(b"// presence.js")
     assert packed.headers["Access-Control-Allow-Origin"] == "*"
-    # Either form has a tag of its own.
+    # Each form has its own tag.
     plain = await api.request("GET", "/presence.js")
     assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding" and "Content-Encoding" not in plain.headers
     assert packed.headers["ETag"] != plain.headers["ETag"] and not packed.headers["ETag"].startswith("W/")
@@ -75,10 +75,10 @@ async def test_without_its_switch_there_is_the_library_and_no_app(start):
 
 
 async def test_all_of_it_is_small(start):
-    """As it goes over the wire."""
+    """The size over the wire."""
     server = start(EVERYTHING | {"console.enabled": True})
     files = [os.path.relpath(os.path.join(folder, name), WEB) for folder, _, names in os.walk(WEB) for name in names
-             # What is written about them is not served.
+             # Documents about them are not served.
              if not name.endswith(".md")]
     places = ["/" + name.removesuffix("/index.html") for name in files]
     answers = [await asyncio.to_thread(raw, server, place) for place in places]

@@ -17,7 +17,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await shows(ana, "Nothing has been said yet.")
         assert await ana.value("document.title") == "Bob Ray – Presence"
         await write(ana, "Hello Bob")
-        # It has come to the other, who has not looked yet: counted in every screen.
+        # The other user has received it, and has not looked yet: counted in every screen.
         await bob.until("document.querySelector('nav .badge').textContent === '1 unread' && !document.querySelector('nav .badge').hidden")
         await ana.until(f"{STATUS} === ' · Delivered'")
         await press(bob, "Conversations1 unread")
@@ -38,7 +38,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         assert await bob.value("document.activeElement.value") == "I am writing too"
         await bob.run("document.activeElement.select()")
         await bob.type("I was writing")
-        # News leave alone what is edited, and the focus.
+        # New messages do not disturb editing and the focus.
         await write(ana, "News")
         await bob.until(f"{BUBBLES}.includes('News')")
         assert await bob.value("document.activeElement.value") == "I was writing"
@@ -123,7 +123,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "Open the file (1 kB)")
         await shows(page, "Important: today")
         assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
-        # Its owner deletes what others wrote, and removes them.
+        # The owner deletes others' messages, and removes members.
         await press(page, "Delete “Hello from Cy”")
         await answer(page, "Delete this message for everybody?", "Delete")
         await shows(page, "Message deleted")
@@ -175,10 +175,10 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         await press(page, "Edit “mine”")
         await page.until("(({ bottom }) => bottom <= document.querySelector('.messages').getBoundingClientRect().bottom)(document.querySelector('.editing').getBoundingClientRect())")
         await page.key("Escape")
-        # Who reads further up stays there: at the top, so that the wide page, which is shorter, has not all of it in sight.
+        # The view stays where the user reads: at the top, so that the wide page, which is shorter, does not show all of it.
         await page.until("!document.querySelector('.editing')")
         drawn = "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame);"
-        # Also when a size changes before the page hears of it.
+        # Also if a size changes before the page gets its event.
         await page.run(drawn + "const log = document.querySelector('.messages'); "
                        "log.firstChild.style.minHeight = `${log.scrollHeight + 9}px`; log.scrollTop = 0;" + drawn)
         assert not await page.run(f"return {end}")

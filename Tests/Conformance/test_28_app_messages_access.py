@@ -1,4 +1,4 @@
-"""Conversations in the app for everybody: news that disturb nobody, the keyboard, labels, small screens, both schemes."""
+"""Accessibility of conversations in the app: undisturbing updates, the keyboard, labels, small screens, both schemes."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts)
         await second.did("send", conversation=one, message={"id": "z", "text": "more"})
         await page.until(f"{BUBBLES}.includes('more')")
         assert await page.value("[document.activeElement.value, document.activeElement.selectionStart]") == ["half a sen", 4]
-        # It is there again after another screen.
+        # It is shown again after another screen.
         await press(page, "People")
         await title(page, "People")
         await page.run("history.back()")

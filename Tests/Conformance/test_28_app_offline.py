@@ -1,4 +1,4 @@
-"""Conversations in the app at /app without a connection: what waits, what is shown, and what a sign-out would lose."""
+"""Conversations in the app at /app without a connection: pending messages, the shown state, and losses by a sign-out."""
 
 from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
 from support.line import Line
@@ -54,7 +54,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until(f"{BUBBLES}.join() === 'one,two,three' && [' · Delivered', ' · Sent'].some((each) => {STATUS}?.startsWith(each))")
         assert await page.value("document.querySelector('[name=text]').value") == "a draft"
         assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
-        # What is refused says so, and can be sent again or given up.
+        # A rejected message shows that, and can be sent again or dropped.
         await client.did("block", users=[ana.user])
         await write(page, "refused", "given up")
         await shows(page, "Not sent: you cannot write here")
@@ -65,7 +65,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until("document.querySelectorAll('.failed').length === 1")
         await press(page, "Discard")
         await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
-        # Who signs out takes drafts along.
+        # A sign-out removes drafts.
         await fill(page, "text", "private")
         await press(page, "Sign out")
         await title(page, "Sign in")
@@ -97,7 +97,7 @@ async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_b
         await clients[0].did("send", conversation=id, message={"id": text, "text": text})
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, people[0])
-        # What changes a message does not go out.
+        # Edits are not sent.
         await page.run('''
             const plain = WebSocket.prototype.send;
             WebSocket.prototype.send = function (text) { if (!/"type":"(edit|delete)Message"/.test(text)) plain.call(this, text); }; ''')
@@ -165,7 +165,7 @@ async def test_screens_that_are_opened_without_a_connection_show_people_as_last_
         await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
         await page.run("document.querySelector('.talks a').click()")
         await title(page, "Bob Ray")
-        # Nobody sees whom another knew.
+        # The next user does not see the former user's people.
         await press(page, "Sign out")
         await title(page, "Sign in")
         assert await page.value("document.querySelector('presence-app').seen.size") == 0
@@ -184,7 +184,7 @@ async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_sti
         await eventually(lambda: page.loads > loads, "the page is loaded again")
         await title(page, "Bob Ray")
         await page.until(f"{BUBBLES}.includes('not lost') || document.querySelector('[name=text]').value === 'not lost'")
-        # What is kept is no draft any more.
+        # A sent message is no longer a draft.
         await write(page, "another")
         await page.until("!Object.keys(sessionStorage).some((key) => key.startsWith('presence.draft'))")
         await page.until(f"{BUBBLES}.includes('another')")

@@ -1,4 +1,4 @@
-"""People in the app at /app: as they come, go and type, over a lost connection, and before they are known."""
+"""People in the app at /app: connecting, disconnecting and typing, over a lost connection, and before they are known."""
 
 from support.app import accounts, app, fill, press, settled, shot, shows, title  # noqa: F401 (a fixture)
 from support.line import Line
@@ -13,7 +13,7 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await fill(ana, "users", "two words")
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
-        # What people try first.
+        # The usual first attempts.
         for text in ("bob@example.org", "Bob", "u-7hq2cdefgh"):
             await fill(ana, "users", text)
             assert "Nobody has this id." not in await ana.value("document.body.innerText")
@@ -53,7 +53,7 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         # Leaving the page ends it.
         await press(ana, "People")
         await bob.until("document.querySelector('.typing').textContent === ''")
-        # Who signs out is seen to go.
+        # A user who signs out is shown offline.
         await press(bob, "Sign out")
         await title(bob, "Sign in")
         await shows(ana, "last seen just now")
@@ -83,7 +83,7 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line)
         await settled(page, accounts)
-        # What the page says to the server waits, as on a slow network.
+        # The page's messages to the server wait, as on a slow network.
         await page.send("Page.addScriptToEvaluateOnNewDocument", source="""
             globalThis.held = [];
             const { send } = WebSocket.prototype;

@@ -19,7 +19,7 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         assert await page.value(f"{found('Save')}.disabled")
         await fill(page, "displayName", "Ana B.")
         assert not await page.value(f"{found('Save')}.disabled")
-        # Somebody who would leave is asked, and stays.
+        # A user who is about to leave the page is asked, and stays.
         await press(page, "People")
         await answer(page, "You have unsaved changes.", "Cancel")
         await page.until("location.hash === '#/profile'")
@@ -91,7 +91,7 @@ async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accou
         await press(page, "Save")
         await shows(page, "Profile Updated")
         await shot(page, "username")
-        # Asked for once for each name that stood for half a second, and never for one that cannot be.
+        # Requested once for each name that stayed for half a second, and never for an invalid one.
         asked = [url for method, url in page.requests if "/v1/usernames/" in url]
         assert [url.rsplit("/", 1)[1] for url in asked] == ["Taken.Name", wanted], asked
         await page.reload()
@@ -135,7 +135,7 @@ async def test_a_picture_that_cannot_be_loaded_is_tried_again_and_initials_stand
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await title(page, "Sign in")
-        # Two seconds are a hundredth of one; the picture that is asked for is not there, until it is another one.
+        # Two seconds are a hundredth of one; the requested picture does not exist, until it is another one.
         await page.run("""
             await import("/app/parts.js");
             const plain = setTimeout;
@@ -161,7 +161,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         line.freeze()
         await choose(page, tmp_path / "picture.png")
         await page.until("document.querySelector('progress').hidden === false")
-        # What was chosen is shown at once, and taken back.
+        # The chosen picture is shown immediately, and withdrawn.
         await page.until("document.querySelector('presence-avatar img')?.src.startsWith('blob:') && document.querySelector('presence-avatar img').naturalWidth === 64")
         assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
         await press(page, "Cancel")
@@ -173,7 +173,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         await shows(page, "Network error. Please check your connection.")
         line.mend()
         await press(page, "Try again")
-        # The server may not have noticed yet that the first upload is over: then it says when to come again.
+        # The server may not have noticed yet that the first upload is over: then it answers with a time to retry.
         for _ in range(10):
             await page.until("/Photo saved|Too many attempts/.test(document.body.innerText)")
             if await page.value("document.body.innerText.includes('Photo saved')"):

@@ -1,4 +1,4 @@
-"""Rows of the app at /app: what they say of a message, the text that is being changed, and pictures."""
+"""Rows of the app at /app: a message's description, the text being edited, and pictures."""
 
 import asyncio
 

@@ -128,11 +128,11 @@ async def test_a_password_is_forgotten_and_set_anew_by_the_links_of_mails(chromi
         token = await accounts.mail(person.email, 1, "verify")
         await page.go(f"{line.origin}/verify#token={token}")
         await title(page, "Confirm your email")
-        # Programs that look into mails open pages too: the link is used when somebody presses.
+        # Mail scanners open pages too: the link is used only when the user presses a button.
         assert not [url for method, url in page.requests if url.endswith("/emails/verify")]
         await press(page, "Confirm my email address")
         await shows(page, "Your email address is confirmed.")
-        # The same link once more is no fault.
+        # Using the same link again is not an error.
         await page.go(line.origin + "/healthz")
         await page.go(f"{line.origin}/verify#token={token}")
         await press(page, "Confirm my email address")

@@ -27,7 +27,7 @@ async def test_a_second_tab_has_the_same_conversations(chromium, accounts):
             await page.until("document.querySelector('nav .badge').hidden")
         await write(second, "Hello Bob")
         await second.until(f"{STATUS}?.match(/Sent|Delivered|Read/)")
-        # Once more, after the tab with the socket is gone and when it comes again.
+        # Once more, after the tab with the socket was closed and when it is opened again.
         await first.reload()
         await press(first, "Conversations")
         await first.until("document.querySelector('.talks a.who')?.innerText.includes('Hello Bob')")
@@ -59,7 +59,7 @@ async def test_a_question_of_one_tab_stops_no_other(chromium, accounts):
         await press(first, "Delete “one”")
         await answer(first, "Delete this message for everybody?", "Delete")
         await second.until(f"{BUBBLES}.join() === 'Message deleted,two'")
-        # It is nowhere any more, so it is not said to have come anywhere.
+        # It is no longer anywhere, so it is not reported to have moved.
         await first.until("document.querySelector('.mine .status') === null")
 
 
@@ -91,7 +91,7 @@ async def test_pictures_of_other_hosts_are_loaded_when_they_are_asked_for(chromi
         page = await enter(chromium, line, people[0])
         await page.run("location.hash = '/conversations'")
         await page.until("document.querySelectorAll('.talks li[data-conversation]').length === 2")
-        # The server's own comes by itself: higher than wide, and in its circle all the same.
+        # The server's own picture is loaded automatically: higher than wide, but still in its circle.
         await page.until("document.querySelector('.talks img')?.naturalHeight > 0")
         sizes = await page.value("(() => { const { width, height } = document.querySelector('.talks img').getBoundingClientRect(); return [width, height]; })()")
         assert sizes == [44, 44]
@@ -137,7 +137,8 @@ async def test_a_composition_is_not_sent(chromium, accounts):
         page = await enter(chromium, line, people[0])
         await page.run(f"location.hash = '/talk/{id}'")
         await title(page, "Bob")
-        # Chromium's order, and Safari's: there the key comes when the composition is over, and only its number says what it is.
+        # Chromium's order, and Safari's: there the key event follows the end of the composition, and only its number
+        # identifies it.
         for event in ("{ isComposing: true, keyCode: 229 }", "{ isComposing: false, keyCode: 229 }"):
             await page.run(f"""
                 const input = document.querySelector("[name=text]");
@@ -179,7 +180,7 @@ async def test_a_message_changes_no_row_but_its_own(chromium, accounts):
         await clients[1].did("send", conversation=id, message={"id": "new", "text": "new"})
         await page.until(f"{BUBBLES}.at(-1) === 'new'")
         assert await page.value("[...changed].filter((each) => each !== 'new')") == []
-        # Who said what is not told by side and colour alone, and no label has half a character.
+        # The author of a message is shown not only by side and colour, and no label has half a character.
         assert await page.value("[...document.querySelectorAll('.bubble > .said')].slice(0, 2).map((each) => each.textContent)") == ["You: ", "Bob: "]
         assert await page.value("[...document.querySelectorAll('.changes button')].every(({ ariaLabel }) => ariaLabel.isWellFormed())")
 

@@ -1,4 +1,4 @@
-"""Two browsers and a terminal of PresenceKit's in one conversation, with the server killed and started again meanwhile."""
+"""Two browsers and a PresenceKit terminal in one conversation, while the server is killed and restarted."""
 
 import asyncio
 import fcntl
@@ -21,7 +21,7 @@ CHAT = os.path.join(os.path.dirname(BINARY), "presence-chat")
 
 
 class Terminal:
-    """presence-chat on a terminal of its own, and all that it has shown."""
+    """presence-chat on a terminal of its own, and its whole output."""
 
     def __init__(self, url, token, storage, *arguments):
         self.end, inside = pty.openpty()
@@ -81,7 +81,7 @@ async def test_browsers_and_a_terminal_talk_over_a_kill(chromium, browser, start
                 await page.until(f"{BUBBLES}.length === 2 && {BUBBLES}[1] === 'two of cy'")
             accounts.server.kill()
             line.cut()
-            # All write without a server: nothing is lost, and nothing comes twice.
+            # All write without a server: nothing is lost, and nothing arrives twice.
             await write(pages[0], "three of ana")
             await write(pages[1], "four of bob")
             terminal.write("five of cy")

@@ -1,4 +1,4 @@
-"""presence.js and the server's accounts, in Chromium: who is signed in, in all tabs, over reloads and without a network."""
+"""presence.js and the server's accounts, in Chromium: the signed-in user, in all tabs, over reloads and without a network."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ ACCOUNT = """
 
 @pytest.fixture
 def accounts(start):
-    """A server of its own: sign-ups from one address are few."""
+    """A separate server, because sign-ups from one address are limited."""
     return Accounts(start(ON))
 
 
@@ -61,10 +61,10 @@ async def test_who_signs_up_is_signed_in_and_stays_so_over_a_reload(chromium, ac
         assert state["user"] == user and state["account"]["email"] == email
         assert (await page.value("(await account.me()).profile.displayName")) == "Ana"
         assert len(posted(page, "/v1/sessions/refresh")) == 1
-        # Its token opens the socket, and the own account comes over that.
+        # Its token opens the socket, which also delivers the own account.
         await page.run("globalThis.client = new presence.PresenceClient({ token: account })")
         await page.until("client.own.account?.email === %s" % json.dumps(email))
-        # No token is where scripts of other pages of the origin would look first, and none in an address.
+        # Tokens are not where scripts of other pages of the origin would look first, nor in an address.
         kept = await page.value("JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie")
         assert "eyJ" not in kept and not [url for _, url in page.requests if "eyJ" in url]
 
@@ -98,7 +98,7 @@ async def test_signing_out_ends_the_session_here_in_all_tabs_and_on_the_server(c
         await second.until("client.connection.state === 'refused' && client.connection.error.code === 'unauthorized'")
         answer = await accounts.api.request("GET", "/v1/me", token=token)
         assert answer.status == 401
-        # Who signs in again is signed in in both tabs.
+        # A new sign-in applies to both tabs.
         await second.run(f"await account.signIn({email!r}, {PASSWORD!r})")
         await first.until(f"account.state?.user === {user!r}")
         assert await first.value("(await account.me()).account.email") == email
@@ -128,14 +128,14 @@ async def test_without_a_network_nobody_is_signed_out(chromium, accounts):
         _, user = await sign_up(page, accounts)
         line.cut()
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "network"
-        # A server that has its own troubles does not sign out either.
+        # Nor does a server with troubles of its own sign out.
         await page.run("""
             globalThis.plain = fetch;
             globalThis.fetch = async () => new Response('{"type":"error","code":"unavailable","retryAfter":5}', { status: 503 });""")
         assert (await refused(page, "await account.token({ renew: true })"))["retryAfter"] == 5
         await page.run("globalThis.fetch = async () => new Response('<html>', { status: 502 });")
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "network"
-        # Nor does something in between that wants a password of its own.
+        # Nor does a proxy that requires a password of its own.
         await page.run("""globalThis.fetch = async () => new Response('{"message":"Unauthorized"}', { status: 401 });""")
         assert (await refused(page, "await account.token({ renew: true })"))["status"] == 401
         await page.run("globalThis.fetch = plain")
@@ -210,7 +210,7 @@ async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromi
             globalThis.picture = await canvas.convertToBlob({ type: "image/png" });''')
         assert "/v1/photos/" in (await page.value("account.setPhoto(picture)"))["photoURL"]
         assert await page.value("tokens.length === 2 && tokens[0] !== tokens[1]")
-        # Of somebody who is not signed in nothing is sent.
+        # Nothing is sent for a user who is not signed in.
         await page.run("await account.signOut()")
         assert (await refused(page, "await account.setPhoto(picture)"))["code"] == "unauthorized"
         assert await page.value("tokens.length") == 2
@@ -237,7 +237,7 @@ async def test_a_sign_out_that_a_renewal_overtakes_holds(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         await sign_up(page, accounts)
-        # Another tab has replaced the tokens when this one has looked which there are.
+        # Another tab has replaced the tokens when this one reads them.
         await page.run('''
             const plain = IDBObjectStore.prototype.get;
             IDBObjectStore.prototype.get = function (key) {
@@ -379,7 +379,7 @@ async def test_a_store_that_never_answers_is_given_up(chromium, accounts):
 
 
 async def test_a_changed_password_gives_this_browser_other_tokens_in_all_tabs(chromium, accounts):
-    """Copies of the former ones open nothing any more; the tabs go on, over a reload too."""
+    """Copies of the former tokens are invalid; the tabs continue, over a reload too."""
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         email, user = await sign_up(page, accounts)

@@ -1,4 +1,4 @@
-"""presence-messages.js in Chromium against a socket of the test: answers that come late, never, or to somebody else."""
+"""presence-messages.js in Chromium against a socket of the test: answers that arrive late, never, or for another user."""
 
 import pytest
 
@@ -68,10 +68,10 @@ async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromiu
         page = await talking(chromium, line)
         await page.run("silent = ['conversationSettings']; await messages.mute('c')")
         await page.until("seen.list.value[0].muted && requests('conversationSettings').length === 1")
-        # It was muted here, and another device took it back: the answer is the last to come.
+        # It was muted here, and another device unmuted it: the answer arrives last.
         await page.run("event(2, { muted: true }); event(3, {}); late('conversationSettings')")
         await page.until("(await left()).length === 0 && !seen.list.value[0].muted")
-        # Nothing else has changed: it holds from the answer on, also before its event.
+        # Nothing else has changed: it is effective from the answer on, also before its event.
         await page.run("await messages.archive('c')")
         await page.until("requests('conversationSettings').length === 2")
         await page.run("late('conversationSettings')")
@@ -127,7 +127,7 @@ async def test_a_list_that_was_under_way_when_the_connection_was_refused_comes_w
 async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
-        # One request is under way, one waits behind it, when the tokens are somebody else's.
+        # One request is pending, one waits behind it, when the tokens become another user's.
         await page.run("silent = ['send']; await messages.send('c', 'one'); await messages.send('c', 'two')")
         await page.until("requests('send').length === 1")
         await page.run("user = 'bob'; silent = []; lose(4003)")
@@ -141,7 +141,7 @@ async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium,
         await page.run("await messages.send('c', 'three')")
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("requests('send')") == []
-        # With their own it goes.
+        # With the own tokens it is sent.
         await page.run("client.close(); user = 'ana'; begin()")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('send').map((each) => each.message.text)") == ["one", "two", "three"]
@@ -168,7 +168,7 @@ async def test_what_only_a_user_knows_is_not_shown_as_the_next_ones(chromium, se
         own = await page.value("client.own")
         assert not {"account", "accountVersion", "visibility", "contacts", "blocks"} & set(own), own
         assert await page.value("requests('subscribe').at(-1).known") == {}
-        # And what comes is taken, whatever its version.
+        # And later events are accepted, whatever their version.
         await page.run("""
             hear({ type: "ownAccount", version: 1, account: { user: "bob", email: "bob@example.org" } });
             hear({ type: "presence", user: "cy", presence: { version: 2, status: "away" } });""")
