@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE when the server is gone.
+// OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE when the server has disconnected.
 
 static int fd_of(BIO *bio)
 {

@@ -30,7 +30,7 @@ extension RedisServerProcess {
         let program = try Self.findRedisServer()
         // Checked here, because without the directory the start fails as if the program were missing.
         guard access(directory.path, F_OK) == 0 else {
-            throw StartFailure("the data directory \(directory.path) does not exist: Redis cannot be started without it")
+            throw StartFailure("the data directory \(directory.path) does not exist: Redis cannot start without it")
         }
         let settings = Self.settings(directory: directory, socket: socket, appendfsync: appendfsync)
         var arguments = [program] + settings.flatMap { ["--" + $0.name] + $0.value }

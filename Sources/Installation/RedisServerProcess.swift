@@ -15,7 +15,7 @@ public import Logging
 public final class RedisServerProcess: Sendable {
     /// Changes of the child's state after its first start.
     public enum Event: Sendable, Equatable {
-        /// It ended unexpectedly; `reason` says how. Its connections break by themselves.
+        /// It ended unexpectedly; `reason` is how. Its connections break by themselves.
         case died(reason: String)
         /// It answers again.
         case restarted

@@ -17,7 +17,7 @@ struct TransferOrder: Sendable {
             throw .invalid("the method is invalid")
         }
         for (name, value) in request.headers {
-            guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else { throw .invalid("the name of a header is invalid") }
+            guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else { throw .invalid("a header's name is bad") }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw .invalid("the header \(name) has a control character")
             }

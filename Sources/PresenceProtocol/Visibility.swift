@@ -6,7 +6,7 @@ public enum Audience: String, Sendable, CaseIterable {
     case nobody
 }
 
-/// Who may see a user. By default everyone may; blocked users never may.
+/// The audiences of a user. By default everyone may see them; blocked users never may.
 public struct Visibility: Hashable, Sendable {
     /// Other users see the user as unknown, presence and profile alike.
     public var presence: Audience
@@ -49,7 +49,7 @@ public struct ListChange: Hashable, Sendable {
     }
 }
 
-/// Who may see a user, with the lengths of their lists, as all of their sessions are notified after a change.
+/// The audiences of a user and the lengths of their lists, as all of their sessions are notified after a change.
 public struct OwnVisibility: Hashable, Sendable {
     public var visibility: Visibility
     /// How many contacts the user has.
@@ -64,7 +64,7 @@ public struct OwnVisibility: Hashable, Sendable {
     }
 }
 
-/// Who may see a user, with the user's lists; or a part of it.
+/// The audiences of a user, with the user's lists; or a part of it.
 public struct VisibilityLists: Hashable, Sendable {
     public var visibility: Visibility
     public var contacts: [UserID]

@@ -7,7 +7,7 @@ extension DataDirectory {
 
     /// The installation's secret, made at the first call.
     ///
-    /// The first caller creates it. Of several concurrent callers one wins, and all return the same secret. The file
+    /// The first caller creates it. If several call concurrently, one wins, and all return the same secret. The file
     /// appears complete and with mode 0600.
     ///
     /// - Throws: ``StartFailure`` if the file cannot be written or read, or is too short.

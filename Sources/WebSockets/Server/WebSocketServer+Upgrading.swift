@@ -6,7 +6,7 @@ import Glibc
 ///
 /// libwebsockets makes a WebSocket only from a head that it has read. So it gets a constant head (`clws_upgrade_head`),
 /// as bytes that have been read already, and before it sends its answer, the server replaces this with the answer to
-/// the client's own request. Of that request only the last byte, a line feed, reaches libwebsockets' parser, which
+/// the client's own request. Only the last byte of that request, a line feed, reaches libwebsockets' parser, which
 /// mistakes unknown header names for the beginnings of known ones.
 extension WebSocketServer {
     /// The head that libwebsockets reads, without its last byte, which is that of the client's own head.

@@ -114,7 +114,7 @@ extension HistoryRun {
                     && ($0.dialledAt >= stay.dialledAt - 1_050 || stay.shard !== $0.shard && hasStood($0.shard))
             }
             // Ages are compared by Redis' clock.
-            if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) was replaced without a younger session") }
+            if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) was replaced by no younger session") }
         default:
             isLost(visitor)
             if code == .unauthorized { return comeBack(visitor, to: visitor.place, after: 50) }

@@ -4,7 +4,7 @@ import ArgumentParser
 struct IdleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "idle",
-        abstract: "Many clients are connected and idle: how much processor time, memory and Redis commands do they cost?",
+        abstract: "Many clients are idle: how much processor time, memory and Redis commands do they cost?",
         discussion: """
             Clients connect and subscribe as in `connect`, are quiet for --seconds, and then watch --further people more \
             of the same pool. Memory is read before the first client, before the quiet and after the further \

@@ -32,7 +32,7 @@ struct MessagesCommand: ParsableCommand {
     @Option(help: "Characters of a message.")
     var characters = 60
 
-    @Flag(help: "Members mark received messages as delivered, and watch their lists of conversations, as the libraries do.")
+    @Flag(help: "Members mark messages as delivered, and watch their lists of conversations, as the libraries do.")
     var likeApps = false
 
     @Option(help: "Connections opened a second; 0 is as fast as the server answers.")

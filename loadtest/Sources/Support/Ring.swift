@@ -1,4 +1,4 @@
-/// Numbered people, each of whom watches a few others, spread evenly over all of them. Both directions are computed
+/// Numbered people. Each person watches a few others, spread evenly over all of them. Both directions are computed
 /// from the numbers, so nothing is stored, and independent processes agree.
 struct Ring {
     let total: Int
