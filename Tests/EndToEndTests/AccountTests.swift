@@ -17,7 +17,7 @@ import Testing
             url: URL(string: "http://127.0.0.1:\(server.port)")!, store: store, configuration: configuration)
     }
 
-    @Test func `a device follows what another one changes, and signs out when its session is ended`() async throws {
+    @Test func `a device follows another one's changes, and signs out when its session is ended`() async throws {
         let (phone, laptop) = (device(), device())
         try await phone.signUp(email: "ana.two@example.org", password: Self.password)
         let client = PresenceClient(account: phone)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `who was signed in is so after a launch, and a wrong password says what it says to an unknown address`()
+    @Test func `a signed-in user stays so after a launch, and a wrong password fails like an unknown address`()
         async throws
     {
         let directory = try #require(FileManager.default.temporaryDirectory as URL?)
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `an account that is deleted is gone for those who watch`() async throws {
+    @Test func `a deleted account disappears for its watchers`() async throws {
         let account = device()
         let outcome = try await account.signUp(email: "cy@example.org", password: Self.password)
         let id = try #require(outcome.account).id
@@ -123,7 +123,7 @@ import Testing
     private let server = SharedServer.current!
     private static let password = "correct horse battery"
 
-    @Test func `a sign-up signs nobody in, and the link in the mail does what lets them sign in`() async throws {
+    @Test func `a sign-up signs no one in, and the link in the mail makes the sign-in possible`() async throws {
         let account = PresenceAccount(
             url: URL(string: "http://127.0.0.1:\(server.port)")!, store: FakeTokenStore())
         let email = "ana.hidden@example.org"

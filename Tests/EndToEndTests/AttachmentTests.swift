@@ -47,7 +47,7 @@ import Testing
             }
         }
 
-        @Test func `what is too large, no picture, or not for this user says so`() async throws {
+        @Test func `a file that is too large, no picture, or not for this user fails with that reason`() async throws {
             let (ana, eve) = (
                 PresenceMessages(server.client("refused-ana")), PresenceMessages(server.client("refused-eve"))
             )
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Suite(.sharedServer(["attachments.enabled": "true", "attachments.perUserPerHour": "2"])) struct Few {
-        @Test func `who has uploaded as many as they may is told how long to wait`() async throws {
+        @Test func `a user at the upload limit gets the time to wait`() async throws {
             let ana = PresenceMessages(SharedServer.current!.client("few-ana"))
             let id = try await ana.directConversation(with: "few-bob").id
             var error: PresenceError?
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Suite(.sharedServer([:])) struct Off {
-        @Test func `a server that takes no files says so`() async throws {
+        @Test func `a server without attachments reports that`() async throws {
             let ana = PresenceMessages(SharedServer.current!.client("off-ana"))
             let id = try await ana.directConversation(with: "off-bob").id
             #expect(await AttachmentTests.failure(AttachmentFile(Data("a".utf8)), to: id, by: ana)?.code == .notOffered)

@@ -7,7 +7,7 @@ import Testing
 struct ClientCallTests {
     let server = SharedServer.current!
 
-    @Test func `somebody observed comes, and is gone at once when they leave`() async throws {
+    @Test func `an observed user appears, and is offline at once when they leave`() async throws {
         let watcher = server.client("come-watcher")
         let presence = Sightings(watcher.presence(of: "come"))
         let unknown = try await presence.next("an answer") { $0.freshness.isLive }
@@ -65,7 +65,7 @@ struct ClientCallTests {
         #expect(await ended.all.map { $0.freshness.isLive } == [false])
     }
 
-    @Test func `get answers for those of whom something is known`() async throws {
+    @Test func `get returns only users with known data`() async throws {
         let watcher = server.client("get-watcher")
         let person = server.client("get-1")
         try await person.updateProfile(displayName: "One")
@@ -86,7 +86,7 @@ struct ClientCallTests {
         #expect(remembered.displayName == "One" && remembered.freshness.staleSince != nil)
     }
 
-    @Test func `status, text and activity are what others see`() async throws {
+    @Test func `others see status, text and activity`() async throws {
         let presence = Sightings(server.client("status-watcher").presence(of: "status"))
         let person = server.client("status")
         let other = server.client("status", device: Device(kind: .desktop))

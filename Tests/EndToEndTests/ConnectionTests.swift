@@ -35,7 +35,7 @@ struct ConnectionTests {
         #expect(!names.contains("1") && !names.contains("2"))
     }
 
-    @Test func `a changed network is a new connection of which nobody sees anything`() async throws {
+    @Test func `a changed network gives a new connection without visible effect`() async throws {
         let presence = Sightings(server.client("move-watcher").presence(of: "move"))
         let mover = server.client("move", device: Device(id: "phone", kind: .phone))
         let connection = Sightings(mover.connectionStates)
@@ -55,7 +55,7 @@ struct ConnectionTests {
         #expect(await presence.all.count { $0.version == before.version } == 1)
     }
 
-    @Test func `who signs out is gone, and their sequences end`() async throws {
+    @Test func `a user who signs out is offline, and their sequences end`() async throws {
         let presence = Sightings(server.client("out-watcher").presence(of: "out"))
         let person = server.client("out")
         let connection = Sightings(person.connectionStates)
@@ -69,7 +69,7 @@ struct ConnectionTests {
         #expect(await person.me.user == nil)
     }
 
-    @Test func `another user goes on with the same sequences`() async throws {
+    @Test func `another user continues with the same sequences`() async throws {
         let roster = Sightings(server.client("switch-watcher").roster(of: ["switch-1", "switch-2"]))
         try await roster.until("an answer", \.isComplete)
         let client = server.client("switch-1")
@@ -120,7 +120,7 @@ struct ConnectionTests {
         #expect(try await client.person("nobody") == nil)
     }
 
-    @Test func `of one device the younger connection stays, and nobody sees anything`() async throws {
+    @Test func `the younger connection of a device stays, without visible effect`() async throws {
         let presence = Sightings(server.client("device-watcher").presence(of: "device"))
         let older = server.client("device", device: Device(id: "d1", kind: .phone))
         let connection = Sightings(older.connectionStates)

@@ -62,7 +62,7 @@ struct DoctorTests {
         for server in servers { #expect(try await server.stop() == 0) }
     }
 
-    @Test func `what a killed server leaves with no other to reap it is found and repaired`() async throws {
+    @Test func `leftovers of a killed server without a successor are found and repaired`() async throws {
         let redis = try RedisServer()
         let server = try await Presenced(redis: redis.url, settings: Self.quick, arguments: ["--shards", "1"])
         let client = server.client("bob")
@@ -101,7 +101,7 @@ struct DoctorTests {
         #expect(!FileManager.default.fileExists(atPath: server.directory.path + "/nowhere"))
     }
 
-    @Test func `a Redis out of reach, and one that nobody has used, are told apart`() async throws {
+    @Test func `an unreachable Redis and an unused one are distinguished`() async throws {
         let redis = try RedisServer()
         let unused = try await examine(["--redis", redis.url])
         #expect(unused.status == 1 && unused.output.contains { $0.contains("noFormat") })

@@ -82,7 +82,7 @@ import Testing
         #expect(try await server.stop() == 0)
     }
 
-    @Test func `who was away for longer than the server keeps gets the newest page, and pages back to the first kept`()
+    @Test func `a client away beyond the kept messages gets the newest page, and pages back to the first kept`()
         async throws
     {
         let server = try await Presenced(settings: ["messages.keepPerConversation": "100"])

@@ -57,7 +57,7 @@ import Testing
         try await list.until("nothing") { $0.isEmpty }
     }
 
-    @Test func `what a block refuses fails, and is sent when it is tried again after it`() async throws {
+    @Test func `a message rejected by a block fails, and is sent when it is retried after the block`() async throws {
         let (client, other) = (server.client("block-ana"), server.client("block-bob"))
         let ana = PresenceMessages(client)
         let id = try await ana.directConversation(with: "block-bob").id
@@ -82,7 +82,7 @@ import Testing
         #expect(all.map(\.text) == (1...number).map(String.init) && all.last?.sequence == Int64(number))
     }
 
-    @Test func `who has receipts off reads unseen, and what they read is seen again once they are on`() async throws {
+    @Test func `a user with receipts off reads unseen, and their marks are visible once they are on`() async throws {
         let (client, other) = (server.client("quiet-ana"), server.client("quiet-bob"))
         let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
         let id = try await ana.directConversation(with: "quiet-bob").id

@@ -4,7 +4,7 @@ import Testing
 
 /// The clients' view of a server, or of its Redis, that is killed and returns.
 struct RecoveryTests {
-    @Test func `a server killed and started again is found again, and nobody flaps`() async throws {
+    @Test func `a server killed and started again is found again, without flicker`() async throws {
         let server = try await Presenced(
             settings: ["linger": "10s", "lease.duration": "10s", "lease.renewal": "500ms"],
             arguments: ["--shards", "2"])

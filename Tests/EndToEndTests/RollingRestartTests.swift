@@ -6,7 +6,7 @@ import Testing
 /// Two servers on one Redis are restarted one after the other, while people are on both.
 struct RollingRestartTests {
     @Test(.enabled(if: PythonWatcher.isAvailable, "needs Debian's python3-websockets"))
-    func `watchers on the other server see no change of anybody`() async throws {
+    func `watchers on the other server see no change of anyone`() async throws {
         let redis = try RedisServer()
         let directory = try TemporaryDirectory()
         let settings = ["linger": "10s", "lease.duration": "10s", "lease.renewal": "500ms"]

@@ -28,7 +28,7 @@ struct StartingTests {
         #expect(directory.processes.isEmpty)
     }
 
-    @Test func `two servers share a port only if both say so`() async throws {
+    @Test func `two servers share a port only if both allow it`() async throws {
         let redis = try RedisServer()
         let directory = try TemporaryDirectory()
         let first = try await Presenced(directory: directory, redis: redis.url, arguments: ["--share-port"])
@@ -47,7 +47,7 @@ struct StartingTests {
     }
 
     @Test(arguments: ["lingre: 3s", "heartbeat:\n  intervall: 3s", "linger: soon", "shards: many", "limits: 7"])
-    func `a key that is not known or a value that is none is named`(line: String) async throws {
+    func `an unknown key or an invalid value is named`(line: String) async throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("presenced.yaml")
         try line.write(toFile: file, atomically: false, encoding: .utf8)
@@ -71,7 +71,7 @@ struct StartingTests {
     }
 
     @Test(arguments: ["http://localhost", "redis://", "rediss://", "redis://host:port"])
-    func `an address that is none of a Redis is refused`(url: String) async throws {
+    func `an invalid Redis address is refused`(url: String) async throws {
         let refusal = try await reason(["--redis", url], directory: try TemporaryDirectory())
         #expect(refusal.contains("redis.url") && refusal.contains("--redis"), "\(refusal)")
     }

@@ -24,7 +24,7 @@ struct TypingTests {
         try await seen.until("nobody typing") { !$0.isAnyone }
     }
 
-    @Test func `typing that is not repeated expires, and the repeated one goes on`() async throws {
+    @Test func `typing expires without repetition, and continues with it`() async throws {
         let watcher = server.client("expiry-watcher")
         let diligent = server.client("expiry-diligent") { $0.typingInterval = .milliseconds(300) }
         let silent = server.client("expiry-silent") { $0.typingInterval = .seconds(3_600) }

@@ -13,7 +13,7 @@ struct VanishingTests {
     let server = SharedServer.current!
 
     @Test(arguments: [SIGKILL, SIGSTOP])
-    func `a device that vanishes lingers, and then is offline since it was last heard of`(signal: Int32) async throws {
+    func `a device that vanishes lingers, and then is offline since its last sign of life`(signal: Int32) async throws {
         let user = "vanish-\(signal)"
         let watcher = server.client("watcher-\(signal)")
         let presence = Sightings(watcher.presence(of: user))

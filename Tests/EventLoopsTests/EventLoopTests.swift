@@ -89,7 +89,7 @@ struct EventLoopTests {
         #expect(count.withLock { $0 } == 1000)
     }
 
-    @Test func `who comes to an actor after its loop has ended is served too, one after the other`() async throws {
+    @Test func `calls to an actor after its loop has ended are served too, one after the other`() async throws {
         let loop = try EventLoop(name: "late")
         let resident = Resident(loop)
         loop.start()

@@ -20,7 +20,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
     }
 
-    @Test func `of many who come first at once all get the same secret`() async throws {
+    @Test func `many concurrent first callers all get the same secret`() async throws {
         let scratch = try ScratchDirectory()
         let directory = try DataDirectory(scratch.path)
         let secrets = try await withThrowingTaskGroup(of: String.self) { group in
@@ -42,7 +42,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == content)
     }
 
-    @Test func `what is no directory is an error that names it`() throws {
+    @Test func `a path that is not a directory is an error that names it`() throws {
         let scratch = try ScratchDirectory()
         let file = try scratch.write("", to: "file")
         for path in [file, file + "/below"] {
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `only one may lock it, and the other learns who has it`() throws {
+    @Test func `only one process may lock it, and the other gets its id`() throws {
         let scratch = try ScratchDirectory()
         let directory = try DataDirectory(scratch.path)
         var lock: DirectoryLock? = try DirectoryLock(directory)

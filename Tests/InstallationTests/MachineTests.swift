@@ -17,7 +17,7 @@ import Testing
         #expect(MachineMemory.bytes > 64 << 20)
     }
 
-    @Test func `a control group has what it and those around it may have`() throws {
+    @Test func `a control group has its own limit and those around it`() throws {
         let scratch = try ScratchDirectory()
         let root = URL(filePath: scratch.path)
         for (path, limit) in [("", "max\n"), ("/a.slice", "4000\n"), ("/a.slice/b.service", "9000\n")] {

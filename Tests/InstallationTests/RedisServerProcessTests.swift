@@ -29,7 +29,7 @@ import Testing
         #expect(process.processID == nil)
     }
 
-    @Test func `it answers once it is started and is gone once it is stopped`() async throws {
+    @Test func `it answers after the start, and has ended after the stop`() async throws {
         let scratch = try ScratchDirectory()
         var child: Int32 = 0
         try await withRedis(in: scratch.path) { process in
@@ -49,7 +49,7 @@ import Testing
         #expect(kill(child, 0) != 0, "a zombie is left")
     }
 
-    @Test func `what it was told is there at the next start`() async throws {
+    @Test func `its data is there at the next start`() async throws {
         let scratch = try ScratchDirectory()
         for round in 0..<3 {
             try await withRedis(in: scratch.path, appendfsync: .always) { process in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `one that dies is started again with what it had, each time`() async throws {
+    @Test func `one that dies is restarted with its data, each time`() async throws {
         let scratch = try ScratchDirectory()
         let events = Locked<[RedisServerProcess.Event]>([])
         try await withRedis(in: scratch.path, onEvent: { event in events.withLock { $0.append(event) } }) { process in
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `one left over is ended, and nothing that it was told is lost`(isStuck: Bool) async throws {
+    func `a leftover is ended, and none of its data is lost`(isStuck: Bool) async throws {
         let scratch = try ScratchDirectory()
         let old = try await leftover(in: scratch.path)
         let reply = try PlainRedis(socket: scratch.path + "/redis.sock").command("SET name ana")
@@ -227,7 +227,7 @@ import Testing
         }
     }
 
-    @Test func `why it did not start is told in its own words`() async throws {
+    @Test func `a failed start is explained in its own words`() async throws {
         let scratch = try ScratchDirectory()
         try await withRedis(in: scratch.path) { process in
             let reply = try PlainRedis(socket: process.socket).command("SET a b")
@@ -244,7 +244,7 @@ import Testing
 
     // MARK: Settings
 
-    @Test func `config redis conf sets what the server sets for its own`() throws {
+    @Test func `config redis conf has the settings of the server's own Redis`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../config/redis.conf")
         let lines = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isNewline)
         let said = Set(lines.filter { !$0.hasPrefix("#") }.map(String.init))

@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [[:], ["NOTIFY_SOCKET": ""], ["WATCHDOG_USEC": "30000000"]])
-    func `nobody is told without a socket`(environment: [String: String]) throws {
+    func `no message is sent without a socket`(environment: [String: String]) throws {
         #expect(try ServiceManager(environment: environment) == nil)
     }
 
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a manager that is gone, or does not read, costs nothing`() throws {
+    @Test func `a manager that has ended, or does not read, costs nothing`() throws {
         var manager: Manager? = try Manager()
         let told = try #require(try ServiceManager(environment: ["NOTIFY_SOCKET": manager!.name]))
         for _ in 0..<10_000 { told.alive() }

@@ -48,7 +48,7 @@ import Testing
         #expect(try await client.send(servers.request("/echo")).status == 200)
     }
 
-    @Test func `the time limit counts in the queue, and what never began is not sent`() async throws {
+    @Test func `the time limit includes the queue, and a request that never began is not sent`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 1, mostQueued: 5)
         async let first = client.failure(servers.request("/never", within: 30))
@@ -59,7 +59,7 @@ import Testing
         #expect(await first == .stopped)
     }
 
-    @Test func `when it stops, what runs and waits is broken off, and all are told`() async throws {
+    @Test func `a stop aborts running and waiting requests, and all senders get a result`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 3)
         let asker = try LoopAsker()
@@ -75,7 +75,7 @@ import Testing
         #expect(client.numbers.running == 0 && client.numbers.queued == 0)
     }
 
-    @Test func `with a time to stop in, what runs and waits is finished first`() async throws {
+    @Test func `a stop with a grace time finishes running and waiting requests first`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 1)
         let asker = try LoopAsker()
@@ -90,7 +90,7 @@ import Testing
         #expect(statuses == [200, 204])
     }
 
-    @Test func `a client that nobody holds breaks off what it has`() async throws {
+    @Test func `a released client aborts its requests`() async throws {
         let servers = try await Servers()
         let asker = try LoopAsker()
         var client: OutgoingClient? = OutgoingClient()

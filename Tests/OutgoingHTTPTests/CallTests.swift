@@ -69,7 +69,7 @@ import Testing
         #expect(await client.failure(servers.request(path)) == .broken)
     }
 
-    @Test func `an answer longer than it says ends where it says`() async throws {
+    @Test func `an answer longer than its length ends at its length`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         #expect(try await client.send(servers.request("/more")).body == Array("01234".utf8))
@@ -94,7 +94,7 @@ import Testing
         #expect(try await client.send(request).body.isEmpty)
     }
 
-    @Test func `a server that is not there is told from a name that is none`() async throws {
+    @Test func `an unreachable server is distinguished from an unknown name`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         #expect(await client.failure(servers.request("/", "dead")) == .unreachable)
@@ -103,7 +103,7 @@ import Testing
         #expect(await client.failure(servers.request("/", host: name, within: 20)) == .unresolved)
     }
 
-    @Test func `what cannot be a request is not sent`() async throws {
+    @Test func `an invalid request is not sent`() async throws {
         let client = OutgoingClient()
         func refusal(_ change: (inout OutgoingRequest) -> Void) async -> String? {
             var request = OutgoingRequest("GET", "http://127.0.0.1:1/")

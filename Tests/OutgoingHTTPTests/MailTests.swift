@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a mail is taken over STARTTLS with its envelope, its text and who sent it`() async throws {
+    @Test func `a mail is sent over STARTTLS with its envelope, its text and the credentials`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         var mail = mail(servers, "starttls", to: ["ana@example.org", "bob@example.org"])
@@ -69,7 +69,7 @@ import Testing
         .rejected(MailRefusal(code: code, sentence: sentence, isOfMail: isOfMail))
     }
 
-    @Test func `a refused recipient and refused credentials are told by their code and sentence`() async throws {
+    @Test func `a rejected recipient and rejected credentials give their code and sentence`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         var mail = mail(servers, "starttls", to: ["ana@example.org", "nobody@example.org"])
@@ -83,7 +83,7 @@ import Testing
         #expect(client.numbers.failed == ["rejected": 3])
     }
 
-    @Test func `a mail server that answers nothing in the end holds up nobody`() async throws {
+    @Test func `a mail server that does not answer at the end delays no others`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 1)
         var mail = mail(servers, "mute")
@@ -129,7 +129,7 @@ import Testing
         #expect(client.numbers.cancelled == 1)
     }
 
-    @Test func `a mail server that refuses and then says nothing holds up nobody`() async throws {
+    @Test func `a mail server that stops answering after a rejection delays no others`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 1)
         var mail = mail(servers, "patient", to: ["nobody@example.org"])
@@ -152,7 +152,7 @@ import Testing
         (["421 \u{1B}[31m red \u{7F} gr\u{FC}n"], "[31m red gr n"),
         (["421 " + String(repeating: "x", count: 999)], String(repeating: "x", count: MailRefusal.longest)),
     ])
-    func `a sentence of a mail server names nobody`(lines: [String], sentence: String) {
+    func `a mail server's sentence contains no address`(lines: [String], sentence: String) {
         let mail = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: ["ana@example.org"], message: [])
         #expect(MailRefusal(code: 550, lines: lines, of: mail, isOfMail: true).sentence == sentence)
     }

@@ -19,13 +19,13 @@ import Testing
         #expect(seen.filter { $0.hasPrefix("GET /v1/me ") }.allSatisfy { $0.contains("Authorization: Bearer A") })
     }
 
-    @Test func `an answer that should not be is told, with its status`() throws {
+    @Test func `an unexpected answer is reported, with its status`() throws {
         let server = try AnsweringServer { $0.hasPrefix("GET /v1/me ") ? (500, "", "{}") : nil }
         let report = try measure(server, "--people", "2", "--calls", "3", "--sign-ins", "2", "--burst", "0")
         #expect(report.failures == ["3 of the GET /v1/me were answered 500"])
     }
 
-    @Test func `who finds no place is told when to try again, in head and body`() throws {
+    @Test func `a rejected call gets the time to retry, in head and body`() throws {
         let server = try AnsweringServer { request in
             guard request.hasPrefix("POST /v1/sessions ") else { return nil }
             if request.contains("-0@") { return (503, "Retry-After: 2\r\n", #"{"retryAfter":2000}"#) }
@@ -49,7 +49,7 @@ import Testing
         #expect(throws: Failure.self) { try HTTPAnswer(Array("SSH-2.0-x\r\n\r\n".utf8)) }
     }
 
-    @Test func `what cannot be measured is refused`() {
+    @Test func `options that cannot be measured are rejected`() {
         for flags in [["--people", "10", "--burst", "31"], ["--at-once", "33"], ["--people", "0"]] {
             #expect(throws: (any Error).self) { try AccountsCommand.parse(flags) }
         }

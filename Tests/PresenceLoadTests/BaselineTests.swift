@@ -4,7 +4,7 @@ import Testing
 @testable import presence_load
 
 @Suite(.timeLimit(.minutes(1))) struct BaselineTests {
-    @Test func `what one publishes reaches every subscriber once, at every length of its head`() throws {
+    @Test func `a publication reaches every subscriber once, at every length of its head`() throws {
         let server = try RunningBaseline()
         let engine = try Engine(endpoint: Endpoint(url: server.url), connections: 3)
         let texts = [125, 126, 65_536].map { String(repeating: "x", count: $0) }
@@ -16,7 +16,7 @@ import Testing
         server.stop()
     }
 
-    @Test func `subscribers stay dense when one of them goes`() {
+    @Test func `subscribers stay dense when one of them leaves`() {
         var subscribers = Subscribers()
         for descriptor in [5, 9, 7, 9] as [Int32] { subscribers.insert(descriptor) }
         subscribers.remove(5)

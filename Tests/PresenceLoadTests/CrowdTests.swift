@@ -6,7 +6,7 @@ import Testing
 
 /// The building blocks of churn and typing.
 @Suite struct CrowdTests {
-    @Test func `what is due first comes first, and nothing comes before its time`() {
+    @Test func `the earliest task is first, and none is early`() {
         var agenda = Agenda<Int>()
         var random = SeededRandom(seed: 7)
         let times = (0..<500).map { _ in Int64(random.next() % 1_000) }
@@ -21,7 +21,7 @@ import Testing
         #expect(agenda.count == times.count { $0 > 500 })
     }
 
-    @Test func `a seed decides what is random, and lengths have the median asked for`() {
+    @Test func `random choices follow from a seed, and lengths have the given median`() {
         var one = SeededRandom(seed: 3)
         var same = SeededRandom(seed: 3)
         #expect((0..<100).allSatisfy { _ in one.next() == same.next() })
@@ -34,7 +34,7 @@ import Testing
         #expect((0..<10_000).allSatisfy { _ in (0..<1).contains(one.unit()) })
     }
 
-    @Test func `a neighbourhood knows only those who are in it`() throws {
+    @Test func `a neighbourhood knows only its own members`() throws {
         let graph = try Graph("a b\na c\na d\nb c\nd e\n", file: "test")
         let all = graph.neighbourhood(of: 0)
         #expect(all.map(\.count).sorted() == graph.neighbours.map(\.count).sorted())
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a participant shows what the newest version says, and tells what that changes`() throws {
+    @Test func `a participant shows the newest version, and returns its changes`() throws {
         var typist = Typist()
         let first = typist.show(0b011, version: 7)
         #expect(try #require(first) == (0b011, 0))
@@ -58,7 +58,7 @@ import Testing
         #expect(try #require(last) == (0, 0b110))
     }
 
-    @Test func `somebody shown to go who was here fails a churn, and so does any difference`() throws {
+    @Test func `a connected person who is shown offline fails a churn, and so does any difference`() throws {
         let options = try ChurnCommand.parse(["--graph", "file"])
         var measurement = ChurnMeasurement()
         #expect(ChurnReport(options, measurement, people: 2, watched: 2).succeeded)
@@ -70,7 +70,7 @@ import Testing
         #expect(report.failures.contains("1 times somebody was shown to go who was here"))
     }
 
-    @Test func `somebody shown to stop who types on fails a run of typing`() throws {
+    @Test func `a typing person who is shown to have stopped fails a run of typing`() throws {
         var measurement = TypingMeasurement()
         let options = try TypingCommand.parse([])
         #expect(TypingReport(options, measurement).succeeded)

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a template says what to send, and a delivered message has the length that was asked for`() throws {
+    @Test func `a template determines the messages, and a delivered one has the requested length`() throws {
         let peer = try peer(Self.template)
         let greeting = try #require(peer.greeting(of: "ana").first.map { String(decoding: $0, as: UTF8.self) })
         #expect(greeting.hasPrefix("1 ana ey") && greeting.split(separator: ".").count == 3)
@@ -63,7 +63,7 @@ import Testing
         #expect(Device.only(of: "ana", kind: .phone).kind == .phone)
     }
 
-    @Test func `answers are recognised by what is in them`() throws {
+    @Test func `answers are recognised by their content`() throws {
         let peer = try peer(Self.template)
         #expect(read(peer, "hello ana") == [.connected(subscriptions: .max, batch: .max)])
         #expect(read(peer, "done\ndone") == [.subscribed, .subscribed])
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `our events are recognised, of all our people and of nobody else`() throws {
+    @Test func `our events are recognised, for all our people and no others`() throws {
         let crowd = Crowd(subjects: 20, watchers: 1)
         let mint = Self.mint
         let ours = try PresenceDialect(crowd: crowd, mint: mint, kind: .text)

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: ["", "http://127.0.0.1/", "wss://127.0.0.1:1/", "ws://:1/", "ws://127.0.0.1:99999/", "ws://h:x"])
-    func `what is no address of a server is refused in a sentence`(url: String) {
+    func `an invalid address of a server is rejected with a sentence`(url: String) {
         let failure = #expect(throws: Failure.self) { _ = try Endpoint(url: url) }
         #expect(failure?.description.isEmpty == false)
     }

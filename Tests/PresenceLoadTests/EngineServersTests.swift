@@ -24,7 +24,7 @@ import Testing
         #expect(engine.reads >= 2)
     }
 
-    @Test func `a scenario hears of a pipe of its own, and of its end; a file is no such thing`() throws {
+    @Test func `a scenario gets the input and the end of its own pipe; a file cannot be attached`() throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
         let engine = try Engine(endpoint: Endpoint(url: "ws://127.0.0.1:1/"), connections: 1)

@@ -49,7 +49,7 @@ import Testing
         #expect(listener.messages == ["go", "got it"])
     }
 
-    @Test func `a close is told with its code and reason, and answered`() throws {
+    @Test func `a close is reported with its code and reason, and answered`() throws {
         let server = try ScriptedServer { peer in
             try peer.upgrade()
             try peer.send([0x88, 6, 0x0F, 0xA4] + Array("gone".utf8))
@@ -61,7 +61,7 @@ import Testing
         #expect(listener.closings == [.closed(code: 4004, reason: "gone")])
     }
 
-    @Test func `a line that breaks, one that is refused and one that breaks the rules are told apart`() throws {
+    @Test func `a lost, a refused and a violating connection are distinguished`() throws {
         let broken = Listener(until: 1)
         try ScriptedServer { try $0.upgrade() }.run(broken)
         #expect(broken.closings == [.lost("the server hung up")])
@@ -82,7 +82,7 @@ import Testing
         #expect(wild.closings == [.violation("a binary message")])
     }
 
-    @Test func `nobody at the address is a refusal that names it`() throws {
+    @Test func `an address without a server is a refusal that names it`() throws {
         let server = try ScriptedServer { _ in }
         let url = server.url
         server.stopListening()
@@ -97,7 +97,7 @@ import Testing
         #expect(why == "no server answers at \(url): Connection refused")
     }
 
-    @Test func `what comes after the scenario has closed is not told`() throws {
+    @Test func `messages after the scenario has closed are not delivered`() throws {
         let server = try ScriptedServer { peer in
             try peer.upgrade()
             try peer.send([0x81, 1] + Array("a".utf8) + [0x81, 1] + Array("b".utf8))

@@ -36,7 +36,7 @@ import Testing
         #expect(changer.intended[1] - changer.intended[0] == 5)
     }
 
-    @Test func `everybody's newest change is awaited by whoever has not seen it`() {
+    @Test func `everyone's newest change is awaited for all who have not seen it`() {
         var broadcast = Broadcast(changers: 2, watchers: 2, expectsAnswers: true)
         let start = Instant(nanoseconds: 10)
         let first = broadcast.change(of: 1, intended: start)
@@ -59,7 +59,7 @@ import Testing
         #expect(broadcast.invented == NumberedChange(changer: 0, number: 1))
     }
 
-    @Test func `an answer that says no number is to the oldest change`() {
+    @Test func `an answer without a number belongs to the oldest change`() {
         var broadcast = Broadcast(changers: 1, watchers: 1, expectsAnswers: true)
         let start = Instant(nanoseconds: 10)
         for place in 0..<3 { _ = broadcast.change(of: 0, intended: start + Int64(place)) }

@@ -60,7 +60,7 @@ import Testing
             [0xC1, 0], [0x81, 0x80], [0x83, 0], [0x09, 0], [0x89, 126], [0x81, 127, 0x80, 0, 0, 0, 0, 0, 0, 0],
             [0x81, 127, 0, 0, 0, 0, 0x7F, 0, 0, 0],
         ] as [[UInt8]])
-    func `what no server may send is a violation`(bytes: [UInt8]) {
+    func `a frame that no server may send is a violation`(bytes: [UInt8]) {
         guard case .violation = parse(bytes) else {
             Issue.record("taken for fine: \(bytes)")
             return

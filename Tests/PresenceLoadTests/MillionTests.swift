@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MillionTests {
     @Test(arguments: [(10, 3), (1_000_000, 5), (7, 6), (19, 0)])
-    func `who watches somebody is who has them among those whom they watch`(total: Int, watching: Int) {
+    func `the watchers of a person are those who have them among the watched`(total: Int, watching: Int) {
         let ring = Ring(total: total, watching: watching)
         for person in [0, 1, total / 2, total - 1] {
             let watched = ring.watched(by: person)

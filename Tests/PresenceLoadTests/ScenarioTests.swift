@@ -19,7 +19,7 @@ import Testing
         try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any])
     }
 
-    @Test func `every change of several under way reaches everybody, in as many bytes as were asked for`() throws {
+    @Test func `every change of several pending ones reaches all watchers, with the requested length`() throws {
         let flags = [
             "--watchers", "30", "--people", "4", "--pending", "4", "--changes", "100", "--message-bytes", "300",
         ]
@@ -66,7 +66,7 @@ import Testing
         #expect(try json(report)["userKBPerConnection"] is Double)
     }
 
-    @Test func `those who stop reading get the rest when they read again`() throws {
+    @Test func `slow readers get the rest when they read again`() throws {
         let flags = ["--watchers", "20", "--slow", "5", "--people", "4", "--rate", "200", "--seconds", "0.3"]
         let report = try SlowCommand.parse(arguments + flags).measure()
         #expect(report.failures == [])
@@ -86,7 +86,7 @@ import Testing
         #expect(throws: (any Error).self) { _ = try SlowCommand.parse(flags) }
     }
 
-    @Test func `nobody watches the same person twice, nor themselves`() throws {
+    @Test func `no client watches the same person twice, nor itself`() throws {
         for (subjects, people) in [("pool", 30), ("clients", 50)] {
             let flags = ["--connections", "50", "--pool", "30", "--subjects", subjects]
             let gathering = try GatheringOptions.parse(flags)

@@ -8,7 +8,7 @@ import Testing
     private let start = Instant(nanoseconds: 1_000_000_000_000)
 
     @Test(arguments: [1012, 1013] as [UInt16])
-    func `a client comes back exactly when the server says`(code: UInt16) {
+    func `a client comes back exactly at the server's time`(code: UInt16) {
         var random = SeededRandom(seed: 1)
         var comeback = Comeback()
         let closing = Closing.closed(code: code, reason: #"{"reconnectAfter":4321}"#)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [1008, 4001, 4004, 4006] as [UInt16])
-    func `whoever is told to stay away stays away`(code: UInt16) {
+    func `a client that must not return stays away`(code: UInt16) {
         var random = SeededRandom(seed: 1)
         var comeback = Comeback()
         #expect(comeback.wait(after: .closed(code: code, reason: ""), now: start, random: &random) == nil)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)] as [(String, Int32)])
-    func `the restart command tells how it ended`(command: String, expected: Int32) throws {
+    func `the restart command reports its exit status`(command: String, expected: Int32) throws {
         let command = try RestartCommand(command)
         var status = command.status()
         while status == nil {

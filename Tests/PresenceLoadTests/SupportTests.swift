@@ -28,7 +28,7 @@ import Testing
         #expect(abs(latencies.summary!.max - 300_000) < 300)
     }
 
-    @Test func `the tool says when it was the bottleneck itself`() {
+    @Test func `the tool reports when it was the bottleneck itself`() {
         var onTime = Latencies()
         onTime.record(.milliseconds(0.1))
         var late = Latencies()
@@ -46,7 +46,7 @@ import Testing
         #expect(formatted(999.6, digits: 0) == "1,000")
     }
 
-    @Test func `a token is signed with the secret and says who and until when`() throws {
+    @Test func `a token is signed with the secret and has its user and expiry`() throws {
         let secret = "a secret of thirty-two bytes or more"
         let mint = try #require(TokenMint(secret: secret))
         let parts = mint.token(user: "a\"\\b").split(separator: ".")

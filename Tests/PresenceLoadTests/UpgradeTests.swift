@@ -25,7 +25,7 @@ import Testing
         #expect(request.hasSuffix("\r\n\r\n"))
     }
 
-    @Test func `a right answer is accepted and its length told, whatever follows`() throws {
+    @Test func `a right answer is accepted with its length, whatever follows`() throws {
         let (upgrade, accept) = try upgrade()
         let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nsec-websocket-accept: \(accept)\r\n\r\n"
         #expect(judge(upgrade, head) == .accepted(length: head.utf8.count))

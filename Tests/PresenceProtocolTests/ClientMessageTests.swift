@@ -66,7 +66,7 @@ struct ClientMessageTests {
         #expect(long.body == .createConversation(participants: ids("b"), key: CreationKey(longest)))
     }
 
-    @Test func `known versions count only for people who are asked for`() throws {
+    @Test func `known versions count only for requested users`() throws {
         let json = #"{"type":"subscribe","users":["a"],"known":{"b":{"presence":1},"":{},"a":{"profile":0,"x":"y"}}}"#
         #expect(try client(json).body == .subscribe(.init(users: ids("a"), known: [id("a"): .init(profile: 0)])))
         // A version beyond 64 bits is one that no register has.
@@ -110,7 +110,7 @@ struct ClientMessageTests {
         #expect(try client(#"{"type":"updateProfile","changes":{}}"#).body == .updateProfile(.init()))
     }
 
-    @Test func `a device name of nothing is none`() throws {
+    @Test func `an empty device name counts as absent`() throws {
         let message = try client(#"{"type":"connect","device":{"id":"d","name":""}}"#)
         #expect(message.body == .connect(.init(token: nil, device: Device(id: id("d")))))
     }

@@ -10,7 +10,7 @@ struct IdentifierTests {
     }
 
     @Test(arguments: ["", " ", "a b", "a\n", "\u{7F}", "é", "e\u{301}", "\0", "😀", String(repeating: "x", count: 129)])
-    func `anything else is none`(text: String) {
+    func `anything else is invalid`(text: String) {
         #expect(Identifier(text) == nil)
     }
 

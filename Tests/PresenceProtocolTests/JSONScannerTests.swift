@@ -95,7 +95,7 @@ struct JSONScannerTests {
         #expect(fault(text) == .loneSurrogate)
     }
 
-    @Test func `escapes become what they stand for`() {
+    @Test func `escapes are decoded`() {
         #expect(string(#""\"\\\/\b\f\n\r\tx""#) == "\"\\/\u{8}\u{C}\n\r\tx")
         #expect(string(#""\u0041\u00e9\u20AC\uD83D\uDE00""#) == "Aé€😀")
         #expect(string(#""\ud800\udc00\udbff\udfff""#) == "\u{10000}\u{10FFFF}")
@@ -116,7 +116,7 @@ struct JSONScannerTests {
         #expect(fault(siblings) == nil)
     }
 
-    @Test func `integers are exact to 64 bits, and what is no integer is told apart`() {
+    @Test func `integers are exact to 64 bits, and other numbers are distinguished`() {
         #expect(number("0") == .integer(0))
         #expect(number("-0") == .integer(0))
         #expect(number("-7") == .integer(-7))
@@ -155,7 +155,7 @@ struct JSONScannerTests {
         #expect(read == ["1", "[2]", "{\"x\":3}", "b={}", "c=null"])
     }
 
-    @Test func `an error says at which byte`() {
+    @Test func `an error has the offset of its byte`() {
         let text = Array("{\"a\":tru}".utf8)
         let error = text.withUnsafeBytes { bytes in
             var scanner = JSONScanner(bytes)

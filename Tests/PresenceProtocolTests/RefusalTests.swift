@@ -13,7 +13,7 @@ struct RefusalTests {
         #"{"type":"disconnect","\udc00":1}"#,
         "{\"type\":\"disconnect\",\"x\":\"a\nb\"}", #"{"type":"disconnect","x":01}"#,
     ])
-    func `what is not one object with a type is a bad request`(json: String) {
+    func `anything but one object with a type is a bad request`(json: String) {
         #expect(refusal(of: json)?.code == .badRequest)
     }
 
@@ -27,13 +27,13 @@ struct RefusalTests {
         #expect(refusal(of: nested(33))?.id == 3)
     }
 
-    @Test func `invalid UTF-8 is a bad request, also in what is ignored`() {
+    @Test func `invalid UTF-8 is a bad request, also in ignored members`() {
         let bytes = Array(#"{"type":"disconnect","x":""#.utf8) + [0xFF] + Array("\"}".utf8)
         #expect(refusal(of: bytes)?.code == .badRequest)
     }
 
     @Test(arguments: ["", "connected", "GET", "get ", "🦆", "get\\u0000", String(repeating: "x", count: 50_000)])
-    func `an unknown type is told as such, with the id`(type: String) {
+    func `an unknown type has its own code, with the id`(type: String) {
         let failure = refusal(of: #"{"type":"\#(type)","id":9}"#)
         #expect(failure?.code == .unknownType)
         #expect(failure?.id == 9)
@@ -157,7 +157,7 @@ struct RefusalTests {
         (#"{"type":"updateProfile","changes":{"timezone":"../etc"}}"#, "timezone"),
         (#"{"type":"updateProfile","changes":{"locale":"not a locale"}}"#, "locale"),
     ])
-    func `a value out of bounds is told with its field`(json: String, field: String) {
+    func `a value out of bounds is rejected with its field`(json: String, field: String) {
         let failure = refusal(of: json)
         #expect(failure?.code == .validationFailed)
         #expect(failure?.field == field)

@@ -24,7 +24,7 @@ struct RequestBodyTests {
         #expect(failure?.code == .badRequest)
     }
 
-    @Test func `a bad id is told with its list`() {
+    @Test func `a bad id is rejected with its list`() {
         let failure = #expect(throws: DecodingFailure.self) {
             try RequestBody.participants(Array(#"{"participants":["a b"]}"#.utf8))
         }
@@ -40,7 +40,7 @@ struct RequestBodyTests {
         #expect(throws: DecodingFailure.self) { try ProfileChanges.decode(json: Array(#"{"x":"\ud800"}"#.utf8)) }
     }
 
-    @Test func `a close reason tells when to come back, and any other reason nothing`() {
+    @Test func `a close reason has the time to reconnect, and any other reason nothing`() {
         let advice = ReconnectAdvice(reconnectAfter: 1500)
         #expect(String(json: advice.encoded()) == #"{"reconnectAfter":1500}"#)
         #expect(ReconnectAdvice.decode(advice.encoded()) == advice)

@@ -55,7 +55,7 @@ struct ServerMessageTests {
     }
 
     @Test(arguments: [1, 28, 31, 32, 48, 60])
-    func `what others nest is read as deep as servers pass it on, and not without end`(depth: Int) throws {
+    func `nested content is read as deep as servers pass it on, and not without end`(depth: Int) throws {
         let data = String(repeating: #"{"a":"#, count: depth - 1) + "[]" + String(repeating: "}", count: depth - 1)
         for text in [
             #"{"type":"notification","notification":{"data":\#(data)},"version":1}"#,
@@ -79,7 +79,7 @@ struct ServerMessageTests {
 
     // MARK: A later server
 
-    @Test func `what a later server adds is ignored`() throws {
+    @Test func `additions of a later server are ignored`() throws {
         #expect(try server(#"{"type":"fireworks","colour":{"type":"live"}}"#) == .unknown(type: "fireworks"))
         #expect(try server(#"{"new":[1,{"a":null}],"type":"live","id":null}"#) == .live)
         #expect(
@@ -142,7 +142,7 @@ struct ServerMessageTests {
         #"{"type":"ownStatus","status":"busy"}"#, #"{"type":"conversationCreated","conversation":{}}"#,
         #"{"type":"profileUpdated"}"#, #"{"type":"stale","since":"now"}"#,
     ])
-    func `a message that lacks what it cannot do without is refused`(json: String) {
+    func `a message without a required member is rejected`(json: String) {
         #expect(throws: DecodingFailure.self) { try server(json) }
     }
 

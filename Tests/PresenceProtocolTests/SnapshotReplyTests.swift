@@ -31,7 +31,7 @@ struct SnapshotReplyTests {
         return (users, conversations)
     }
 
-    @Test func `an answer about nobody is one message with an empty list`() {
+    @Test func `a reply without users is one message with an empty list`() {
         let kinds: [(SnapshotReply.Kind, String)] = [
             (.subscribed, #"{"type":"subscribed","id":7,"users":[]}"#),
             (.users, #"{"type":"users","id":7,"users":[]}"#),
@@ -131,7 +131,7 @@ struct SnapshotReplyTests {
         #expect(made.finish() == bytes)
     }
 
-    @Test func `notifications come in parts that each say what there is of them all`() throws {
+    @Test func `notifications are split into parts that each have the totals`() throws {
         let head = Array(#"{"version":9,"unseen":3"#.utf8)
         for limit in 150..<600 {
             var reply = SnapshotReply(.subscribed, id: 7, limit: limit)

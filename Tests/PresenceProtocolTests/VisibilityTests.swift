@@ -3,7 +3,7 @@ import Testing
 
 /// The encoding of who may see a user.
 struct VisibilityTests {
-    @Test func `a change names what it changes`() throws {
+    @Test func `a change has only the changed members`() throws {
         #expect(
             try client(#"{"type":"setVisibility","visibility":{"lastSeen":"nobody","presence":null,"x":1}}"#).body
                 == .setVisibility(.init(lastSeen: .nobody)))
@@ -18,7 +18,7 @@ struct VisibilityTests {
         (#"{"type":"block"}"#, .badRequest, "users"),
         (#"{"type":"addContacts","users":["a b"]}"#, .validationFailed, "users"),
     ])
-    func `what cannot be taken is refused with its place`(json: String, code: ErrorCode, field: String) {
+    func `an invalid change is rejected with its field`(json: String, code: ErrorCode, field: String) {
         let refusal = refusal(of: Array(json.utf8))
         #expect(refusal?.code == code)
         #expect(refusal?.field == field)
@@ -30,7 +30,7 @@ struct VisibilityTests {
         #expect(refusal(of: block(1_001))?.code == .tooMany)
     }
 
-    @Test func `a body adds and removes, but nobody both`() throws {
+    @Test func `a body adds and removes, but no user in both lists`() throws {
         let both = try ListChange.decode(json: Array(#"{"add":["a","b","a"],"remove":["c"]}"#.utf8), limit: 4)
         #expect(both == ListChange(add: ids("a", "b"), remove: ids("c")))
         #expect(try ListChange.decode(json: Array(#"{"remove":[]}"#.utf8), limit: 4) == ListChange())
@@ -48,7 +48,7 @@ struct VisibilityTests {
         }
     }
 
-    @Test func `long lists are split into parts that keep to the limit and lose nobody`() {
+    @Test func `long lists are split into parts within the limit, without losing a user`() {
         let contacts = (0..<300).map { id("contact-\($0)\"\\") }
         let blocks = (0..<200).map { id("block-\($0)") }
         let whole = VisibilityLists(visibility: .init(presence: .contacts), contacts: contacts, blocks: blocks)
@@ -64,7 +64,7 @@ struct VisibilityTests {
         #expect(VisibilityLists().parts(bytes: 1_000) == [VisibilityLists()])
     }
 
-    @Test func `an audience of a later server counts as nobody`() throws {
+    @Test func `an audience of a later server counts as the audience without users`() throws {
         let json = #"{"type":"ownVisibility","visibility":{"presence":"friends","lastSeen":"contacts"},"contacts":2}"#
         #expect(
             try server(json)

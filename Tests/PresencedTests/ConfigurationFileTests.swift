@@ -99,7 +99,7 @@ import Yams
         ("auth:\n  keys: [main]", "KID:ALG:FILE"), ("auth:\n  keys: ['a:HS256:f']", "must be RS256, ES256 or EdDSA"),
         ("lease:\n  duration: 9s", "lease.duration: is 9000 ms, but must not be shorter than linger"),
     ])
-    func `what does not belong is an error that names it`(text: String, named: String) async throws {
+    func `an unknown or misplaced value is an error that names it`(text: String, named: String) async throws {
         try await withFile(text + "\n") { path in
             await #expect {
                 try await ConfigurationSources(file: path).read()
@@ -139,7 +139,7 @@ import Yams
         "", "# limits:\n#   subscriptions: 5", "---", "~", "limits:", "limits:\n  # subscriptions: 5\nphotos: ~",
         "photos:\n  s3:\n  # bucket: a",
     ])
-    func `what is only comments means the defaults`(text: String) async throws {
+    func `a file of comments alone means the defaults`(text: String) async throws {
         try await withFile(text) { path in
             let read = try await ConfigurationSources(file: path).read()
             #expect(read == ServerConfiguration())
@@ -156,7 +156,7 @@ import Yams
         }
     }
 
-    @Test func `an error tells the file and the line`() async throws {
+    @Test func `an error has the file and the line`() async throws {
         try await withFile("# one\nport: 1\nlingre: 1s\n") { path in
             await #expect {
                 try await ConfigurationSources(file: path).read()

@@ -130,7 +130,7 @@ import Testing
             ([:], ["PRESENCE_AUTH_KEYS": "a:b"], "environment variable PRESENCE_AUTH_KEYS"),
             (["logLevel": "loud"], ["PRESENCE_LOG_LEVEL": "info"], "--log-level"),
         ] as [([String: String], [String: String], String)])
-    func `a bad value tells where it came from`(flags: [String: String], environment: [String: String], named: String)
+    func `a bad value's error names its source`(flags: [String: String], environment: [String: String], named: String)
         async
     {
         await #expect {
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `what every setting writes it reads`() throws {
+    @Test func `every setting reads its own output`() throws {
         for setting in Setting.all {
             var configuration = ServerConfiguration()
             configuration.host = "changed"
@@ -167,7 +167,7 @@ import Testing
         "1\u{301}s",
         "9223372036854775808ms", "9223372036854775807s", "1e3s", "0x1s", "1w", "1µs",
     ])
-    func `anything else is no duration`(text: String) {
+    func `anything else is not a duration`(text: String) {
         #expect(DurationText.parse(text) == nil)
     }
 

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it says one line, serves, and ends in order`(number: Int32) async throws {
+    func `it prints one line, serves, and ends in order`(number: Int32) async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
         let line = try #require(server.line())
@@ -125,7 +125,7 @@ import Testing
             (["mail"], 1), (["webhooks"], 1), (["user", "create", "a@example.org"], 1), (["nonsense"], 64),
             (["token"], 64), (["serve", "--shards", "0"], 64), (["serve", "--port", "70000"], 78),
         ] as [([String], Int32)])
-    func `a command that nobody reads ends in order, with its status`(arguments: [String], status: Int32) throws {
+    func `a command without a reader ends in order, with its status`(arguments: [String], status: Int32) throws {
         let scratch = try DataScratch()
         let place = arguments[0].hasPrefix("-") || arguments == ["nonsense"] ? [] : ["--data-dir", scratch.path]
         let command = try PresencedProcess(arguments + place, isRead: false)
@@ -147,7 +147,7 @@ import Testing
         #expect(ended.status == 64 && ended.output == "" && ended.errors == "presenced: \(said)\n", "\(ended.errors)")
     }
 
-    @Test func `webhooks says that there is no endpoint`() throws {
+    @Test func `webhooks reports that there is no endpoint`() throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
         _ = server.line()

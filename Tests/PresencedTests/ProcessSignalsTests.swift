@@ -3,7 +3,7 @@ import ProcessSignals
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(1))) struct ProcessSignalsTests {
-    @Test func `a signal that comes at once is heard, by each who listens`() async {
+    @Test func `an immediate signal reaches every listener`() async {
         for _ in 0..<20 {
             let (first, tellFirst) = AsyncStream<Int32>.makeStream()
             let (second, tellSecond) = AsyncStream<Int32>.makeStream()

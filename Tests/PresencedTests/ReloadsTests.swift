@@ -25,7 +25,7 @@ struct ReloadsTests {
         }
     }
 
-    @Test func `what is wanted during a reload is read after it and once, so the files' last state is what is used`()
+    @Test func `reloads requested during a reload run after it and once, so the files' last state is used`()
         async
     {
         let files = Files()

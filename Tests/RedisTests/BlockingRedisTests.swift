@@ -25,7 +25,7 @@ struct BlockingRedisTests {
         }
     }
 
-    @Test func `an answer with more elements than anybody asks for ends the connection`() throws {
+    @Test func `an answer with too many elements ends the connection`() throws {
         let redis = try BlockingRedis(server.unix)
         func answer(_ count: Int) throws -> Int? {
             try redis.command(
@@ -36,14 +36,14 @@ struct BlockingRedisTests {
         #expect(throws: RedisFailure.self) { try answer((1 << 20) + 1) }
     }
 
-    @Test func `it receives what is published`() throws {
+    @Test func `it receives published messages`() throws {
         let redis = try server.admin()
         try redis.command("SUBSCRIBE", "a")
         try server.admin().command("PUBLISH", "a", "hello")
         #expect(try redis.receive().array?.map(\.string) == ["message", "a", "hello"])
     }
 
-    @Test func `nobody there, a refusal and silence are different failures`() throws {
+    @Test func `no listener, a refusal and silence are different failures`() throws {
         try server.admin().command("CONFIG", "SET", "requirepass", "right")
         #expect { try BlockingRedis(server.unix) } throws: { "\($0)".contains("NOAUTH") }
         var endpoint = server.unix
@@ -59,7 +59,7 @@ struct BlockingRedisTests {
         }
     }
 
-    @Test func `writing to a server that is gone is a failure, not the end of the process`() throws {
+    @Test func `writing to a server that has disconnected is a failure, not the end of the process`() throws {
         let redis = try BlockingRedis(server.tcp)
         server.kill()
         for _ in 0..<3 {

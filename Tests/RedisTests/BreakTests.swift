@@ -18,7 +18,7 @@ struct BreakTests {
     }
 
     @Test(arguments: [false, true])
-    func `what was sent fails as unknown when the server is killed, and it comes back`(overTCP: Bool) async throws {
+    func `sent commands fail as unknown when the server is killed, and it reconnects`(overTCP: Bool) async throws {
         try await Client.with(overTCP ? server.tcp : server.unix) { client in
             await client.ready()
             async let answer = client.send("BLPOP", "nothing", 0)
@@ -33,7 +33,7 @@ struct BreakTests {
         }
     }
 
-    @Test func `at a break the state changes first, then what is pending fails, then it is told`() async throws {
+    @Test func `at a break the state changes, then pending commands fail, then the owner is notified`() async throws {
         try await Client.with(server.unix) { client in
             await client.ready()
             let order = await client.wait { (connection, done: @escaping ([String]) -> Void) in
@@ -54,7 +54,7 @@ struct BreakTests {
         }
     }
 
-    @Test func `a reply may close the connection at a break, and nothing is told`() async throws {
+    @Test func `a reply may close the connection at a break, and the owner is not notified`() async throws {
         try await Client.with(server.unix) { client in
             await client.ready()
             await client.onLoop { connection in
@@ -77,7 +77,7 @@ struct BreakTests {
         }
     }
 
-    @Test func `a server that stands still is given up in time, and found when it goes on`() async throws {
+    @Test func `a suspended server is dropped in time, and found when it resumes`() async throws {
         try await Client.with(
             server.unix,
             .with {
@@ -99,7 +99,7 @@ struct BreakTests {
         }
     }
 
-    @Test func `what still stood in our buffer was not sent`() async throws {
+    @Test func `commands that were still in our buffer count as not sent`() async throws {
         try await Client.with(server.tcp, .with { $0.commandTimeout = 200 }) { client in
             await client.ready()
             server.pause()

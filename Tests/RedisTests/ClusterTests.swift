@@ -81,7 +81,7 @@ struct ClusterTests {
         }
     }
 
-    @Test func `a master that is gone ends the way until it is back, and nothing is sent twice`() async throws {
+    @Test func `a lost master brings the lane down until it is back, and nothing is sent twice`() async throws {
         try await ClusterClient.with(cluster) { client in
             let owner = try cluster.owner(of: "{a}")
             async let answer = client.send("{a}", "BLPOP", "{a}nothing", 0)

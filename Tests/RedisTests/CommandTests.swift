@@ -70,7 +70,7 @@ struct CommandTests {
         }
     }
 
-    @Test func `errors are told apart by their code`() async throws {
+    @Test func `errors are distinguished by their code`() async throws {
         let admin = try server.admin()
         try await Client.with(server.unix) { client in
             await client.ready()
@@ -151,7 +151,7 @@ struct CommandTests {
         }
     }
 
-    @Test func `closing fails what is pending before it returns, and nothing comes after`() async throws {
+    @Test func `closing fails pending commands before it returns, and no callback follows`() async throws {
         try await Client.with(server.unix) { client in
             await client.ready()
             let answers = await client.onLoop { connection in

@@ -63,7 +63,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test func `a user who may neither PING nor name itself is ready all the same`() async throws {
+    @Test func `a user who may neither PING nor set a name is ready nevertheless`() async throws {
         try server.admin().command("ACL", "SETUSER", "bo", "on", ">pw", "~*", "+get")
         var endpoint = server.unix
         (endpoint.user, endpoint.password) = ("bo", "pw")
@@ -74,7 +74,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test func `a wrong password is told without showing it, tried again slowly, and heals`() async throws {
+    @Test func `a wrong password is reported without showing it, retried slowly, and heals`() async throws {
         let admin = try server.admin()
         try admin.command("CONFIG", "SET", "requirepass", "right")
         var endpoint = server.unix
@@ -116,7 +116,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test func `commands go to the database of the endpoint, one that does not exist is told`() async throws {
+    @Test func `commands run in the database of the endpoint, a missing one is reported`() async throws {
         var endpoint = server.unix
         endpoint.database = 3
         try await Client.with(endpoint) { client in
@@ -159,7 +159,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test func `whoever answers something else is not taken for Redis`() async throws {
+    @Test func `a server with other answers is not Redis`() async throws {
         let listener = try TCPListener()
         try await Client.with(RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))) { client in
             listener.acceptOnce(saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -167,7 +167,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test func `whoever never answers is given up after the time for connecting`() async throws {
+    @Test func `a server that never answers is dropped after the time for connecting`() async throws {
         let listener = try TCPListener()
         let endpoint = RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))
         try await Client.with(endpoint, .with { $0.connectTimeout = 40 }) { client in

@@ -51,7 +51,7 @@ struct EndpointTests {
         ("unix:///a?database=1", "only ?db=N"),
         ("unix:///a?db=", "database \"\""),
     ])
-    func `an error names what is wrong`(url: String, part: String) {
+    func `an error names the wrong part`(url: String, part: String) {
         #expect { try RedisEndpoint(url: url) } throws: { "\($0)".contains(part) }
     }
 

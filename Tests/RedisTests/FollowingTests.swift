@@ -12,7 +12,7 @@ struct FollowingTests {
     private static func name(_ number: Int) -> String { "{p001}:events:user-\(number)" }
 
     @Test
-    func `tens of thousands of channels are followed, heard by their index, left, and followed again after a break`()
+    func `tens of thousands of channels are followed, received by their index, left, and followed again after a break`()
         async throws
     {
         let admin = try server.admin()
@@ -54,7 +54,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `what is followed while there is no connection is confirmed before the subscription counts as made`()
+    @Test func `channels followed without a connection are confirmed before the subscription counts as made`()
         async throws
     {
         server.kill()
@@ -73,7 +73,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `what comes and goes while there is no connection is not kept`() async throws {
+    @Test func `channels followed and left without a connection are not kept`() async throws {
         server.kill()
         try await Listener.with(server.unix, ["a"]) { listener in
             _ = await listener.lossReason()
@@ -94,7 +94,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `a channel that is left and followed at once is heard from its second confirmation on`() async throws {
+    @Test func `a channel that is left and followed at once delivers from its second confirmation on`() async throws {
         let admin = try server.admin()
         try await Listener.with(server.unix, ["a"]) { listener in
             await listener.subscribed()
@@ -113,7 +113,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `a pattern is heard beside the channels, also after a break, until it is taken back`() async throws {
+    @Test func `a pattern delivers beside the channels, also after a break, until it is removed`() async throws {
         let admin = try server.admin()
         try await Listener.with(server.unix, ["p:events:"]) { listener in
             await listener.subscribed()

@@ -51,7 +51,7 @@ struct LocationTests {
         ("redis+x://a", "unknown scheme"),
         ("redis+cluster://a b", "space"),
     ])
-    func `what is wrong is named`(url: String, part: String) {
+    func `the wrong part is named`(url: String, part: String) {
         #expect { try RedisLocation(url: url) } throws: { "\($0)".contains(part) && !"\($0)".contains("hunter2") }
     }
 }

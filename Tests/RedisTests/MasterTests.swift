@@ -23,7 +23,7 @@ struct MasterTests {
     }
 
     @Test(arguments: [false, true])
-    func `of what the sentinels say the newest configuration holds`(reversed: Bool) async throws {
+    func `the newest configuration of the sentinels wins`(reversed: Bool) async throws {
         let stale = try SentinelProcess(of: older, epoch: 3)
         let fresh = try SentinelProcess(of: newer, epoch: 4)
         let sentinels = try reversed ? location(fresh.port, stale.port) : location(stale.port, fresh.port)
@@ -36,7 +36,7 @@ struct MasterTests {
         withExtendedLifetime((stale, fresh)) {}
     }
 
-    @Test func `tools find the master too, past sentinels that are not there, and say when nobody names one`() throws {
+    @Test func `tools find the master too, past unreachable sentinels, and report if none is named`() throws {
         let stale = try SentinelProcess(of: older, epoch: 3)
         let fresh = try SentinelProcess(of: newer, epoch: 4)
         let missing = try FreePort.find()
@@ -46,7 +46,7 @@ struct MasterTests {
         withExtendedLifetime((stale, fresh)) {}
     }
 
-    @Test func `when another master is named, the connection goes there`() async throws {
+    @Test func `when another master is named, the connection moves there`() async throws {
         let stale = try SentinelProcess(of: older, epoch: 3)
         let late = try FreePort.find()
         try await Client.with(try location(stale.port, late)) { client in
@@ -82,7 +82,7 @@ struct MasterTests {
         }
     }
 
-    @Test func `without a sentinel, or with one that knows no such master, the reason is told`() async throws {
+    @Test func `without a sentinel, or with one that knows no such master, the reason is reported`() async throws {
         let options = RedisOptions.with { $0.connectTimeout = 200 }
         let nobody = try FreePort.find()
         try await Client.with(try location(nobody), options) { client in

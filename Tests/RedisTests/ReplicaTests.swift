@@ -63,7 +63,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `a change that waits is confirmed when the replica goes on`() async throws {
+    @Test func `a waiting change is confirmed when the replica resumes`() async throws {
         try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             replica.pause()
             async let first = client.change(Self.script)
@@ -76,8 +76,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws
-    {
+    @Test func `pending changes are unknown when their connection breaks, and the next is confirmed`() async throws {
         try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             replica.pause()
             async let lost = client.change(Self.script)
@@ -103,7 +102,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `no other server confirms what this one was told`() async throws {
+    @Test func `no other server confirms this one's changes`() async throws {
         try await ReplicatedClient.with(server.unix, patience: Self.long) { client in
             // Another server at the same address, while a connection to the old one stays open.
             let other = try RedisServer()

@@ -72,7 +72,7 @@ struct ScriptTests {
         #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_eval:calls=2,") == true)
     }
 
-    @Test func `what waits behind a forgotten script counts, is bounded, and fails with the connection`() async throws {
+    @Test func `calls behind a forgotten script count, are bounded, and fail with the connection`() async throws {
         let admin = try server.admin()
         try await Client.with(server.unix, .with { $0.maximumPending = 4 }, scripts: [script]) { client in
             await client.ready()

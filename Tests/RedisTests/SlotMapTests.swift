@@ -25,7 +25,7 @@ struct SlotMapTests {
                 })
     }
 
-    @Test func `a map is read, and tells who serves a slot`() throws {
+    @Test func `a map is read, and has the master of each slot`() throws {
         let answer = RedisValue.array([
             Self.range(0, 99, ("a", 1), ("r", 2)), Self.range(100, 16383, ("", 3)), Self.range(50, 50, ("a", 1)),
         ])
@@ -48,7 +48,7 @@ struct SlotMapTests {
         }
     }
 
-    @Test func `a slot that moves is told from a master that is replaced`() throws {
+    @Test func `a moving slot is distinguished from a replaced master`() throws {
         func map(_ ranges: RedisValue...) throws -> SlotMap { try #require(SlotMap(.array(ranges), from: Self.sayer)) }
         let before = try map(Self.range(0, 99, ("a", 1)), Self.range(100, 16383, ("b", 1)))
         let moved = try map(Self.range(0, 98, ("a", 1)), Self.range(99, 16383, ("b", 1)))

@@ -95,7 +95,7 @@ struct SubscriberTests {
         }
     }
 
-    @Test func `it authenticates, and a refusal is told with its reason`() async throws {
+    @Test func `it authenticates, and reports a refusal with its reason`() async throws {
         let admin = try server.admin()
         try admin.command("ACL", "SETUSER", "ann", "on", ">hunter2", "&a", "+@all")
         try admin.command("CONFIG", "SET", "requirepass", "s3cret")

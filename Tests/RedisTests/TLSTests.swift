@@ -32,7 +32,7 @@ struct TLSTests {
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])
-    func `a server whose certificate is for its host is spoken to`(host: String) async throws {
+    func `a server whose certificate is for its host is accepted`(host: String) async throws {
         let server = try server()
         let endpoint = RedisEndpoint.secure(port, try certificates.tls(), host: host)
         try await Client.with(endpoint) { client in
@@ -56,7 +56,7 @@ struct TLSTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test func `a server that cannot prove itself is told with the reason`() async throws {
+    @Test func `a server that cannot prove itself is reported with the reason`() async throws {
         let server = try server()
         let untrusted = try await refusal(of: .secure(port, certificates.tls(trusting: "other")))
         #expect(untrusted.hasPrefix("rediss://127.0.0.1:\(port): the server's certificate is not trusted: "))
@@ -73,7 +73,7 @@ struct TLSTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test func `a server that asks for a certificate gets one, or says so`() async throws {
+    @Test func `a server that requires a certificate gets one, or the failure is reported`() async throws {
         let server = try server(asksClients: true)
         #expect(
             try await refusal(of: .secure(port, certificates.tls())).hasSuffix(
@@ -84,7 +84,7 @@ struct TLSTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test func `TLS on one side only is told`() async throws {
+    @Test func `TLS on one side only is reported`() async throws {
         let server = try server()
         #expect(
             try await refusal(of: .secure(server.port, certificates.tls())).hasSuffix(
@@ -126,7 +126,7 @@ struct TLSTests {
         #expect(problem(.init(authorities: empty)).contains(empty))
     }
 
-    @Test func `what is sent and answered may be long, and comes whole and in order`() async throws {
+    @Test func `long commands and answers arrive whole and in order`() async throws {
         let server = try server()
         let endpoint = RedisEndpoint.secure(port, try certificates.tls())
         let long = (0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -157,7 +157,7 @@ struct TLSTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test func `what is written while the server does not read is not lost`() async throws {
+    @Test func `bytes written while the server does not read are not lost`() async throws {
         let server = try server()
         try await Client.with(.secure(port, try certificates.tls()), .with { $0.commandTimeout = 60_000 }) { client in
             await client.ready()

@@ -31,7 +31,7 @@ import Testing
         #"{"kty":"OKP","crv":"Ed25519","x":""}"#, #"{"kty":"OKP","crv":"Ed448","x":"X"}"#,
         #"{"kty":"RSA","n":"AQ","e":"AQAB"}"#, #"{"kty":"RSA","n":"","e":""}"#,
     ])
-    func `what is no key is refused`(json: String) throws {
+    func `an invalid key is rejected`(json: String) throws {
         let key = try jwk(json.replacing(#""X""#, with: "\"\(Self.x)\"").replacing(#""Y""#, with: "\"\(Self.y)\""))
         for algorithm in SignatureAlgorithm.allCases { #expect(PublicKey(algorithm, jwk: key) == nil) }
     }
@@ -42,7 +42,7 @@ import Testing
         #"{"kty":"RSA","n":"AR","e":"AQAB"}"#, #"{"kty":"RSA","n":"A Q","e":"AQAB"}"#,
         #"{"kty":"rsa","n":"AQ","e":"AQAB"}"#,
     ])
-    func `what lacks a number, or writes it otherwise, is no JSON Web Key`(json: String) {
+    func `an object without a number, or with another form of it, is not a JSON Web Key`(json: String) {
         #expect(throws: DecodingError.self) { try jwk(json) }
     }
 

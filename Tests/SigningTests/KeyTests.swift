@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a key of another algorithm is none`() {
+    @Test func `a key of another algorithm is rejected`() {
         for (algorithm, pem) in Self.publicKeys {
             for (other, _) in Self.publicKeys {
                 let isSame = pem == Self.publicKeys.first { $0.0 == other }?.1
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a private key whose halves do not belong together is refused`() throws {
+    @Test func `a private key with mismatched halves is rejected`() throws {
         let lines = TestKeys.ecdsa.split(separator: "\n")
         var der = Array(try #require(Data(base64Encoded: lines.dropFirst().dropLast().joined())))
         // The private half begins after 36 bytes of PKCS #8 and SEC 1, the public one is the last 65.

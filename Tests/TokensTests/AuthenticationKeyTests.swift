@@ -103,7 +103,7 @@ import Testing
         #expect(try verify(["iss": #""app""#]) == .failure(.badClaim(.audience)))
     }
 
-    @Test func `a file that is no such key is an error that names it`() async throws {
+    @Test func `a file without such a key is an error that names it`() async throws {
         let application = try await Application()
         func reason(alg: String, file: String) async -> String {
             var configuration = AuthenticationSettings()
@@ -141,7 +141,7 @@ import Testing
     }
 
     /// As Entra ID and others publish them: no alg, unknown members, and keys of other kinds.
-    @Test func `a key without alg has that of its kind, and what is not understood is passed over and told`()
+    @Test func `a key without alg has that of its kind, and an unsupported one is skipped and reported`()
         async throws
     {
         // The last 64 bytes of the public key's DER.

@@ -24,7 +24,7 @@ import Testing
         try await verify(Forge.token(payload: Forge.payload(payload)))
     }
 
-    @Test func `a good token says whose it is and until when`() async throws {
+    @Test func `a valid token has its user and its expiry`() async throws {
         let claims = try await verify(payload: [:]).get()
         #expect(
             claims == Claims(subject: UserID("ana")!, isBackend: false, expiresAt: Timestamp(Forge.inAnHour) * 1_000))
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `claims are read only from what is signed`() async throws {
+    @Test func `claims are read only from the signed part`() async throws {
         let ana = try Forge.token(payload: Forge.payload()).split(separator: ".")
         let forged = Base64URL.encode(Array(Forge.payload(["sub": #""bob""#]).utf8))
         #expect(try await verify("\(ana[0]).\(forged).\(ana[2])") == .failure(.badSignature))
@@ -95,7 +95,7 @@ import Testing
         "e30=.e30=.e30=", " e30.e30.e30", "eyJhbGciOiJIUzI1NiJ9", String(repeating: "a", count: 20_000),
         String(repeating: ".", count: 10_000),
     ])
-    func `what is no token is refused`(text: String) async throws {
+    func `anything but a token is rejected`(text: String) async throws {
         await #expect(throws: AuthenticationFailure.self) { try await verify(text).get() }
     }
 
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: ["nbf", "iat"])
-    func `a token from the future is refused, but for what clocks may differ`(claim: String) async throws {
+    func `a token from the future is rejected, except for differences of clocks`(claim: String) async throws {
         let seconds = Forge.now / 1_000
         _ = try await verify(payload: [claim: "\(seconds - 100)"]).get()
         _ = try await verify(payload: [claim: "\(seconds + 5)"]).get()
@@ -169,11 +169,11 @@ import Testing
     }
 
     @Test(arguments: ["", "null", "\"\"", "\"a b\"", "\"jos\u{E9}\"", "7", "[\"ana\"]", "\"a\\u0000b\"", "\"\\ud800\""])
-    func `a subject that is no user id is refused`(sub: String) async throws {
+    func `a subject that is not a user id is rejected`(sub: String) async throws {
         await #expect(throws: AuthenticationFailure.self) { try await verify(payload: ["sub": sub]).get() }
     }
 
-    @Test func `a subject is at most 128 bytes, escapes count as what they mean`() async throws {
+    @Test func `a subject is at most 128 bytes, with escapes decoded`() async throws {
         let longest = String(repeating: "x", count: 128)
         #expect(try await verify(payload: ["sub": "\"\(longest)\""]).get().subject.string == longest)
         #expect(try await verify(payload: ["sub": "\"\(longest)x\""]) == .failure(.badClaim(.subject)))

@@ -39,7 +39,7 @@ struct CapacityTests {
         }
     }
 
-    @Test func `whoever comes when it is full gets an upgrade and 1013 with the reason`() async throws {
+    @Test func `a client beyond the limit gets an upgrade and 1013 with the reason`() async throws {
         try await withServer({
             $0.maxConnections = 3
             $0.reservedConnections = 4
@@ -69,7 +69,7 @@ struct CapacityTests {
         }
     }
 
-    @Test func `beyond the reserve new ones wait until somebody goes`() async throws {
+    @Test func `beyond the reserve new ones wait until another one leaves`() async throws {
         try await withServer({
             $0.maxConnections = 2
             $0.reservedConnections = 1

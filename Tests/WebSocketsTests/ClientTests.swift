@@ -127,7 +127,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `the server's pings are answered and heard`() async throws {
+    @Test func `the server's pings are answered and reported`() async throws {
         try await withServer { server in
             try await withClient { client in
                 await client.connect("ws://127.0.0.1:\(server.port)/ws")
@@ -140,7 +140,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `a refusal tells its status`() async throws {
+    @Test func `a refusal has its status`() async throws {
         try await withServer { server in
             await server.on { _, recorder in
                 recorder.decide = { request in
@@ -157,7 +157,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `nobody there, no such host and silence are failures that say so`() async throws {
+    @Test func `no server, no such host and silence are failures with their reason`() async throws {
         let port = try ListeningPort(host: "127.0.0.1", port: 0, share: false)
         try await withClient { client in
             await client.connect("ws://127.0.0.1:\(port.port)/ws")

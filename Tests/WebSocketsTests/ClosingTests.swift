@@ -19,7 +19,7 @@ struct ClosingTests {
         }
     }
 
-    @Test func `a client that just goes is lost`() async throws {
+    @Test func `a client that disconnects without a close frame is lost`() async throws {
         try await withServer { server in
             var client: RawClient? = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
@@ -111,7 +111,7 @@ struct ClosingTests {
         }
     }
 
-    @Test func `an index is used again, and an id that is gone does nothing`() async throws {
+    @Test func `an index is used again, and an outdated id does nothing`() async throws {
         try await withServer { server in
             var client = try RawClient.upgraded(port: server.port)
             let first = await server.opened()
@@ -134,7 +134,7 @@ struct ClosingTests {
         }
     }
 
-    @Test func `shutting down tells of every connection once`() async throws {
+    @Test func `shutting down reports every connection once`() async throws {
         let server = try TestServer()
         let clients = try (0..<20).map { _ in try RawClient.upgraded(port: server.port) }
         let handshaking = try RawClient(port: server.port)

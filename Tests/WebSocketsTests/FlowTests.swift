@@ -88,7 +88,7 @@ struct FlowTests {
         }
     }
 
-    @Test func `what is sent while reading is paused arrives afterwards, in order`() async throws {
+    @Test func `messages sent while reading is paused arrive afterwards, in order`() async throws {
         try await withServer { server in
             await server.on { _, recorder in
                 recorder.onMessage = { server, message, socket in
@@ -126,7 +126,7 @@ struct FlowTests {
         }
     }
 
-    @Test func `when somebody congested closes, it ends`() async throws {
+    @Test func `a congested connection that closes ends`() async throws {
         try await withServer({ $0.closeTimeout = 50 }) { server in
             await server.on { _, recorder in
                 let flood = Flood(total: 3000)

@@ -155,7 +155,7 @@ struct InboxTests {
         }
     }
 
-    @Test func `a body waits until the delegate has said whether it may come`() async throws {
+    @Test func `a body waits for the delegate's decision`() async throws {
         try await withServer({ $0.closeTimeout = 50 }) { server in
             await server.on { _, recorder in recorder.onBody = { _ in .later } }
             func post(_ body: String, announced: Int, _ headers: String = "") throws -> RawClient {

@@ -17,7 +17,7 @@ struct ListeningTests {
         }
     }
 
-    @Test func `a port that is held is refused, whoever holds it, and free again when it is let go`() async throws {
+    @Test func `a reserved port is refused, whatever its owner, and free again when it is released`() async throws {
         var first: ListeningPort? = try ListeningPort(host: "127.0.0.1", port: 0, share: false)
         let number = first!.port
         // Reserved, though without a listener; an exclusive server cannot share it either.
@@ -50,7 +50,7 @@ struct ListeningTests {
     }
 
     @Test(arguments: ["", "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"])
-    func `a port of another process is refused with an error that says so`(option: String) async throws {
+    func `a port of another process is refused with that reason`(option: String) async throws {
         let (process, lines) = try Command.start(
             "python3", "-uc",
             """

@@ -75,7 +75,7 @@ struct MessageTests {
         }
     }
 
-    @Test func `a client's ping is answered with the same bytes, and heard`() async throws {
+    @Test func `a client's ping is answered with the same bytes, and reported`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             try client.send(RawClient.frame(9, Array("beat".utf8)))
@@ -85,7 +85,7 @@ struct MessageTests {
         }
     }
 
-    @Test func `the answer to our ping is heard`() async throws {
+    @Test func `the answer to our ping is reported`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
@@ -98,7 +98,7 @@ struct MessageTests {
         }
     }
 
-    @Test func `a part of a message is heard before it is whole`() async throws {
+    @Test func `a part of a message counts as a sign of life before it is whole`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             try client.send(RawClient.frame(1, Array("half".utf8), final: false))

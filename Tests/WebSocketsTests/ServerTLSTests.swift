@@ -161,7 +161,7 @@ struct ServerTLSTests {
         }
     }
 
-    @Test func `what is no TLS is told so, and what breaks off leaves nothing`() async throws {
+    @Test func `a plain connection gets an answer, and an aborted one leaves nothing`() async throws {
         let certificate = try await TestCertificate()
         try await withSecureServer(certificate, { $0.handshakeTimeout = 300 }) { server in
             let plain = try RawClient(port: server.port)

@@ -26,7 +26,7 @@ struct SlowHandshakeTests {
         }
     }
 
-    @Test func `after a standstill what came meanwhile is read before a deadline is met`() async throws {
+    @Test func `after a standstill pending input is read before a deadline is met`() async throws {
         try await withServer({ $0.handshakeTimeout = 300 }) { server in
             while true {
                 try Task.checkCancellation()
@@ -95,7 +95,7 @@ struct SlowHandshakeTests {
         }
     }
 
-    @Test func `those who take nothing of an answer make room, however slow the server's own disk is`() async throws {
+    @Test func `clients that read nothing of an answer make room, however slow the server's disk is`() async throws {
         try await withServer({
             $0.maxHandshakes = 8
             $0.handshakeTimeout = 2_000
@@ -153,7 +153,7 @@ struct SlowHandshakeTests {
         }
     }
 
-    @Test func `files that nobody reads do not take all places`() async throws {
+    @Test func `unread files do not occupy all places`() async throws {
         try await withServer({
             $0.maxHandshakes = 16
             $0.handshakeTimeout = 500
@@ -176,7 +176,7 @@ struct SlowHandshakeTests {
         }
     }
 
-    @Test func `those who hold handshakes open make room, WebSockets and answers under way do not`() async throws {
+    @Test func `open handshakes make room, WebSockets and pending answers do not`() async throws {
         try await withServer({
             $0.maxHandshakes = 8
             $0.handshakeTimeout = 2_000

@@ -12,14 +12,14 @@ struct TrustedProxiesTests {
         ("::1", "::1", true), ("::1", "127.0.0.1", false), ("2001:db8::/65", "2001:db8::7fff:0:0:1", true),
         ("2001:db8::/65", "2001:db8::8000:0:0:1", false), ("172.16.0.0/12", "::ffff:172.31.0.1", true),
     ])
-    func `a range holds what its prefix says`(range: String, address: String, isIn: Bool) throws {
+    func `a range contains the addresses of its prefix`(range: String, address: String, isIn: Bool) throws {
         #expect(try #require(AddressRange(range)).contains(try #require(PeerAddress(host: address))) == isIn)
     }
 
     @Test(arguments: [
         "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.1.0.0/8", "10.0.0/8", "::/129", "proxy", "1.2.3.4/+8", "::1/64",
     ])
-    func `what is no range is none`(text: String) {
+    func `an invalid range is rejected`(text: String) {
         #expect(AddressRange(text) == nil)
     }
 
@@ -39,7 +39,7 @@ struct TrustedProxiesTests {
             ("10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "::"), ("10.0.0.1", "[::1", "::"),
             ("10.0.0.1", "1.2.3.4:99999", "::"), ("10.0.0.1", "", "::"),
         ] as [(String, String?, String)])
-    func `the client is the last one whom a trusted proxy saw`(peer: String, list: String?, client: String) throws {
+    func `the client is the last one seen by a trusted proxy`(peer: String, list: String?, client: String) throws {
         let proxies = TrustedProxies([try #require(AddressRange("10.0.0.0/8"))])
         let peer = try #require(PeerAddress(host: peer, port: 1))
         #expect(proxies.client(of: peer, list).host == client)

@@ -26,7 +26,7 @@ struct UpgradeTests {
         }
     }
 
-    @Test func `the request reaches the delegate with what it needs`() async throws {
+    @Test func `the request reaches the delegate with all its data`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(
                 port: server.port,
@@ -82,7 +82,7 @@ struct UpgradeTests {
         RawClient.upgrade().replacing("HTTP/1.1", with: "HTTP/1.0"),
         RawClient.upgrade().replacing("Upgrade: websocket", with: "Upgrade: web socket"),
     ])
-    func `what asks for no WebSocket is a request`(request: String) async throws {
+    func `a request without an upgrade to WebSocket is a plain request`(request: String) async throws {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send(request)
@@ -114,7 +114,7 @@ struct UpgradeTests {
         }
     }
 
-    @Test func `what is sent with the upgrade, and an upgrade in single bytes, are read`() async throws {
+    @Test func `bytes sent with the upgrade, and an upgrade in single bytes, are read`() async throws {
         try await withServer { server in
             let eager = try RawClient(port: server.port)
             try eager.send(Array(RawClient.upgrade().utf8) + RawClient.frame(1, Array("early".utf8)))

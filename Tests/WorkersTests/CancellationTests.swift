@@ -24,7 +24,7 @@ import Testing
         #expect(!ran.withLock { $0 } && pool.numbers.cancelled == 1 && pool.numbers.done == 2)
     }
 
-    @Test func `of a job that is cancelled while it runs nothing is heard`() async throws {
+    @Test func `a cancelled running job delivers no result`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "running", threads: 1, queue: 1)
         let gate = Gate()
@@ -40,7 +40,7 @@ import Testing
         #expect(numbers.cancelled == 1 && numbers.done == 1 && numbers.runningTimes.count == 2)
     }
 
-    @Test func `of a job that is cancelled when it is done, but was not heard of, nothing is heard`() async throws {
+    @Test func `a job cancelled after its end but before its delivery delivers no result`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "done", threads: 1, queue: 2)
         let gate = Gate()
@@ -56,7 +56,7 @@ import Testing
         #expect(pool.numbers.cancelled == 0 && pool.numbers.done == 2)
     }
 
-    @Test func `what a cancelled job would have told is released on its loop`() async throws {
+    @Test func `the captures of a cancelled job are released on its loop`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "release", threads: 1, queue: 2)
         let gate = Gate()
@@ -76,7 +76,7 @@ import Testing
 
     private final class Token {}
 
-    @Test func `a pool that is drained runs what waits`() async throws {
+    @Test func `a drained pool runs its waiting jobs`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "drain", threads: 2, queue: 50)
         await asker.turn { asker in for number in 0..<50 { asker.ask(pool) { number } } }
@@ -85,7 +85,7 @@ import Testing
         #expect(await asker.heard(50).allSatisfy { if case .result = $0 { true } else { false } })
     }
 
-    @Test func `a pool that drops what waits tells so, and waits for what runs`() async throws {
+    @Test func `a pool that drops its waiting jobs reports that, and waits for running ones`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "drop", threads: 1, queue: 5)
         let gate = Gate()
@@ -103,7 +103,7 @@ import Testing
         pool.stop(.drain)
     }
 
-    @Test func `a pool that stops within a time leaves a job that hangs to itself, and tells its asker`() async throws {
+    @Test func `a pool that stops within a time abandons a hanging job, and notifies its submitter`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "hangs", threads: 2, queue: 5)
         let gate = Gate()
@@ -131,7 +131,7 @@ import Testing
         #expect(queue.numbers(of: "").queued == 0 && queue.numbers(of: "").cancelled == 16_384)
     }
 
-    @Test func `a pool that nobody holds ends`() async throws {
+    @Test func `a released pool ends`() async throws {
         let asker = try Asker()
         let gate = Gate()
         await asker.turn { asker in

@@ -3,7 +3,7 @@ import Testing
 @testable import NumberedQueues
 
 @Suite struct NumberedQueueTests {
-    @Test func `it does what a plain list does, whatever is taken out when`() {
+    @Test func `it behaves like a plain list, whatever is removed when`() {
         var random = SystemRandomNumberGenerator()
         var queue = NumberedQueue<UInt64>()
         var list: [UInt64] = []

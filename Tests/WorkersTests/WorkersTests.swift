@@ -41,7 +41,7 @@ import Testing
         #expect(await asker.heard(5).last == .result(4))
     }
 
-    @Test func `who is refused is told how long those that wait will take`() async throws {
+    @Test func `a rejected job gets the expected time of the waiting ones`() async throws {
         let asker = try Asker()
         let pool = WorkerPool(name: "mean", threads: 1, queue: 99)
         let gate = Gate()
@@ -123,7 +123,7 @@ import Testing
 
     private static var priority: Int { Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)) }
 
-    @Test func `many loops ask at once, some call their jobs off, and each hears of its own`() async throws {
+    @Test func `many loops submit at once, some cancel their jobs, and each gets its own results`() async throws {
         let pool = WorkerPool(name: "many", threads: 3, queue: 50)
         let askers = try (0..<4).map { try Asker("asker-\($0)") }
         let jobs = 500

@@ -60,7 +60,7 @@ import Testing
         #expect(wrong != nil)
     }
 
-    @Test func `a client goes on from what it has without gaps, and a reset replaces it`() throws {
+    @Test func `a client continues from its last message without gaps, and a reset replaces them`() throws {
         func followed(_ json: String) throws -> ChatWire.Followed {
             try JSONDecoder().decode(ChatWire.Followed.self, from: Data(json.utf8))
         }
@@ -79,7 +79,7 @@ import Testing
         #expect(chat.messages.keys.sorted() == [7, 8] && chat.last == 8)
     }
 
-    @Test func `a text is as long as in the trace, within what a server takes`() {
+    @Test func `a text is as long as in the trace, within a server's limit`() {
         #expect([0, 1, 10, 400, 9_000].map { ChatWire.text($0, 7).count } == [1, 1, 10, 400, 5_000])
     }
 

@@ -27,7 +27,7 @@ import Testing
 
     private var nobody: Shown { shown(.unknown) }
 
-    @Test func `what is right everywhere is no difference`() {
+    @Test func `equal states make no difference`() {
         let truth = Truth(isUnknown: false, device: .phone, displayName: "Bob")
         #expect(differences(truth: truth, shown: shown(here, "Bob"), asked: shown(here, "Bob")) == [])
         let away = Truth(isUnknown: false, device: nil, displayName: "Bob")

@@ -8,13 +8,13 @@ import Testing
         #expect(graph.neighbours == [[1], [0, 2], [1]])
     }
 
-    @Test func `a line that is no edge is refused with its number`() {
+    @Test func `an invalid line is rejected with its number`() {
         let failure = #expect(throws: Failure.self) { _ = try Graph("a b\na b c\n", file: "g") }
         #expect(failure?.description == "g:2: an edge is two names, and here are 3")
         #expect(throws: Failure.self) { _ = try Graph("# nothing\n", file: "g") }
     }
 
-    @Test func `the neighbourhood begins with whoever knows most and reaches those apart last`() throws {
+    @Test func `the neighbourhood begins with the most connected person and reaches separate ones last`() throws {
         // x-y stand apart; hub (3) knows most.
         let graph = try Graph("x y\nhub a\nhub b\nhub c\nc d\n", file: "g")
         #expect(graph.neighbourhoodOrder() == [2, 3, 4, 5, 6, 0, 1])

@@ -20,15 +20,14 @@ import Testing
             ])
     }
 
-    @Test func `whoever has left and speaks is back, and who leaves twice goes once`() throws {
+    @Test func `a message after a leave joins again, and a second leave has no effect`() throws {
         #expect(
             try deeds("0,join,p,0\n1000,leave,p,0\n2000,leave,p,0\n3000,rename,p,0\n") == [
                 deed(0, .join), deed(1, .leave), deed(3, .join), deed(3, .rename),
             ])
     }
 
-    @Test func `a message is typed beforehand, as long as its length takes, but not before what was done last`() throws
-    {
+    @Test func `a message is typed beforehand, as long as its length takes, but not before the last deed`() throws {
         #expect(
             try deeds("0,join,p,0\n20000,message,p,50\n21000,message,p,50\n100000,message,p,5000\n") == [
                 deed(0, .join), deed(10, .beginTyping), deed(20, .endTyping(length: 50)), deed(20, .beginTyping),

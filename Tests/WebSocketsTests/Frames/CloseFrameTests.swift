@@ -18,7 +18,7 @@ struct CloseFrameTests {
             ([3], 1002), ([0x13, 0x88], 1002), ([0xFF, 0xFF], 1002), ([3, 0xE8, 0xFF], 1007),
             ([3, 0xE8, 0xED, 0xA0, 0x80], 1007),
         ] as [([UInt8], Int)])
-    func `a close frame that is none is answered with what is wrong with it`(payload: [UInt8], code: Int) async throws {
+    func `an invalid close frame is answered with its fault`(payload: [UInt8], code: Int) async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()

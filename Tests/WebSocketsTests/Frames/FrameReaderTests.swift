@@ -69,7 +69,7 @@ struct FrameReaderTests {
         #expect(read(text(whole)) == [.text(whole)])
     }
 
-    @Test func `what is whole is one piece, where it lies`() {
+    @Test func `a whole payload is one piece, in place`() {
         var bytes = text("hello") + text("you")
         var reader = FrameReader()
         var place = 0
@@ -122,7 +122,7 @@ struct FrameReaderTests {
                 == [.text("ab"), .fault(.nothingToContinue)])
     }
 
-    @Test func `a message that is too long is refused with its header, and what follows is read`() {
+    @Test func `a message that is too long is rejected with its header, and later frames are read`() {
         let header: [UInt8] = [0x81, 0xFE, 0x03, 0xE9]
         #expect(read(header, limit: 1_000) == [.refused(.tooLong)])
         #expect(read(Array(header.dropLast()), limit: 1_000) == [])
@@ -139,7 +139,7 @@ struct FrameReaderTests {
         #expect(read(two, limit: 1_000).count == 2)
     }
 
-    @Test func `a binary message is refused with its header, and what follows is read`() {
+    @Test func `a binary message is rejected with its header, and later frames are read`() {
         #expect(read([0x82, 0x85], limit: 1_000) == [.refused(.binary)])
         let all = read(RawClient.frame(2, [1, 2, 3]) + RawClient.frame(8, []))
         #expect(all.first == .refused(.binary) && all.last == .control(.close, []))

@@ -6,7 +6,7 @@ struct FrameTests {
         (0, [0x81, 0]), (125, [0x81, 125]), (126, [0x81, 126, 0, 126]), (65_535, [0x81, 126, 255, 255]),
         (65_536, [0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]),
     ])
-    func `a header tells the length in the shortest form`(length: Int, header: [UInt8]) {
+    func `a header has the length in the shortest form`(length: Int, header: [UInt8]) {
         #expect(WebSocketFrame.header(textLength: length) == header)
     }
 
@@ -41,7 +41,7 @@ struct WebSocketURLTests {
         "", "localhost", "http://localhost", "ws://", "ws://:80", "ws://h:0", "ws://h:65536", "ws://h:x", "ws://[::1",
         "ws://[::1]x", "ws://user@host", "ws://h/a b", "ws://h/\r\nX: y",
     ])
-    func `what is no address is refused`(text: String) {
+    func `an invalid address is rejected`(text: String) {
         #expect(WebSocketURL(text) == nil)
     }
 

@@ -8,7 +8,7 @@ import Testing
 /// The server's own frames when the kernel accepts no more bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct FullSocketTests {
-    @Test func `what is written after a ping that met a full socket arrives`() async throws {
+    @Test func `a write after a ping that met a full socket arrives`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
             let socket = await server.opened()

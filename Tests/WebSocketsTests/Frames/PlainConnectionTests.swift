@@ -77,7 +77,7 @@ struct PlainConnectionTests {
         }
     }
 
-    @Test func `a write to a peer that has gone ends the connection, and is told once`() async throws {
+    @Test func `a write to a disconnected peer ends the connection, and is reported once`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()

@@ -8,7 +8,7 @@ import Testing
 /// Open connections without TLS, which the server reads, writes and ends itself.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainReadingTests {
-    @Test func `pings that come at once are all answered, in their order and before what follows`() async throws {
+    @Test func `concurrent pings are all answered, in order and before later messages`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             let pings = (0..<10).flatMap { RawClient.frame(9, Array(repeating: $0, count: $0 == 9 ? 125 : Int($0))) }
@@ -72,7 +72,7 @@ struct PlainReadingTests {
         }
     }
 
-    @Test func `what was sent before the peer shut its side is answered`() async throws {
+    @Test func `messages sent before the peer shut down its side are answered`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
@@ -96,7 +96,7 @@ struct PlainReadingTests {
         }
     }
 
-    @Test func `nothing is taken while it is paused, not even of what has been read`() async throws {
+    @Test func `nothing is delivered while it is paused, not even bytes that were read`() async throws {
         try await withServer { server in
             await server.on { _, recorder in
                 recorder.onMessage = { server, message, socket in
@@ -129,7 +129,7 @@ struct PlainReadingTests {
     }
 
     @Test(arguments: [true, false])
-    func `what a paused connection has been read needs room, and is dropped when it ends`(hasRoom: Bool) async throws {
+    func `the read bytes of a paused connection need room, and are dropped when it ends`(hasRoom: Bool) async throws {
         try await withServer({
             $0.inbox = AddressBudget(hasRoom ? 1_000 : 50)
             $0.closeTimeout = 60_000
@@ -171,7 +171,7 @@ struct PlainReadingTests {
         }
     }
 
-    @Test func `who sends much keeps nobody waiting for all of it`() async throws {
+    @Test func `a client that sends much does not delay others by all of it`() async throws {
         try await withServer { server in
             let eager = try RawClient.upgraded(port: server.port)
             let client = try RawClient.upgraded(port: server.port)

@@ -45,7 +45,7 @@ struct AnswerBudgetTests {
         return stuck
     }
 
-    @Test func `long answers beyond the budget are refused, short ones are not, and what is read makes room`()
+    @Test func `long answers beyond the budget are refused, short ones are not, and reading makes room`()
         async throws
     {
         // Two, their heads, and some bytes less than one more.
@@ -66,7 +66,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `a client that goes gives back what waited for it`() async throws {
+    @Test func `a client that disconnects releases its answers' bytes`() async throws {
         try await withServer(room: Self.size * 3) { server in
             do { _ = try await fill(server, with: 2) }
             while await server.on({ server, _ in server.connectionCount }) > 0 { await Task.yield() }
@@ -127,7 +127,7 @@ struct AnswerBudgetTests {
         #expect(AnswerBudget(0).take(1_000_000, for: other) != nil)
     }
 
-    @Test func `the status that goes out is told`() async throws {
+    @Test func `the actual status is reported`() async throws {
         try await withServer(room: 100_000) { server in
             let noted = await server.on { server, recorder in
                 let noted = EventLog<Int>()

@@ -11,7 +11,7 @@ struct AnswerTests {
         return "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(length)\r\n\(body ?? "")"
     }
 
-    @Test func `a request that is not answered in time is answered 503, and what comes later goes nowhere`()
+    @Test func `a request that is not answered in time is answered 503, and a later answer is dropped`()
         async throws
     {
         try await withServer({ $0.httpTimeout = 1 }) { server in
@@ -30,7 +30,7 @@ struct AnswerTests {
         }
     }
 
-    @Test func `a server that stops tells what it is answering still, and keeps no connection after it`() async throws {
+    @Test func `a stopping server finishes its answers, and keeps no connection after them`() async throws {
         try await withServer { server in
             await server.on { _, recorder in recorder.onRequest = { _, _, _ in } }
             let client = try RawClient(port: server.port)

@@ -50,7 +50,7 @@ struct ChunkedBodyTests {
         "ffffffffffffffff1\r\n", "0\r\n\n", "0\r\nX: y\n", "0\r\n\r\r", "0\n\n", "1;\u{0}\r\nx", "0\r\nX: \u{0}\r\n",
         "1\r\rx",
     ])
-    func `what is no chunk is refused`(text: String) {
+    func `an invalid chunk is rejected`(text: String) {
         for step in [nil, 1] { #expect(read(text, step: step).status == 400, "\(text.debugDescription)") }
     }
 
@@ -63,7 +63,7 @@ struct ChunkedBodyTests {
         #expect(read("0\r\n\r\n", most: 0).hasEnded)
     }
 
-    @Test func `what stands around a body is bounded by it`() {
+    @Test func `the overhead of a body is bounded by it`() {
         let small = String(repeating: "1\r\nx\r\n", count: 5_000)
         #expect(read(small + "0\r\n\r\n", most: 10_000).hasEnded)
         let extended = String(repeating: "1;aaaaaaaaaaaaaaaaaaaa\r\nx\r\n", count: 5_000)
@@ -91,7 +91,7 @@ struct ChunkedBodyTests {
     }
 
     @Test(arguments: [1, 2, 5, 1_000])
-    func `bodies in chunks are taken, and what follows them is the next request`(step: Int) async throws {
+    func `bodies in chunks are accepted, and the next request follows them`(step: Int) async throws {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             let requests = [

@@ -139,7 +139,7 @@ struct HTTPTests {
         }
     }
 
-    @Test func `an answer for somebody who is gone is dropped`() async throws {
+    @Test func `an answer for a disconnected client is dropped`() async throws {
         try await withServer { server in
             await server.on { _, recorder in recorder.onRequest = { _, _, _ in } }
             do {
@@ -158,7 +158,7 @@ struct HTTPTests {
         }
     }
 
-    @Test func `a large answer arrives whole, and the connection goes on`() async throws {
+    @Test func `a large answer arrives whole, and the connection continues`() async throws {
         try await withServer { server in
             await server.on { _, recorder in
                 recorder.onRequest = { server, exchange, request in
@@ -245,7 +245,7 @@ struct HTTPTests {
         }
     }
 
-    @Test func `a client that asks whether to continue is told so`() async throws {
+    @Test func `a client that asks whether to continue gets an answer`() async throws {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send("POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
@@ -272,7 +272,7 @@ struct HTTPTests {
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nHTTP2-Settings: AA\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n",
     ])
-    func `nonsense disturbs nobody`(text: String) async throws {
+    func `nonsense disturbs no others`(text: String) async throws {
         try await withServer({
             $0.handshakeTimeout = 100
             $0.httpTimeout = 1

@@ -48,7 +48,7 @@ struct RequestHeadTests {
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding:\t Chunked \r\n\r\n",
     ])
-    func `what RFC 9112 allows is read`(text: String) throws {
+    func `heads that RFC 9112 allows are read`(text: String) throws {
         #expect(try read(text) != nil)
     }
 
@@ -105,7 +105,7 @@ struct RequestHeadTests {
     ]
 
     @Test(arguments: malformed)
-    func `what RFC 9112 forbids is refused at once, whole or in pieces`(text: String) {
+    func `heads that RFC 9112 forbids are rejected at once, whole or in pieces`(text: String) {
         let bytes = Array(text.utf8)
         #expect(status(bytes) == 400)
         var reader = RequestHeadReader()

@@ -77,7 +77,7 @@ struct StreamedAnswerTests {
 
     private func get(_ method: String = "GET") -> String { "\(method) /file HTTP/1.1\r\nHost: h\r\n\r\n" }
 
-    @Test func `an answer comes from its source in pieces, and the connection goes on`() async throws {
+    @Test func `an answer is streamed from its source in pieces, and the connection continues`() async throws {
         try await withServer { server in
             let source = await serve(server, 1_000_003)
             let client = try RawClient(port: server.port)
@@ -134,7 +134,7 @@ struct StreamedAnswerTests {
         }
     }
 
-    @Test func `a client that goes, or takes nothing, closes the source`() async throws {
+    @Test func `a client that disconnects, or reads nothing, closes the source`() async throws {
         try await withServer({ $0.transferTimeout = 300 }) { server in
             let source = await serve(server, 20_000_000)
             do {
@@ -180,7 +180,7 @@ struct StreamedAnswerTests {
         ("gzip", true), ("deflate, gzip;q=0.5, br", true), ("GZIP", true), ("*", true), ("gzip;q=0", false),
         ("gzip; q=0.000", false), ("*, gzip;q=0", false), ("identity", false), ("", false), ("x-gzip", true),
     ])
-    func `a client says whether it reads gzip`(accepted: String, wanted: Bool) async throws {
+    func `a request shows whether its client accepts gzip`(accepted: String, wanted: Bool) async throws {
         try await withServer { server in
             await server.on { _, recorder in
                 recorder.onRequest = { server, exchange, _ in

@@ -52,7 +52,7 @@ struct StreamedBodyTests {
         "PUT /file HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\(headers)\r\n"
     }
 
-    @Test func `a sink gets a body in pieces, whatever its length, and the connection goes on`() async throws {
+    @Test func `a sink gets a body in pieces, whatever its length, and the connection continues`() async throws {
         try await withServer({ $0.maxBodyBytes = 10 }) { server in
             let sink = TestSink()
             await stream(server, into: sink)
@@ -108,7 +108,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test func `a client that goes in the midst cancels its sink, once`() async throws {
+    @Test func `a client that disconnects in the middle cancels its sink, once`() async throws {
         try await withServer { server in
             let sink = TestSink()
             await stream(server, into: sink)
@@ -209,7 +209,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test func `what a sink does not take is refused, and a client that is still sending reads why`() async throws {
+    @Test func `a body that its sink rejects is refused, and a client that is still sending reads why`() async throws {
         try await withServer { server in
             let sink = TestSink()
             await stream(server, into: sink)
@@ -229,7 +229,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test func `a client that waits to be told goes on is told so once the body may come`() async throws {
+    @Test func `a client that waits for 100 Continue gets it once the body is admitted`() async throws {
         try await withServer { server in
             let sink = TestSink()
             await stream(server, into: sink)
@@ -269,7 +269,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test func `a body byte by byte wakes nobody until there is something to do`() async throws {
+    @Test func `a body byte by byte causes no wake-up until there is something to do`() async throws {
         try await withServer { server in
             let sink = TestSink()
             await stream(server, into: sink)
