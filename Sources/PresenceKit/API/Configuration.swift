@@ -1,35 +1,37 @@
 import Foundation
 
 extension PresenceClient {
-    /// Times and bounds of a client. The defaults suit an app; each is a property to change where they do not.
+    /// Timeouts and limits of a client. The defaults suit most apps.
     public struct Configuration: Hashable, Sendable {
-        /// How long a connection may take, from dialling to the server's `connected`.
+        /// Timeout of one connection attempt, from dialling to the server's `connected`.
         public var connectTimeout: Duration = .seconds(10)
-        /// How long a call waits for its answer, the server's rate limit included.
+        /// Timeout of a call, including any wait that the server's rate limit imposes.
         public var requestTimeout: Duration = .seconds(15)
-        /// How long a call waits for the first connection of a client. After it, and once an attempt has failed, calls do
-        /// not wait: they are answered from what is held, queued, or fail.
+        /// How long a call waits for the client's first connection. After that, or once an attempt has failed, calls no
+        /// longer wait: they return cached values, are queued, or fail.
         public var patience: Duration = .seconds(3)
-        /// How long the token provider may take. After that the attempt has failed, the provider's task is cancelled, and
-        /// the next attempt asks it again.
+        /// Timeout of the token provider. When it passes, the connection attempt fails, the provider's task is
+        /// cancelled, and the next attempt calls the provider again.
         public var tokenTimeout: Duration = .seconds(60)
-        /// The upper bound of the wait before the first reconnect; it doubles with each further attempt. The wait
-        /// itself is anything from nothing to that bound, so that many clients do not come back at one moment.
+        /// The upper bound of the delay before the first reconnect; it doubles with each further attempt. The delay
+        /// itself is random between zero and that bound, so that many clients do not reconnect at the same moment.
         ///
-        /// As long as the server's `linger` (10 s by default) has not passed since the loss, the bound is at most a
-        /// quarter of it, so that a client is back in time wherever that is possible, and nobody sees the user go.
+        /// Until the server's `linger` (10 s by default) has passed since the connection was lost, the bound is at most
+        /// a quarter of `linger`. So the client usually reconnects before other users see it go offline.
         public var reconnectBase: Duration = .milliseconds(500)
-        /// The largest upper bound of that wait, after linger.
+        /// The maximum of that upper bound, once `linger` has passed.
         public var reconnectCap: Duration = .seconds(30)
-        /// How long somebody stays subscribed after the last loop on them ended, for a screen that comes right back.
+        /// How long a topic stays subscribed after its last observer ended, so that a screen that returns at once needs
+        /// no new subscription.
         public var unsubscribeGrace: Duration = .seconds(1)
-        /// How often typing is repeated; the server lets it end after 6 s without.
+        /// How often the client renews a typing indicator. The server ends one that is not renewed within 6 s.
         public var typingInterval: Duration = .seconds(3)
-        /// Whether the client follows the app's scenes and the device's network by itself, where the system tells of
-        /// them (Apple's). Elsewhere the app calls ``PresenceClient/enterBackground()`` and its like.
+        /// Whether the client observes the app's scenes and the device's network by itself. Supported on Apple
+        /// platforms; elsewhere the app calls ``PresenceClient/enterBackground()`` and the related methods.
         public var followsSystem = true
         #if canImport(Darwin)
-            /// Proxies, headers, certificates to pin: what the WebSocket's session is made with. `nil`: an ephemeral one.
+            /// Configuration of the WebSocket's `URLSession`: proxies, headers, pinned certificates. `nil` uses an
+            /// ephemeral one.
             public var urlSession: URLSessionConfiguration?
         #endif
 

@@ -4,21 +4,21 @@ import PresenceProtocol
 extension PresenceClient {
     // MARK: People
 
-    /// One person as they are now, or `nil` if nothing is known of them: a missing user and a hidden one look alike.
+    /// Returns the current value of one user, or `nil` if the user does not exist or is hidden (the two look alike).
     ///
-    /// Somebody observed is answered from what is held. Without a connection the cache answers, marked stale.
+    /// For an observed user, returns the value in memory. Without a connection, returns the cached value, marked stale.
     ///
-    /// - Throws: `notConnected` or `unavailable` if nobody can be asked and nothing is held.
+    /// - Throws: `notConnected` or `unavailable` if the server cannot reply and there is no cached value.
     public func person(_ user: String) async throws -> Person? {
         let people = try await people(CollectionOfOne(user))
         if let problem = people.problem, !people.unanswered.isEmpty { throw problem }
         return people.first
     }
 
-    /// Many people as they are now, however many: those found, and who is missing.
+    /// Returns the current values of any number of users, and the ids of those without one.
     ///
-    /// Those observed are answered from what is held, the others by the server. Without a connection, or if the server
-    /// cannot answer, there is what the cache holds, marked stale, with the reason as ``People/problem``: that is no error.
+    /// Observed users are answered from memory, the others by the server. If the server cannot reply, returns cached
+    /// values, marked stale, with the reason in ``People/problem``, and throws no error.
     public func people(_ users: some Sequence<String>) async throws -> People {
         var seen: Set<String> = []
         let unique = users.filter { seen.insert($0).inserted }
@@ -27,23 +27,23 @@ extension PresenceClient {
         return people
     }
 
-    // MARK: The own user
+    // MARK: The signed-in user
 
-    /// Chooses the status of the user, on all their devices, until they choose another.
+    /// Sets the user's status for all their devices, until they set another.
     ///
-    /// Without a connection the choice is kept and made with the next one; the answer is then `queued`. Of several the newest
-    /// counts. With a ``Storage`` on disk a choice that was queued outlives the process; it belongs to the user of the token,
-    /// and to no other. It holds from the first moment of the next connection if the token says whose it is, as a JWT's `sub`.
+    /// Without a connection the choice is queued and sent on the next connection; only the newest choice counts. With a
+    /// ``Storage`` on disk it survives the process, and is only ever sent for the user of the token. If the token names
+    /// its user (a JWT's `sub`), the choice takes effect with the very start of the next connection.
     ///
     /// - Parameters:
-    ///   - status: what others see, or `auto` for what the devices do.
-    ///   - text: at most 140 characters and 1 KiB; left as it is unless given.
-    ///   - clearAfter: after it, 1 s to 30 days (``StatusRule/clearing``), the status is `auto` again and the text gone. It
-    ///     counts from the call, also while the choice waits.
-    /// - Returns: `saved` if the server holds it; `queued` if it is in the storage.
-    /// - Throws: `validationFailed` with the field `text` or `clearAfter`, before anything is kept or sent; `storageFailed`
-    ///   if it cannot be kept over the end of the process, with `outcomeUnknown` because this process may still make it;
-    ///   why the client is closed, if it is.
+    ///   - status: the status that others see, or `auto` to follow the devices' activity.
+    ///   - text: at most 140 characters and 1 KiB. By default the text is kept.
+    ///   - clearAfter: the time after which the status returns to `auto` and the text is removed, 1 s to 30 days
+    ///     (``StatusRule/clearing``). It starts with this call, even while the choice is queued.
+    /// - Returns: `saved` if the server has stored it; `queued` if it is in the storage.
+    /// - Throws: `validationFailed` with the field `text` or `clearAfter`, before anything is stored or sent;
+    ///   `storageFailed` with `outcomeUnknown` if it cannot be stored, because this process may still send it; the
+    ///   reason for which the client is closed, if it is.
     @discardableResult
     public func setStatus(
         _ status: ChosenStatus, text: Change<String> = .keep, clearAfter: Duration? = nil
@@ -54,20 +54,20 @@ extension PresenceClient {
         return .saved
     }
 
-    /// Says what the user of this device is doing. It is remembered over reconnects.
+    /// Sets the user's activity on this device. The client sends it again on each connection.
     public func setActivity(_ activity: Activity) {
         post(.activity(activity.wire))
     }
 
-    /// Changes the own profile: all of the changes, or none.
+    /// Changes the user's own profile. The server applies all of the changes or none.
     ///
     /// - Parameters:
-    ///   - changes: those not given stay as they are.
-    ///   - offline: with `.queue`, what cannot be sent now, has to go behind what was queued before, or was not
-    ///     acknowledged when the connection broke, is in the queue when this returns, and sent when there is a
-    ///     connection; ``pendingProfileUpdates`` tells what became of it.
-    /// - Throws: `validationFailed` with `field` if a member is out of bounds; `notConnected` or `connectionLost` with
-    ///   `.fail`; `storageFailed` if it cannot be kept.
+    ///   - changes: the changed members; the others keep their values.
+    ///   - offline: with `.queue`, a change is queued if it cannot be sent now, if earlier changes are queued, or if
+    ///     the connection breaks before the acknowledgement. It is stored when this returns, and sent once there is a
+    ///     connection. ``pendingProfileUpdates`` reports the outcome.
+    /// - Throws: `validationFailed` with `field` if a member is invalid; `notConnected` or `connectionLost` with
+    ///   `.fail`; `storageFailed` if it cannot be queued.
     @discardableResult
     public func updateProfile(
         _ changes: ProfileChanges, offline: OfflinePolicy = .queue
@@ -78,7 +78,7 @@ extension PresenceClient {
         return update
     }
 
-    /// Changes members of the own profile; those not given stay as they are.
+    /// Changes members of the user's own profile; the others keep their values.
     @discardableResult
     public func updateProfile(
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
@@ -91,21 +91,22 @@ extension PresenceClient {
 
     // MARK: Conversations
 
-    /// Makes a conversation of the own user with others: one, also if the connection breaks before the answer comes. The
-    /// creation is then repeated until ``Configuration/requestTimeout``.
+    /// Creates a conversation of the signed-in user with others. It is created once even if the connection breaks
+    /// before the reply: the client repeats the request until ``Configuration/requestTimeout``.
     ///
-    /// - Throws: `timedOut` or, if the client is closed meanwhile, why, with `outcomeUnknown` if it was sent and no
-    ///   answer came; `notConnected` if there is no connection to begin with.
+    /// - Throws: `timedOut`, or the reason for which the client was closed, with `outcomeUnknown` if the request was
+    ///   sent without a reply; `notConnected` if there is no connection to begin with.
     public func createConversation(with others: [String]) async throws -> Conversation {
         try await createConversation(with: others, key: UUID().uuidString)
     }
 
-    /// Makes a conversation of the own user with others, or finds the one the user made before with the same key, on
-    /// any device and with any others. The call may be repeated as often as needed, also after a launch.
+    /// Creates a conversation of the signed-in user with others, or returns the one that the user created before with
+    /// the same key, on any device and with any participants. The call may be repeated any number of times, also after
+    /// a relaunch.
     ///
-    /// - Parameter key: 1 to 64 bytes of printable ASCII without space, the user's own.
-    /// - Throws: as ``createConversation(with:)``; `invalidID` if the key is none; `forbidden` if the user is no longer
-    ///   in the conversation made with this key.
+    /// - Parameter key: 1 to 64 bytes of printable ASCII without spaces. Keys belong to the user.
+    /// - Throws: as ``createConversation(with:)``; `invalidID` if the key is malformed; `forbidden` if the user is no
+    ///   longer in the conversation created with this key.
     public func createConversation(
         with others: [String], key: String
     ) async throws -> Conversation {
@@ -121,43 +122,44 @@ extension PresenceClient {
         return conversation
     }
 
-    /// Shows the user typing until ``stopTyping(in:)``: repeated by itself, also over a reconnect. Call it at every key
-    /// press: what was said lately is not said again.
+    /// Shows the user as typing until ``stopTyping(in:)`` is called. The client renews it, also after a reconnect. It
+    /// is throttled, so call it on every key press.
     ///
-    /// Where the user may not type (a conversation of others, a malformed id) nothing is shown; ``typing(in:)`` says why.
+    /// If the user may not type there (not a participant, a malformed id), nothing is shown; ``typing(in:)`` has the
+    /// reason.
     public func startTyping(in conversation: String) {
         if let id = ConversationID(conversation) { post(.typing(id, true)) }
     }
 
-    /// Shows the user typing no more.
+    /// Stops showing the user as typing.
     public func stopTyping(in conversation: String) {
         if let id = ConversationID(conversation) { post(.typing(id, false)) }
     }
 
-    // MARK: What is true now
+    // MARK: Current values
 
-    /// The own user, as far as it is known; ``meUpdates`` follows it. The profile is known while that is observed.
+    /// The signed-in user, as far as known; ``meUpdates`` observes it. The profile is only known while it is observed.
     public var me: Me {
         get async { await runner.look { $0.shownMe } }
     }
 
-    /// How the connection is; ``connectionStates`` follows it.
+    /// The state of the connection; ``connectionStates`` observes it.
     public var connectionState: ConnectionState {
         get async { await runner.look { $0.link.state } }
     }
 
-    /// The profile changes that wait; ``pendingProfileUpdates`` follows them.
+    /// The pending profile changes; ``pendingProfileUpdates`` observes them.
     public var pendingProfileChanges: PendingProfileChanges {
         get async { await runner.look { $0.me.keptChanges } }
     }
 
-    /// The server's clock now, as far as it is known: what to compare the dates of elements with.
+    /// The current time of the server's clock, as far as known. Compare the dates of elements with it.
     public var serverNow: Date {
         get async { await runner.serverTime.now }
     }
 
-    /// The server's clock as far as it is known now, to be read as often as needed without asking the client again. Each
-    /// connection may know it better: ask again when ``connectionStates`` has a new one.
+    /// The server's clock as known now; it can be read repeatedly without calling the client. Each connection may
+    /// improve it, so read it again when ``connectionStates`` has a new value.
     public var serverTime: ServerTime {
         get async { await runner.serverTime }
     }

@@ -1,37 +1,37 @@
 import Foundation
 import PresenceProtocol
 
-// What other libraries build on: requests and events of types that this one does not know, and its queue of writes.
+// For other libraries: requests and events of types that PresenceKit does not know, and its queue of writes.
 extension PresenceClient {
-    /// Takes what happens. It must not wait.
+    /// Receives events. It must not block.
     package typealias LibraryListener = @Sendable (LibraryEvent) -> Void
 
-    /// Tells a library what happens from now on, for as long as this client lives; first of the present connection, if
-    /// there is one.
+    /// Reports events to a library for the lifetime of this client, beginning with the current connection if there is
+    /// one.
     package func attach(_ listener: @escaping LibraryListener) async {
         await runner.attach(listener)
     }
 
-    /// Connects as an app's first use does: not after the connection was closed for good.
+    /// Connects as the app's first use does: not after the client was closed.
     package func beginConnecting() { post(.use) }
 
-    /// The account has a session again. Takes effect before any call that is made after it, as the next two.
+    /// The account has a session again. Like the next two, this takes effect before any later call.
     package func userSignedIn() { post(.signedIn) }
 
-    /// The user of the account signed out: everything is forgotten, as by ``signOut()``.
+    /// The user signed out of the account: all data is deleted, as by ``signOut()``.
     package func userSignedOut() { post(.signOut(.none)) }
 
-    /// Another user signed in to the account: goes on as that one, as by ``switchUser(token:)``.
+    /// Another user signed in to the account: the client changes to that user, as by ``switchUser(token:)``.
     package func userChanged() { post(.switchUser(.none)) }
 
-    /// Makes a request of a type that another library knows, on the present connection or on the first one that comes
-    /// within ``Configuration/requestTimeout``.
+    /// Makes a request of a type that another library knows, on the current connection or on the first one made within
+    /// ``Configuration/requestTimeout``.
     ///
     /// - Parameter members: a JSON object, without `type` and `id`.
-    /// - Returns: the answer as it came, in its parts: one, but for `subscribed` with `more`.
-    /// - Throws: what the server refused it with; `connectionLost` or `timedOut`, with `outcomeUnknown` if it was sent;
-    ///   `notConnected` if there is no connection to wait for, whatever the reason, which is in its message; `signedOut`;
-    ///   `cancelled`, which an app's call throws as ``PresenceError/thrown``.
+    /// - Returns: the parts of the raw reply. Only `subscribed` with `more` has several.
+    /// - Throws: the server's error; `connectionLost` or `timedOut`, with `outcomeUnknown` if the request was sent;
+    ///   `notConnected`, with the reason in its message, if no connection is coming; `signedOut`; `cancelled`, which a
+    ///   call of the app throws as ``PresenceError/thrown``.
     package func ask(type: String, members: Data) async throws(PresenceError) -> [Data] {
         switch await runner.ask({ .call($0, .other(OtherRequest(type: type, members: members))) }) {
         case .success(.other(let parts)): return parts
@@ -40,7 +40,8 @@ extension PresenceClient {
         }
     }
 
-    /// Observes who types in a conversation, without looking: it is subscribed to as long as the observation lives.
+    /// Keeps a subscription to the typing users of a conversation for the life of the returned observation, without
+    /// reading values.
     ///
     /// - Throws: `invalidID`.
     package func observeTyping(in conversation: String) async throws(PresenceError) -> ObservationShare {
@@ -48,17 +49,17 @@ extension PresenceClient {
         return ObservationShare(runner: runner, id: await runner.observe(.typing(id)))
     }
 
-    /// Puts a write into the queue; it is kept when this returns.
+    /// Appends a write to the queue; it is stored when this returns.
     package func keep(_ write: QueuedWrite) async throws {
         try await runner.waitForStorage { [storage = runner.storage] in try await storage.writes.append(write) }
     }
 
-    /// Takes writes out of the queue; they are gone when this returns.
+    /// Removes writes from the queue; they are removed when this returns.
     package func removeWrites(_ ids: [String]) async throws {
         try await runner.waitForStorage { [storage = runner.storage] in try await storage.writes.remove(ids) }
     }
 
-    /// Whose storage it is, and what of these kinds waits in it.
+    /// Returns the owner of the storage, and its pending writes of these kinds.
     package func keptWrites(ofKinds kinds: Set<String>) async throws -> (owner: String?, writes: [QueuedWrite]) {
         try await runner.waitForStorage { [storage = runner.storage] in
             let (owner, writes) = try await storage.writes.load()
@@ -66,22 +67,22 @@ extension PresenceClient {
         }
     }
 
-    /// A token of the user for requests over HTTP: that of the connection, or one that is fetched if there is none or if it
-    /// is the one that was refused.
+    /// Returns a token of the user for HTTP requests: the one of the connection, or a new one if there is none or if it
+    /// equals `refused`.
     ///
-    /// - Throws: what the token provider throws, `tokenUnavailable` if that is no error of this library or if it does not
-    ///   answer within ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.
+    /// - Throws: the token provider's error, or `tokenUnavailable` if that is no ``PresenceError`` or if the provider
+    ///   exceeds ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.
     package func token(insteadOf refused: String? = nil) async throws(PresenceError) -> String {
         try await runner.token(insteadOf: refused).get()
     }
 
-    /// The user whom a token names; `nil` if it is not a readable JWT with a subject. It is not verified.
+    /// The user named by a token; `nil` if it is not a readable JWT with a subject. The token is not verified.
     package static func user(of token: String) -> String? { TokenSubject.user(of: token)?.string }
 
-    /// The server's address, as given: that of its WebSocket.
+    /// The server's WebSocket URL, as given.
     package var webSocketURL: URL { runner.url }
 
-    /// The own user, as far as it is known: also without a connection, from the token or, without one, from an earlier
+    /// The signed-in user's id, as far as known. Without a connection it comes from the token or from an earlier
     /// process.
     package var ownID: String? {
         get async { await runner.look { $0.me.writer?.string } }

@@ -1,19 +1,18 @@
 import PresenceProtocol
 
 extension PresenceClient {
-    /// Chooses who may see the user, on all their devices, until they choose otherwise. It takes effect at once, also
-    /// for current viewers.
+    /// Sets who may see the user, for all their devices. It takes effect at once, also for current observers.
     ///
     /// - Parameters:
-    ///   - presence: who sees the user at all. To everyone else the user looks unknown.
-    ///   - lastSeen: of those, who sees since when the user is offline. It is mutual: the user sees it only of people
-    ///     who may see theirs.
-    ///   - receipts: whether the members of a conversation see up to where the user has read: `everyone` or `nobody`. It
-    ///     is mutual, and switched on again it shows later marks only.
+    ///   - presence: the users who may see the presence. To all others the user looks unknown.
+    ///   - lastSeen: the users among them who may also see when the user was last online. It is mutual: the user only
+    ///     sees it for users who may see theirs.
+    ///   - receipts: whether the members of a conversation see how far the user has read: `everyone` or `nobody`. It is
+    ///     mutual. When it is enabled again, only later marks are shown.
     ///
-    ///   What is `nil` stays as it is; at first all are `everyone`.
-    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` for receipts that
-    ///   only contacts would see.
+    /// `nil` keeps a setting. The defaults are `everyone`.
+    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` if receipts
+    ///   are set to `contacts`.
     public func setVisibility(
         presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
     ) async throws {
@@ -22,7 +21,7 @@ extension PresenceClient {
                 VisibilityChange(presence: presence?.wire, lastSeen: lastSeen?.wire, receipts: receipts?.wire)))
     }
 
-    /// Who may see the user, and the user's lists. ``Me/visibility`` follows the settings.
+    /// Reads the user's visibility settings and lists. ``Me/visibility`` observes the settings.
     public func visibility() async throws -> MyVisibility {
         guard case .visibility(let visibility) = try await ask(.readVisibility) else {
             preconditionFailure("not an answer to getVisibility")
@@ -30,23 +29,24 @@ extension PresenceClient {
         return visibility
     }
 
-    /// Lists people as contacts: they see what the user shows to contacts. At most as many in one call as the server
-    /// takes ids in one request, 1,000 by default, and `tooMany` beyond; likewise in the other three.
+    /// Adds users to the contacts, who may see what the user shows to contacts. One call takes at most as many ids as
+    /// the server accepts in one request (1,000 by default); more fail with `tooMany`. The same limit applies to the
+    /// next three methods.
     public func addContacts(_ users: some Sequence<String>) async throws {
         try await change(.addContacts(Self.identifiers(users)))
     }
 
-    /// Takes people off the contacts.
+    /// Removes users from the contacts.
     public func removeContacts(_ users: some Sequence<String>) async throws {
         try await change(.removeContacts(Self.identifiers(users)))
     }
 
-    /// Blocks people: from now on the user looks unknown to them. They are not told.
+    /// Blocks users: from now on this user looks unknown to them. They are not notified.
     public func block(_ users: some Sequence<String>) async throws {
         try await change(.block(Self.identifiers(users)))
     }
 
-    /// Blocks people no longer: they see again what the user shows to them.
+    /// Unblocks users: they see again what this user shows to them.
     public func unblock(_ users: some Sequence<String>) async throws {
         try await change(.unblock(Self.identifiers(users)))
     }

@@ -2,7 +2,7 @@ import Foundation
 import PresenceProtocol
 import PresenceTransport
 
-/// A user's one connection to the presence server, shared by everything that the app observes and asks.
+/// The signed-in user's connection to the presence server, shared by all observers and calls of the app.
 ///
 /// ```swift
 /// let client = PresenceClient(url: URL(string: "wss://presence.example.org/v1/ws")!, token: { try await fetchToken() })
@@ -11,47 +11,48 @@ import PresenceTransport
 /// }
 /// ```
 ///
-/// It connects by itself when it is first used, reconnects by itself as long as that makes sense, and subscribes again
-/// to everything observed; ``connectionStates`` tells how it is. Every sequence yields what is known at once, then the
-/// newest value after each change: a slow loop misses values between, never the last. Ending a loop, or cancelling its
-/// task, unsubscribes; loops on the same person share one subscription. Elements say whether they are live or stale.
+/// The client connects on first use, reconnects by itself as long as that makes sense, and then renews all
+/// subscriptions; ``connectionStates`` reports its state. Every sequence yields the known value at once, then the
+/// newest value after each change: a slow loop misses intermediate values, but never the last one. A loop unsubscribes
+/// when it ends or its task is cancelled; loops on the same user share one subscription. Each element has its
+/// freshness, live or stale.
 ///
-/// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without space
-/// (``PresenceID/isValid(_:)``). A call with another one throws ``PresenceError`` with the code `invalidID`; a sequence
-/// yields one element with that problem and ends.
+/// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without spaces
+/// (``PresenceID/isValid(_:)``). For any other string, calls throw ``PresenceError`` with the code `invalidID`, and
+/// sequences yield one element with that problem and end.
 ///
-/// Verbs that are not `async` return at once and take effect in the order they are called, before any call that is made
-/// after them. Calls throw ``PresenceError``, or `CancellationError` when their task is cancelled.
+/// Methods that are not `async` return at once and take effect in the order of their calls, before any later call.
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled.
 ///
-/// The connection ends when the last reference to the client, its sequences and loops goes.
+/// The connection ends when the last reference to the client, its sequences and their loops is released.
 public final class PresenceClient: Sendable {
-    /// Fetches a valid token (a JWT) of the user. Called before every connection, and when the server says that the present one
-    /// is about to expire: then another one is wanted. While the same comes again, or none, it is called again each time a
-    /// quarter of what is left has passed.
+    /// Fetches a valid token (a JWT) of the user. It is called before every connection, and when the server announces
+    /// that the current token is about to expire. If it then fails or returns the same token, it is called again each
+    /// time a quarter of the remaining time has passed.
     public typealias TokenProvider = @Sendable () async throws -> String
 
-    /// Inside a token provider: whether the token that it gave last is refused or about to expire, so that one that it has
-    /// kept should not be given again. `false` elsewhere.
+    /// True inside a token provider whose last token was rejected or is about to expire, so the provider must not
+    /// return a cached one. `false` elsewhere.
     @TaskLocal public static var wantsNewToken = false
 
-    /// Takes an event of the server, as it came, in the order in which events came. It must not wait.
+    /// Receives the server's events as raw bytes, in their order. It must not block.
     package typealias EventListener = @Sendable (Data) -> Void
 
     let runner: Runner
     private let mailbox: Mailbox
     private let follower: SystemFollower?
 
-    /// Makes a client; it connects at its first use.
+    /// Creates a client. It connects on first use.
     ///
     /// - Parameters:
-    ///   - url: the server's WebSocket address, such as `wss://presence.example.org/v1/ws`.
-    ///   - token: fetches the user's token. If it throws, connecting is tried again later, unless it throws
-    ///     ``PresenceError`` with the code `unauthorized`: then the client closes.
-    ///   - device: what this device is called and what others see of it.
-    ///   - configuration: times and bounds; the defaults suit an app.
-    ///   - storage: keeps what was known of people, to be shown as stale while there is no connection, and writes that
-    ///     wait for one. In memory, unless the app says where.
-    ///   - logger: told what the client does; nothing is logged without.
+    ///   - url: the server's WebSocket URL, such as `wss://presence.example.org/v1/ws`.
+    ///   - token: fetches the user's token. If it throws, the client retries later. If it throws ``PresenceError`` with
+    ///     the code `unauthorized`, the client closes instead.
+    ///   - device: the id, kind and name of this device.
+    ///   - configuration: timeouts and limits; the defaults suit most apps.
+    ///   - storage: stores the last known data of users, shown as stale while there is no connection, and pending
+    ///     writes. By default in memory.
+    ///   - logger: receives log lines; `nil` logs nothing.
     public convenience init(
         url: URL, token: @escaping TokenProvider, device: Device = Device(),
         configuration: Configuration = Configuration(), storage: Storage = .memory(), logger: PresenceLogger? = nil
@@ -61,7 +62,7 @@ public final class PresenceClient: Sendable {
             dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
-    /// Makes a client with a token that cannot be renewed; when the server refuses it, the client closes.
+    /// Creates a client with a token that cannot be renewed. The client closes when the server rejects it.
     public convenience init(
         url: URL, token: String, device: Device = Device(), configuration: Configuration = Configuration(),
         storage: Storage = .memory(), logger: PresenceLogger? = nil
@@ -71,9 +72,9 @@ public final class PresenceClient: Sendable {
             storage: storage, logger: logger, dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
-    /// Makes a client for a library that knows more of the server's events.
+    /// Creates a client for a library that handles further events of the server.
     ///
-    /// - Parameter listeners: by an event's `type`.
+    /// - Parameter listeners: the event listeners by `type`.
     package convenience init(
         url: URL, token: @escaping TokenProvider, device: Device, configuration: Configuration, storage: Storage,
         logger: PresenceLogger?, listeners: [String: EventListener]
@@ -83,7 +84,7 @@ public final class PresenceClient: Sendable {
             listeners: listeners, dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
-    /// Makes a client on another transport and in another time, for tests.
+    /// Creates a client with another transport and clock, for tests.
     init(
         url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
         configuration: Configuration, storage: Storage, logger: PresenceLogger? = nil,
@@ -91,7 +92,7 @@ public final class PresenceClient: Sendable {
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         var device = device
-        // With no id at all, each reconnect would look like another device beside the one that has just gone.
+        // Without an id, the server would treat each reconnect as a new device beside the lost one.
         if device.id == nil { device.id = storage.deviceID ?? UUID().uuidString.lowercased() }
         let engine = Engine(
             configuration: configuration, device: PresenceProtocol.Device(device),
@@ -110,7 +111,7 @@ public final class PresenceClient: Sendable {
             } : nil
     }
 
-    /// Hands in what is not answered, without waiting.
+    /// Posts an input that has no reply, without waiting.
     func post(_ input: Input) {
         guard mailbox.post(input) else { return }
         Task { [runner] in await runner.takeMail() }
@@ -122,7 +123,7 @@ public final class PresenceClient: Sendable {
 
     private static func flaw(_ url: URL) -> PresenceError? {
         let isWebSocket = ["ws", "wss"].contains(url.scheme?.lowercased()) && url.host?.isEmpty == false
-        return isWebSocket ? nil : PresenceError(.invalidURL, "not the address of a WebSocket: \(url)")
+        return isWebSocket ? nil : PresenceError(.invalidURL, "not a WebSocket URL: \(url)")
     }
 
     private static func flaw(_ device: Device) -> PresenceError? {

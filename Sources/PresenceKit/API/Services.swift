@@ -1,129 +1,129 @@
-// What a view model needs of a client, in parts: a model names those that it uses, and a test gives it a fake of them.
-// ``PresenceClient`` is all of them.
+// The interfaces of a client, in parts. A view model declares the parts it uses, and a test passes fakes of them.
+// ``PresenceClient`` implements all of them.
 
 import Foundation
 
-/// Observing and reading people.
+/// Observes and reads users.
 public protocol PeopleService: Sendable {
-    /// Whether one person is here, and every change of it: see ``PresenceClient/presence(of:)``.
+    /// Observes the presence of one user: see ``PresenceClient/presence(of:)``.
     func presence(of user: String) -> PresenceUpdates<PersonPresence>
-    /// The profile of one person, and every change of it: see ``PresenceClient/profile(of:)``.
+    /// Observes the profile of one user: see ``PresenceClient/profile(of:)``.
     func profile(of user: String) -> PresenceUpdates<PersonProfile>
-    /// Both of one person: see ``PresenceClient/updates(of:)``.
+    /// Observes presence and profile of one user: see ``PresenceClient/updates(of:)``.
     func updates(of user: String) -> PresenceUpdates<Person>
-    /// Many people as one sequence: see ``PresenceClient/roster(of:)``.
+    /// Observes many users as one sequence: see ``PresenceClient/roster(of:)``.
     func roster(of users: [String]) -> PresenceUpdates<Roster>
-    /// One person as they are now; `nil` if nothing is known of them. It throws as ``PresenceClient/person(_:)`` does.
+    /// Returns the current value of one user, or `nil` if none is known. Throws like ``PresenceClient/person(_:)``.
     func person(_ user: String) async throws -> Person?
-    /// Many people as they are now, and who is missing. It throws `invalidID` for a malformed id: see
-    /// ``PresenceClient/people(_:)``.
+    /// Returns the current values of many users, and the ids of those without one. Throws `invalidID` for a malformed
+    /// id: see ``PresenceClient/people(_:)``.
     func people(_ users: [String]) async throws -> People
 }
 
-/// The own user.
+/// Observes and changes the signed-in user.
 public protocol MeService: Sendable {
-    /// The own user, and every change from whichever device; it ends with a sign-out.
+    /// Observes the signed-in user, with changes from all devices. Ends with a sign-out.
     var meUpdates: PresenceUpdates<Me> { get }
-    /// What the user chose for all their devices, and every change of it.
+    /// Observes the status that the user chose for all their devices.
     var statusUpdates: PresenceUpdates<MyStatus> { get }
-    /// The profile changes that wait for a connection, and what was refused of them.
+    /// Observes the pending profile changes and their rejections.
     var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { get }
-    /// Chooses the status of the user on all their devices; offline it is queued. It throws as
-    /// ``PresenceClient/setStatus(_:text:clearAfter:)`` does.
+    /// Sets the user's status for all their devices; it is queued while offline. Throws like
+    /// ``PresenceClient/setStatus(_:text:clearAfter:)``.
     @discardableResult func setStatus(
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
     ) async throws -> ChoiceUpdate
-    /// Says what the user of this device is doing; it returns at once.
+    /// Sets the user's activity on this device; returns at once.
     func setActivity(_ activity: Activity)
-    /// Changes the own profile: all of the changes, or none. It throws as ``PresenceClient/updateProfile(_:offline:)``
-    /// does.
+    /// Changes the user's own profile: all of the changes or none. Throws like
+    /// ``PresenceClient/updateProfile(_:offline:)``.
     @discardableResult func updateProfile(
         _ changes: ProfileChanges, offline: OfflinePolicy
     ) async throws -> ProfileUpdate
 }
 
-/// Who types in a conversation.
+/// Observes and reports typing in conversations.
 public protocol TypingService: Sendable {
-    /// Who types in a conversation, without the own user; nobody while there is no connection.
+    /// Observes the users who are typing, without the signed-in user; empty while there is no connection.
     func typing(in conversation: String) -> PresenceUpdates<Typing>
-    /// Shows the user typing until ``stopTyping(in:)``; it returns at once and may be called at every key press.
+    /// Shows the user as typing until ``stopTyping(in:)``. Returns at once and may be called on every key press.
     func startTyping(in conversation: String)
-    /// Shows the user typing no more; it returns at once.
+    /// Stops showing the user as typing; returns at once.
     func stopTyping(in conversation: String)
 }
 
-/// The connection and the app's life.
+/// Controls the connection and reports the app's lifecycle.
 public protocol ConnectionService: Sendable {
-    /// How the connection is, and every change of it; it outlives a sign-out.
+    /// Observes the state of the connection; continues after a sign-out.
     var connectionStates: PresenceUpdates<ConnectionState> { get }
-    /// How the connection is now.
+    /// The current state of the connection.
     var connectionState: ConnectionState { get async }
-    /// Connects, if there is no connection and none is being made; needed after a closing only.
+    /// Connects, unless the client is connected or connecting. Only needed after the client was closed.
     func connect()
-    /// Disconnects: others see the user offline at once. Sequences stay, stale.
+    /// Disconnects: others see the user offline at once. Sequences continue, stale.
     func disconnect() async
-    /// The app went to the background: the user counts as idle here.
+    /// The app entered the background: the user counts as idle on this device.
     func enterBackground()
-    /// The app is in front again: a connection that did not survive is replaced.
+    /// The app returned to the foreground: a connection that did not survive is replaced.
     func enterForeground()
-    /// The network changed: replaces the connection without waiting.
+    /// Replaces the connection at once. Call it when the network changed.
     func reconnectNow()
-    /// Tells whether the system has a network.
+    /// Reports whether the device has a network.
     func networkChanged(isAvailable: Bool)
-    /// Disconnects, forgets everything, and ends all sequences but ``connectionStates``.
+    /// Disconnects, deletes all data, and ends all sequences except ``connectionStates``.
     func signOut() async
-    /// Goes on as another user: everything held for the former one is forgotten, and sequences go on.
+    /// Changes the user: all data of the former one is deleted, and sequences continue.
     func switchUser(token: @escaping PresenceClient.TokenProvider) async
-    /// Forgets everybody who is not observed just now; queued writes stay.
+    /// Removes all users who are not being observed; queued writes stay.
     func clearCache() async
-    /// The server's clock as far as it is known now.
+    /// The server's clock as known now.
     var serverTime: ServerTime { get async }
-    /// The date by the server's clock, to compare the dates of elements with.
+    /// The current date by the server's clock. Compare the dates of elements with it.
     var serverNow: Date { get async }
 }
 
-/// Making conversations.
+/// Creates conversations.
 public protocol ConversationService: Sendable {
-    /// Makes a conversation of the own user with others, once, also if the connection breaks. It throws as
-    /// ``PresenceClient/createConversation(with:)`` does.
+    /// Creates a conversation of the signed-in user with others, once even if the connection breaks. Throws like
+    /// ``PresenceClient/createConversation(with:)``.
     func createConversation(with others: [String]) async throws -> Conversation
-    /// The same with a key of the user's own, which finds a conversation that was made with it. It throws as
-    /// ``PresenceClient/createConversation(with:key:)`` does.
+    /// Creates a conversation with a key of the user's own, or returns the one created before with this key. Throws
+    /// like ``PresenceClient/createConversation(with:key:)``.
     func createConversation(with others: [String], key: String) async throws -> Conversation
 }
 
-/// Who may see the user.
+/// Reads and changes the user's visibility.
 public protocol VisibilityService: Sendable {
-    /// Chooses who may see the user; `nil` stays as it is. It needs a connection, and throws as
-    /// ``PresenceClient/setVisibility(presence:lastSeen:receipts:)`` does.
+    /// Sets who may see the user; `nil` keeps a setting. It needs a connection, and throws like
+    /// ``PresenceClient/setVisibility(presence:lastSeen:receipts:)``.
     func setVisibility(presence: Audience?, lastSeen: Audience?, receipts: Audience?) async throws
-    /// Who may see the user, and the user's lists, as the server has them now; it needs a connection.
+    /// Reads the user's visibility settings and lists from the server; it needs a connection.
     func visibility() async throws -> MyVisibility
-    /// Lists people as contacts; it needs a connection, and throws `invalidID` for a malformed id and `tooMany` beyond
+    /// Adds users to the contacts; it needs a connection. Throws `invalidID` for a malformed id and `tooMany` beyond
     /// the server's limit.
     func addContacts(_ users: [String]) async throws
-    /// Takes people off the contacts. Who is not on the list stays off it.
+    /// Removes users from the contacts; ids that are not on the list are ignored.
     func removeContacts(_ users: [String]) async throws
-    /// Blocks people: the user looks unknown to them. They are not told.
+    /// Blocks users: this user looks unknown to them. They are not notified.
     func block(_ users: [String]) async throws
-    /// Takes ``block(_:)`` back.
+    /// Unblocks users.
     func unblock(_ users: [String]) async throws
 }
 
-/// Everything that an app asks of a client after it is made.
+/// All interfaces of a client.
 public protocol PresenceService: PeopleService, MeService, TypingService, ConversationService, ConnectionService,
     VisibilityService
 {}
 
 extension MeService {
-    /// The same without a time after which the status is cleared.
+    /// Sets the status without a time after which it is cleared.
     @discardableResult public func setStatus(
         _ status: ChosenStatus, text: Change<String> = .keep
     ) async throws -> ChoiceUpdate {
         try await setStatus(status, text: text, clearAfter: nil)
     }
 
-    /// The same, queued if there is no connection.
+    /// Changes the profile; the change is queued if there is no connection.
     @discardableResult public func updateProfile(_ changes: ProfileChanges) async throws -> ProfileUpdate {
         try await updateProfile(changes, offline: .queue)
     }

@@ -1,44 +1,44 @@
 import PresenceProtocol
 
-/// Numbers the attempts to connect, so that what an earlier one still says is not taken for the present one's.
+/// The number of a connection attempt, by which input from earlier attempts is recognized and ignored.
 typealias Attempt = Int
 
-/// Numbers the times that the cache is cleared.
+/// The number of a cache clearing.
 typealias Clearing = Int
 
-/// What the engine wants done; the runner does it, in order.
+/// An action that the engine requests. The runner performs directives in order.
 enum Directive: Sendable {
-    /// Ask the app's token provider and hand in `.token`; whether the former one is of no use any more.
+    /// Call the app's token provider and report `.token`. `new` is true if the previous token is no longer valid.
     case fetchToken(Attempt, new: Bool)
-    /// Cancel asking it.
+    /// Cancel the call of the token provider.
     case cancelFetch
-    /// Dial, and hand in what the transport says.
+    /// Dial, and report the transport's events.
     case dial(Attempt)
     case send([UInt8])
-    /// Make the other side say something.
+    /// Send a ping, which the server answers.
     case ping
-    /// Say goodbye and end the connection; what was sent before still goes out.
+    /// Say goodbye and end the connection; data that was already sent is still delivered.
     case close
-    /// End the connection without a word, so that the user lingers on the server.
+    /// End the connection without a goodbye, so that the user lingers on the server.
     case abort
-    /// Hand the answer to the call that waits for it.
+    /// Deliver the result to the waiting call.
     case answer(CallID, Result<Reply, PresenceError>)
-    /// Ask the cache and hand in `.cached`.
+    /// Read the cache and report `.cached`.
     case readCache([UserID])
     case writeCache([CachedPerson])
-    /// Clear the cache, and with `andWrites` the queue of writes too, and hand in `.cacheCleared`.
+    /// Clear the cache, with `andWrites` also the queue of writes, and report `.cacheCleared`.
     case clearCache(Clearing, andWrites: Bool)
-    /// Put a write into the queue, and hand in `.stored` for the call that waits for that.
+    /// Append a write to the queue and report `.stored`, with the call that waits for it.
     case store(QueuedWrite, CallID?)
-    /// Take writes out of the queue, and hand in `.removed`, with why if they cannot be.
+    /// Remove writes from the queue and report `.removed`, with the error if that fails.
     case removeWrites([String])
-    /// Hand an event of a type that the client does not know to the libraries built on it, as it came.
+    /// Pass an event of a type that the client does not know to the attached libraries, as raw bytes.
     case handOver(type: String, [UInt8])
-    /// Tell other libraries of something that concerns them.
+    /// Report an event to the attached libraries.
     case tell(LibraryEvent)
-    /// Note whose storage this is: the writes of others go.
+    /// Set the owner of the storage; the writes of other users are removed.
     case storeOwner(String)
-    /// Let these observers look again.
+    /// Let these observers read again.
     case wake([ObserverID])
     case log(PresenceLogger.Level, String)
 }

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-// Leaving, signing out, going on as another user.
+// Disconnecting, signing out, changing the user.
 extension Engine {
     mutating func disconnect(_ id: CallID, at now: Moment) {
         let attempt = connectedAttempt
@@ -8,7 +8,7 @@ extension Engine {
         emit(completions.wait(id, forEndOf: attempt, andClearing: false, at: now.uptime))
     }
 
-    /// The app leaves for good, as far as this user is concerned.
+    /// The app signs the user out.
     mutating func signOut(_ id: CallID, at now: Moment) {
         let attempt = connectedAttempt
         sayGoodbye()
@@ -23,19 +23,19 @@ extension Engine {
         emit(completions.wait(id, forEndOf: attempt, andClearing: true, at: now.uptime))
     }
 
-    /// There is a session of the account again. A client that was never used waits for its first use.
+    /// The account has a session again. A client that was never used still waits for its first use.
     mutating func signIn(at now: Moment) {
         isSignedOut = false
         switch link.phase {
         case .closed: connect(again: true, at: now)
         case .waiting: reconnect(at: now)
-        // What the provider answers may be from before.
+        // The provider's pending result may be from before the sign-in, so the fetch starts again.
         case .fetchingToken: emit(link.start(at: now))
         case .idle, .dialling, .introducing, .connected: break
         }
     }
 
-    /// The app goes on as another user.
+    /// The app changes the user.
     mutating func switchUser(_ id: CallID, at now: Moment) {
         sayGoodbye()
         let wasIdle = link.phase == .idle
@@ -56,10 +56,10 @@ extension Engine {
         emit(completions.wait(id, forEndOf: nil, andClearing: true, at: now.uptime))
     }
 
-    /// The attempt whose connection a goodbye ends.
+    /// The attempt whose connection ends with a goodbye; `nil` without one.
     private var connectedAttempt: Attempt? { link.hasTransport ? link.attempt : nil }
 
-    /// Everything held for the user goes; what was asked for fails.
+    /// Drops all data of the user; pending calls fail.
     mutating func forget(at now: Moment) {
         let error = PresenceError.signedOut
         link.forget()
@@ -74,7 +74,7 @@ extension Engine {
         forgetPeople(andWrites: true, at: now)
     }
 
-    /// The storage turns out to be another user's: what it had goes, what was asked of this client stays.
+    /// The storage turned out to be another user's: its data is dropped, but calls made in this process stay.
     mutating func forgetRecalled(at now: Moment) {
         me.forgetRecalled()
         forgetPeople(andWrites: false, at: now)

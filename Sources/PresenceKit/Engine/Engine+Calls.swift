@@ -1,20 +1,20 @@
 import PresenceProtocol
 
-// What the app asks for, and waits for.
+// The app's calls.
 extension Engine {
-    /// A call begins; its answer is a ``Directive/answer(_:_:)``.
+    /// Starts a call. It ends with a ``Directive/answer(_:_:)``.
     mutating func begin(_ id: CallID, _ call: Call, at now: Moment) {
         calls.begin(id, at: now.uptime)
         if let flaw = call.flaw { return answer(id, .failure(flaw)) }
         connect(again: false, at: now)
         switch call {
         case .get(let users): lookUp(users, id)
-        // Whose it would be is not known: the next user's, if it were kept.
+        // The user of this change is unknown. If it were queued, it would be sent as the next user's.
         case _ where isSignedOut: answer(id, .failure(.signedOut))
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(whyAway(for: call)))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
-        // What waits goes first, also if this process ends before it does.
+        // Queued changes go first, and this change must also survive the end of the process.
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
             queue(changes, for: id, at: now)
         case _ where link.isConnected: perform(id, call, at: now)
@@ -27,15 +27,15 @@ extension Engine {
         }
     }
 
-    /// What a call fails with that needs a connection. A library would take any other code than `notConnected` for the
-    /// server's answer to its request.
+    /// The error of a call that needs a connection. For a library the code is always `notConnected`, because it would
+    /// take any other code for the server's reply.
     private func whyAway(for call: Call) -> PresenceError {
         let error = link.whyAway
         guard case .other = call, error.code != .notConnected else { return error }
         return PresenceError(.notConnected, "not connected: \(error)")
     }
 
-    /// Does on the connection what can only be done there.
+    /// Performs a call that needs the connection.
     mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
         switch call {
         case .updateProfile(let changes, .queue) where me.profile.isBusy: queue(changes, for: id, at: now)
@@ -49,14 +49,14 @@ extension Engine {
         }
     }
 
-    /// Whether a change of this lane is on its way, or is to go before any later one.
+    /// Whether a change in this lane is in flight, or must be sent before any later one.
     private func isOccupied(_ lane: Lane?) -> Bool {
         lane.map { calls.occupies($0) || requests.occupies($0, calls.isWaiting) } ?? false
     }
 
-    /// Sends what waited for the answers to what was asked before it.
+    /// Sends calls that waited for the replies to earlier ones.
     mutating func advance(at now: Moment) {
-        // What is kept is older than what waits.
+        // Stored changes are older than waiting calls.
         if !requests.occupies(.profile, calls.isWaiting) { send(me.sendKept(at: now.uptime)) }
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
     }
@@ -73,18 +73,18 @@ extension Engine {
         }
     }
 
-    /// Keeps a change of the profile; the call is answered when it is stored.
+    /// Stores a profile change. The call ends once it is stored.
     mutating func queue(_ changes: Wire.ProfileChanges, for id: CallID, until uptime: Duration? = nil, at now: Moment) {
         let isStoring = me.keep(changes, for: id, at: now.wall, until: uptime)
         if !isStoring { answer(id, .success(.profile(.queued))) }
     }
 
-    /// A write is in the storage, or cannot be.
+    /// A write was stored, or could not be.
     mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
         var error = error
         if let message = error?.message { emit(.log(.error, message)) }
         if let calls = me.choiceStored(write, error == nil) {
-            // The choice is still made by this process, if that gets to it.
+            // This process still sends the choice if it gets the chance.
             error?.outcomeUnknown = true
             for call in calls { answer(call, error.map { .failure($0) } ?? .success(.queued)) }
             return
@@ -97,7 +97,7 @@ extension Engine {
         if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
     }
 
-    /// Writes are out of the storage, or cannot be taken out.
+    /// Writes were removed from the storage, or could not be.
     mutating func removed(_ writes: [String], _ error: PresenceError?, at now: Moment) {
         if let error {
             emit(.log(.error, error.message))
@@ -112,7 +112,7 @@ extension Engine {
         for call in me.choice.takeSaved() { answer(call, .success(.done)) }
     }
 
-    /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
+    /// The user starts or stops typing: it is sent on this connection, and on later ones while it lasts.
     mutating func type(_ conversation: ConversationID, _ isTyping: Bool, at now: Moment) {
         guard !isSignedOut else { return }
         connect(again: false, at: now)
@@ -125,9 +125,9 @@ extension Engine {
         }
     }
 
-    // MARK: Answers
+    // MARK: Results
 
-    /// Ends a call; the first answer counts.
+    /// Ends a call; only the first result counts.
     mutating func answer(_ id: CallID, _ result: Result<Reply, PresenceError>) {
         guard calls.end(id) else { return }
         lookups.end(id)
@@ -139,7 +139,7 @@ extension Engine {
         status?.calls.forEach { answer($0, result) }
     }
 
-    /// The same for a status that will not be sent any more.
+    /// Fails the calls of a status that will not be sent any more.
     mutating func fail(_ status: PendingStatus?, _ error: PresenceError) {
         guard let status else { return }
         var error = error
@@ -160,15 +160,15 @@ extension Engine {
         answer(id, .failure(PresenceError(.cancelled, "the task was cancelled", outcomeUnknown: mayBeDone(id))))
     }
 
-    /// Whether what a call asks for may have been done, or may still be, if the call ends now.
+    /// Whether the request of a call may have been carried out, or may still be, if the call ends now.
     private func mayBeDone(_ id: CallID) -> Bool {
         requests.mayChange(for: id) || me.choice.mayBeDone(for: id) || me.profile.isSaved(id)
             || calls.isRepeating(id)
     }
 
-    // MARK: When the connection ends
+    // MARK: The end of the connection
 
-    /// What becomes of a request whose answer will not come; a status in it is chosen again.
+    /// Handles a request in flight whose reply is lost. A status in it is chosen again elsewhere.
     mutating func lose(_ request: Request, at now: Moment) {
         let message = "the connection broke before the answer came"
         switch request {
@@ -184,14 +184,14 @@ extension Engine {
         }
     }
 
-    /// What becomes of a request in flight when all that belongs to the user is forgotten: nothing of it is kept.
+    /// Fails a request in flight when the user's data is dropped; nothing of it is kept.
     mutating func abandon(_ request: Request, _ error: PresenceError) {
         var unknown = error
         unknown.outcomeUnknown = true
         for id in calls.ids where request.changesSomething(for: id) { answer(id, .failure(unknown)) }
     }
 
-    /// There is no connection and will be none soon.
+    /// There is no connection, and none is expected soon.
     mutating func failWhatCannotWait(at now: Moment) {
         for (id, call) in calls.takeDeferred() {
             if case .updateProfile(let changes, .queue) = call, link.flaw == nil {

@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-// How the connection begins and ends, and what becomes of its requests.
+// The start and the end of the connection, and its pending requests.
 extension Engine {
-    /// Connects unless it is under way; after a closing only when the app asks (`again`).
+    /// Connects unless an attempt or a connection exists; after a closing only if the app asks (`again`).
     mutating func connect(again: Bool, at now: Moment) {
         guard link.accepts(connect: again) else { return }
         if let flaw = link.flaw { return close(flaw, at: now) }
@@ -10,7 +10,7 @@ extension Engine {
         emit(link.start(at: now))
     }
 
-    /// The token provider has answered.
+    /// The token provider has returned.
     mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
         if case .success(let token) = token, !link.isConnected { me.identify(as: TokenSubject.user(of: token)) }
         if link.isConnected { return send(link.refresh(with: token)) }
@@ -27,7 +27,7 @@ extension Engine {
         introduce(with: me.choice.take(), at: now)
     }
 
-    /// The status is sent with `connect`, so that other users see no other one first.
+    /// Sends the status with `connect`, so that other users see no other status first.
     private mutating func introduce(with status: PendingStatus?, at now: Moment) {
         let connect = ClientMessage.Connect(
             token: link.token, device: link.device, activity: me.activity, status: status?.change(at: now.uptime))
@@ -40,7 +40,7 @@ extension Engine {
         _ = requests.take(id)
         if let toldStatus { me.acknowledge(toldStatus) }
         if let former = me.id, former != connected.user {
-            // Whom an earlier process belonged to says nothing about what was asked for in this one.
+            // The owner of an earlier process's storage does not affect calls made in this process.
             answerSaved()
             if me.isRecalled { forgetRecalled(at: now) } else { forget(at: now) }
         }
@@ -48,7 +48,7 @@ extension Engine {
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
         send(me.begin(as: connected.user, toldOf: toldActivity, toldStatus, at: now))
-        // Not before it is known what an earlier process left, and what of that is in the storage yet.
+        // Waits until it is known which writes an earlier process left, and which of them are still in the storage.
         answerSaved()
         observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
@@ -56,7 +56,7 @@ extension Engine {
         emit(.tell(.connected(user: connected.user.string)))
     }
 
-    /// The server refused `connect`.
+    /// The server rejected `connect`.
     mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
         let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
         if isAboutStatus, let status {
@@ -65,24 +65,24 @@ extension Engine {
         }
         if let status { me.choice.choose([status]) }
         link.reject(error)
-        // After `unauthorized` the server closes by itself, with a code.
+        // After `unauthorized` the server closes the connection itself, with a close code.
         if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
     }
 
     // MARK: The end
 
-    /// Ends the connection from this side, as one that is broken.
+    /// Ends the connection from this side, as a broken one.
     mutating func hangUp(_ ending: Ending, at now: Moment) {
         emit(.abort)
         end(ending, at: now)
     }
 
-    /// The connection, or the attempt to make one, is over.
+    /// The connection or the attempt has ended.
     mutating func end(_ ending: Ending, at now: Moment) {
         guard link.isUnderWay else { return }
         if case .closed(code: .messageTooBig, _) = ending {
-            // One of them it was: sent again, it would end every connection.
-            let error = PresenceError(.tooMany, "the server does not take a message as long")
+            // One of these caused the close. Sent again, it would end every later connection as well.
+            let error = PresenceError(.tooMany, "the server does not accept messages of this length")
             for request in requests.takeKept() { refuse(request, error, at: now) }
         }
         drop(at: now)
@@ -92,7 +92,7 @@ extension Engine {
         }
     }
 
-    /// Makes no further attempt until the app asks.
+    /// Makes no further attempt until the app asks for one.
     mutating func close(_ error: PresenceError?, at now: Moment) {
         drop(at: now)
         finish(error, at: now)
@@ -105,14 +105,14 @@ extension Engine {
         fail(me.choice.close(), link.whyAway)
     }
 
-    /// The client closed, or opens again: all loops say so.
+    /// The client closed or opens again: all observers get an element with the new problem.
     private mutating func problemChanged() {
         watchlist.problemChanged()
         me.problemChanged()
     }
 
-    /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With
-    /// `abandoning` all requests fail with that error.
+    /// Drops the state of the connection: shown values become stale, requests fail or wait to be repeated. With
+    /// `abandoning`, all requests fail with that error.
     mutating func drop(at now: Moment, abandoning error: PresenceError? = nil) {
         let date = link.lastTruth(at: now)
         watchlist.lose(at: date)
@@ -128,7 +128,7 @@ extension Engine {
         }
     }
 
-    /// Leaves without the server taking it for a goodbye, and comes back at once.
+    /// Ends the connection without a goodbye and reconnects at once.
     mutating func reconnect(at now: Moment) {
         switch link.phase {
         case .idle, .closed, .fetchingToken: return
@@ -141,7 +141,7 @@ extension Engine {
         emit(link.start(at: now))
     }
 
-    /// Whether there is a network: without one no attempt is made for a while, with one at once.
+    /// Handles a change of the network: without one no attempt is made for a while, with one an attempt starts at once.
     mutating func network(_ isThere: Bool, at now: Moment) {
         if isThere {
             if case .waiting = link.phase { reconnect(at: now) }
@@ -154,30 +154,30 @@ extension Engine {
         }
     }
 
-    /// How long the system is trusted when it says that there is no network.
+    /// How long the system is believed when it reports that there is no network.
     private static let networkWait = Duration.seconds(30)
 
-    /// The app leaves.
+    /// The app disconnects.
     mutating func disconnect(at now: Moment) {
         sayGoodbye()
         close(nil, at: now)
     }
 
-    /// What was sent before still goes out.
+    /// Data that was already sent is still delivered.
     mutating func sayGoodbye() {
         sendIfConnected([Outgoing(.disconnect)])
         if link.hasTransport { emit(.close) }
     }
 
-    // MARK: The app's life
+    // MARK: The app's lifecycle
 
-    /// The app went to the background.
+    /// The app entered the background.
     mutating func background() {
         sendIfConnected(me.background())
         watchlist.cacheConfirmed()
     }
 
-    /// The app is in front again: a connection is asked whether it lives, waiting for one ends.
+    /// The app is in the foreground again: an open connection is probed, and a wait for the next attempt ends.
     mutating func foreground(at now: Moment) {
         me.foreground()
         switch link.phase {

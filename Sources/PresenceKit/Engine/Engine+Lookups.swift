@@ -1,11 +1,11 @@
 import PresenceProtocol
 
-// Reading many people once: from what is held, from the server, from the cache.
+// Reads of many users: from memory, from the server, from the cache.
 extension Engine {
     mutating func lookUp(_ users: [UserID], _ id: CallID) {
         let (people, link) = (watchlist.people, link)
         lookups.begin(id, users) { user in
-            // A person who is observed and live need not be asked for.
+            // A user who is observed and live does not need a request.
             guard let held = people[user], held.isConfirmed, link.state == .live else { return nil }
             return held.person(user, on: link)
         }
@@ -13,19 +13,19 @@ extension Engine {
         if link.isAway { askCacheInstead(id, because: link.whyAway) }
     }
 
-    /// There is no server to ask: the cache may answer.
+    /// The server cannot be asked; the cache may have a value.
     mutating func askCacheInstead(_ id: CallID, because error: PresenceError) {
         lookups.giveUpServer(id)
         askCache(id, because: error)
     }
 
-    /// The server does not answer a request: the cache may.
+    /// The server does not answer a request; the cache may have a value.
     private mutating func askCache(_ id: CallID, because error: PresenceError) {
         guard lookups.ids.contains(id) else { return }
         readCache(lookups.askCache(id, because: error, reading: lastReading + 1))
     }
 
-    /// Part of an answer.
+    /// A part of a reply.
     mutating func found(_ request: Int64?, _ users: [UserSnapshot], more: Bool, at now: Moment) {
         guard let request, case .get(let wanted, let calls) = requests[request] else { return }
         let date = link.clock.date(at: now)
@@ -38,7 +38,7 @@ extension Engine {
                 presence: PersonPresence(user: user.string, presence, freshness: link.freshness),
                 profile: PersonProfile(user: user.string, profile, freshness: link.freshness))
             for call in wanted[user] ?? [] { lookups.found(person, user, call) }
-            // What is held of an observed person is newer.
+            // The value of an observed user is newer.
             if watchlist.people[user] == nil {
                 unheld.append(CachedPerson(user: user, asOf: date, presence: presence, profile: profile))
             }
@@ -56,7 +56,7 @@ extension Engine {
         }
     }
 
-    /// The server could not, or would not, answer.
+    /// The server could not answer, or rejected the request.
     mutating func refuseLookups(_ calls: Set<CallID>, _ error: PresenceError, at now: Moment) {
         for call in calls.sorted() {
             _ = lookups.answered(call)
@@ -68,7 +68,7 @@ extension Engine {
         }
     }
 
-    /// The cache has answered: every lookup that the server does not answer takes what it lacks, and ends.
+    /// The cache has replied: each lookup that the server does not answer takes its missing values from it, and ends.
     mutating func recallLookups(_ found: [CachedPerson]) {
         let byUser = Dictionary(found.map { ($0.user, $0) }, uniquingKeysWith: { $1 })
         let (people, link) = (watchlist.people, link)
@@ -83,7 +83,7 @@ extension Engine {
 }
 
 extension Person {
-    /// A person as they were cached.
+    /// Creates a user's value from the cache.
     fileprivate init(_ cached: CachedPerson, as user: UserID) {
         let freshness = Freshness.stale(since: cached.asOf)
         self.init(

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-// What the app's loops look at, and what they get to see.
+// The app's observers and their elements.
 extension Engine {
     mutating func observe(_ id: ObserverID, _ topic: Topic, at now: Moment) {
         observers.add(id, topic)
@@ -17,7 +17,7 @@ extension Engine {
         if let user = myProfiles.removeValue(forKey: id) { watchlist.leave(.user(user), at: now.uptime) }
     }
 
-    /// The own user is observed like another one, once it is known who that is.
+    /// The signed-in user is observed like any other, once their id is known.
     private mutating func observeMe(_ id: ObserverID, at now: Moment) {
         guard let me = me.id, myProfiles[id] == nil else { return }
         myProfiles[id] = me
@@ -25,19 +25,19 @@ extension Engine {
         if link.isConnected { send(self.me.askForAudiences()) } else { readCache(watchlist.unknown(in: .user(me))) }
     }
 
-    /// A connection begins, or the storage has told whose it is.
+    /// A connection begins, or the storage has reported its owner.
     mutating func observeMe(at now: Moment) {
         for id in observers.ids(of: .me) { observeMe(id, at: now) }
         if link.isConnected, !myProfiles.isEmpty { send(me.askForAudiences()) }
     }
 
-    /// The user signed out, or is another one.
+    /// The user signed out or changed.
     mutating func unobserveMe(at now: Moment) {
         for user in myProfiles.values { watchlist.leave(.user(user), at: now.uptime) }
         myProfiles = [:]
     }
 
-    /// What an earlier process left.
+    /// The storage has reported the writes of an earlier process.
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         guard awaitsOwner else { return }
         awaitsOwner = false
@@ -51,7 +51,7 @@ extension Engine {
         emit(.readCache(users))
     }
 
-    /// The cache has answered.
+    /// The cache has replied.
     mutating func recall(_ found: [CachedPerson]) {
         lastRead += 1
         let found = lastRead > lastForeignReading ? found : []
@@ -61,7 +61,7 @@ extension Engine {
 
     // MARK: Elements
 
-    // Looking is not an input: it changes only how much the app has seen.
+    // Reading is not an input: it only changes which values the observer has seen.
 
     mutating func nextPresence(_ id: ObserverID) -> PersonPresence? {
         next(id) { engine, topic in
@@ -107,7 +107,7 @@ extension Engine {
         next(id) { engine, _ in (engine.myStamp, engine.shownMe) }
     }
 
-    /// The own user as the app sees it.
+    /// The signed-in user as the app sees it.
     var shownMe: Me {
         Me(
             user: me.id?.string, status: me.knownStatus(on: link),
@@ -124,7 +124,7 @@ extension Engine {
         next(id) { engine, _ in (engine.me.keptStamp, engine.me.keptChanges) }
     }
 
-    /// What `find` gives, with its stamp, if the app has not seen it.
+    /// Returns the element that `find` returns with its stamp, unless the observer has seen it.
     private mutating func next<Element>(
         _ id: ObserverID, _ find: (borrowing Engine, Topic) -> (stamp: UInt64, element: Element?)?
     ) -> Element? {

@@ -1,9 +1,10 @@
 import Foundation
 import PresenceProtocol
 
-// Requests that other libraries know, and their answers.
+// Requests of attached libraries, and their replies.
 extension Engine {
-    /// Takes an answer, or a part of one, to a request of another library; whether it was one. A refusal is none.
+    /// Handles a reply, or a part of one, to a request of an attached library. Returns false if the message is no such
+    /// reply; errors are handled elsewhere.
     mutating func answerOther(_ message: ServerMessage, _ bytes: [UInt8], at now: Moment) -> Bool {
         guard let id = message.answerID, case .other(let other, let call, var parts) = requests[id] else {
             return false
@@ -20,7 +21,7 @@ extension Engine {
 }
 
 extension ServerMessage {
-    /// The number of the request that it answers, of those answers that another library may have asked for.
+    /// The id of the answered request, for those types of replies that an attached library may have requested.
     fileprivate var answerID: Int64? {
         switch self {
         case .ok(let id): id

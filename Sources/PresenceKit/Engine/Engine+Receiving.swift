@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-// What the server says.
+// Messages from the server.
 extension Engine {
     mutating func receive(_ bytes: [UInt8], at now: Moment) {
         do throws(DecodingFailure) {
@@ -10,7 +10,7 @@ extension Engine {
             if case .unknown(let type, _, _) = message { return emit(.handOver(type: type, bytes)) }
             receive(message, at: now)
         } catch {
-            // A change may have been in it: only a new connection brings certainty.
+            // The message may have contained a change. Only a new connection restores a known state.
             hangUp(.nonsense("the server sent what cannot be read: \(error.message)"), at: now)
         }
     }
@@ -95,7 +95,7 @@ extension Engine {
     }
 
     private mutating func saved(_ id: Int64?, _ profile: Profile, at now: Moment) {
-        // What waits is shown until it is saved: the profile has to have it by then.
+        // Pending changes are shown until they are saved, so the profile must have them by then.
         if let user = me.id { watchlist.apply(.profile(profile), to: user, nil) }
         switch requests.take(id) {
         case .updateProfile(let changes, _, let call):
@@ -116,7 +116,7 @@ extension Engine {
 
     // MARK: Refusals
 
-    /// What the server will not or cannot do.
+    /// The server rejected a request or could not carry it out.
     mutating func refuse(_ request: Request?, _ error: PresenceError, at now: Moment) {
         switch request {
         case .connect(_, let status): refuseConnect(status, error, at: now)
@@ -124,7 +124,7 @@ extension Engine {
         case .subscribe(let users): watchlist.refuse(users, error, at: now.uptime)
         case .subscribeConversation(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
         case .get(_, let calls): refuseLookups(calls, error, at: now)
-        // What was promised is made as soon as the server can.
+        // A queued status is sent again as soon as the server can accept it.
         case .status(let pending) where error.code == .rateLimited || pending.isPromised && error.isPassing:
             me.choice.postpone(pending, until: now.uptime + error.delay)
         case .status(let pending): refuse(pending, error)
@@ -156,7 +156,7 @@ extension Engine {
 }
 
 extension Engine {
-    /// The server will not hold a choice.
+    /// The server rejected a chosen status.
     mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
         me.drop(choice, because: error)
         if choice.isPromised { emit(.log(.error, "a status that was queued is refused: \(error)")) }

@@ -1,34 +1,35 @@
 import Foundation
 import PresenceProtocol
 
-/// The client's side of the protocol as a value: told what happens and when, it says what to do, and does no I/O.
+/// The client's side of the protocol as a value: it takes inputs with the time, returns directives, and does no I/O.
 ///
 /// ```text
 ///    the app       transport · token provider · cache       clock
 ///       │                         │                           │
 ///       └──────────────────── Input, Moment ──────────────────┘
 ///                                 ▼
-///   Engine.handle(_:at:)   routes: asks one part, tells the others
+///   Engine.handle(_:at:)   routes each input to its part, and its effects to the others
 ///    ├─ Link          phases and attempts, token, heartbeat, the server's clock and limits
-///    ├─ Watchlist     people and conversations observed, how far each subscription is
-///    ├─ Observers     the app's loops: what each looks at and has seen, which to wake
-///    ├─ OwnUser       status, activity, typing, kept profile changes
-///    ├─ RequestTable  what was sent and not answered
-///    └─ Calls, Lookups, Completions   what the app waits for
+///    ├─ Watchlist     observed users and conversations, the state of each subscription
+///    ├─ Observers     the app's loops: topic and last seen value of each, which to wake
+///    ├─ OwnUser       status, activity, typing, stored profile changes
+///    ├─ RequestTable  requests without a reply
+///    └─ Calls, Lookups, Completions   the app's pending calls
 ///                                 ▼
 ///                            [Directive]  ──▶ Runner: sends, dials, fetches, answers, wakes
 /// ```
 ///
-/// The way of one input, a server's `presence` event: `.received` → ``Link`` has heard → decoded → ``Watchlist``
-/// applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds the observers of that person →
-/// `.wake` → the app's loop asks ``nextPresence(_:)``, which reads the newest.
+/// The path of one input, here a `presence` event: `.received` → ``Link`` notes a sign of life → decoded →
+/// ``Watchlist`` applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds the observers of
+/// that user → `.wake` → the app's loop calls ``nextPresence(_:)``, which reads the newest value.
 ///
-/// Each part owns its state and knows nothing of the others; what concerns several of them is decided here. What happens
-/// at one time is one turn: what came to be observed in it is asked for in one message, when it ends.
+/// Each part owns its state and knows nothing of the others; the engine makes the decisions that involve several parts.
+/// All inputs of one moment form a turn. At its end, one message subscribes to all topics that were first observed in
+/// it.
 ///
-/// It guarantees: no answer is lost without its call being told; what is shown as live was confirmed on the present
-/// connection and every change since has been applied; what is observed is asked for again on every connection. All of
-/// it is bounded by what the app asks for.
+/// Guarantees: every call gets a result, even if the reply is lost; a value shown as live was confirmed on the current
+/// connection and includes every change since; every observed topic is subscribed to again on each connection. Memory
+/// is bounded by the number of calls and topics of the app.
 struct Engine: Sendable {
     var link: Link
     var watchlist: Watchlist
@@ -38,28 +39,28 @@ struct Engine: Sendable {
     var calls: Calls
     var lookups = Lookups()
     var completions = Completions()
-    /// The own user's profile, as observed for those who observe the own user.
+    /// The user ids whose profiles are observed on behalf of observers of the signed-in user.
     var myProfiles: [ObserverID: UserID] = [:]
-    /// Grows with every change of ``shownMe``.
+    /// Increases with every change of ``shownMe``.
     private(set) var myStamp: UInt64 = 1
-    /// What of it was last seen, to notice the next change.
+    /// The parts of ``shownMe`` at the last check, to detect the next change.
     private var myParts: (own: UInt64, profile: UInt64, queued: Wire.ChosenStatus?, refusal: PresenceError?) =
         (0, 0, nil, nil)
-    /// The readings of the cache that were asked for, and those that are answered.
+    /// The number of cache reads that were requested, and of those that have completed.
     var lastReading: CacheReading = 0
     var lastRead: CacheReading = 0
-    /// The last reading that was asked for by another user, whose answer this one must not see.
+    /// The last cache read of a former user. Its result must not be shown to the current one.
     var lastForeignReading: CacheReading = 0
-    /// Whether the storage may still tell whose it was: not after a sign-out or a change of user.
+    /// Whether the storage may still report its owner: not after a sign-out or a change of user.
     var awaitsOwner = true
-    /// From a sign-out until the app connects again or changes the user: nothing can be asked for.
+    /// From a sign-out until the app connects again or changes the user: calls fail.
     var isSignedOut = false
-    /// Requests that the server would not take, to be refused when the turn ends.
+    /// Requests larger than the server accepts; they are rejected when the turn ends.
     private var oversized: [(request: Request, error: PresenceError)] = []
     private var loggedStamp: UInt64 = 1
-    /// What the present input leads to.
+    /// The directives of the current input.
     private var outbox: [Directive] = []
-    /// Whether the client has no references left: nothing is waited for any more.
+    /// Whether the last reference to the client was released: there are no further deadlines.
     private var isAbandoned = false
 
     init(
@@ -73,7 +74,7 @@ struct Engine: Sendable {
         calls = Calls(timeout: configuration.requestTimeout)
     }
 
-    /// Takes in what happened; what to do because of it. What an earlier attempt's connection still says is ignored.
+    /// Handles an input and returns the resulting directives. Input from an earlier attempt's connection is ignored.
     mutating func handle(_ input: Input, at now: Moment) -> [Directive] {
         switch input {
         case .connect:
@@ -123,7 +124,7 @@ struct Engine: Sendable {
         return outbox
     }
 
-    /// Subscribes to what came to be observed, writes the cache, and wakes the observers of what changed.
+    /// Subscribes to newly observed topics, writes the cache, and wakes the observers of changed values.
     private mutating func endTurn(at now: Moment) {
         if link.isConnected { advance(at: now) }
         send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
@@ -142,7 +143,7 @@ struct Engine: Sendable {
         if !woken.isEmpty { emit(.wake(woken)) }
     }
 
-    /// Whether the own user changed, in itself or in its profile.
+    /// Checks whether the signed-in user changed, including their profile.
     private mutating func noteMe() {
         let parts = (
             own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0,
@@ -160,7 +161,7 @@ struct Engine: Sendable {
 
     // MARK: Time
 
-    /// The uptime of the next ``Input/tick``; it may come late, never early.
+    /// The uptime of the next ``Input/tick``, which may come late but not early.
     var nextDeadline: Duration? {
         if isAbandoned { return nil }
         let isConnected = link.isConnected
@@ -211,7 +212,7 @@ struct Engine: Sendable {
         }
     }
 
-    /// The server would end the connection for them.
+    /// Rejects oversized requests here, because the server would close the connection.
     private mutating func refuseOversized(at now: Moment) {
         while !oversized.isEmpty {
             let (request, error) = oversized.removeFirst()

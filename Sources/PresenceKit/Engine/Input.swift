@@ -1,42 +1,42 @@
 import PresenceProtocol
 
-/// What happens to an engine.
+/// An input of the engine.
 ///
-/// What happens at one time is one turn: any number of inputs, then ``turnEnded``.
+/// All inputs of one moment form a turn: any number of inputs, then ``turnEnded``.
 enum Input: Sendable {
     // MARK: The app
 
     case connect
-    /// Something is used that needs a connection: connect, but not after a closing.
+    /// An operation needs a connection: connect, unless the client is closed.
     case use
-    /// The user signed in to their account: a closed client opens again, a token is fetched anew.
+    /// The user signed in to their account: a closed client opens again and a new token is fetched.
     case signedIn
-    /// The network changed: replace the connection without waiting.
+    /// The network changed: replace the connection at once.
     case reconnect
-    /// Whether there is a network, as the system sees it.
+    /// Whether there is a network, according to the system.
     case network(Bool)
     case background
     case foreground
     case activity(Wire.Activity)
-    /// The user began to type, or stopped.
+    /// The user started or stopped typing.
     case typing(ConversationID, Bool)
-    /// A request; it is answered.
+    /// A call, which ends with a result.
     case call(CallID, Call)
-    /// Answered when the server has said goodbye too, or a little later.
+    /// Ends when the server has closed the connection too, or a little later.
     case disconnect(CallID)
-    /// Answered when the server has said goodbye, or a little later, and the cache is cleared.
+    /// Ends when the server has closed the connection, or a little later, and the cache is cleared.
     case signOut(CallID)
-    /// From now on the token provider is another user's. Answered when the cache is cleared.
+    /// From now on the token provider is another user's. Ends when the cache is cleared.
     case switchUser(CallID)
-    /// Answered when it is done.
+    /// Ends when the cache is cleared.
     case clearCache(CallID)
     /// The task of a call was cancelled.
     case cancel(CallID)
-    /// One of the app's loops begins.
+    /// A loop of the app begins.
     case observe(ObserverID, Topic)
-    /// It is over, or its task was cancelled.
+    /// The loop has ended, or its task was cancelled.
     case unobserve(ObserverID)
-    /// The client has no references left.
+    /// The last reference to the client was released.
     case abandon
 
     // MARK: The token provider, the transport, the storage
@@ -44,23 +44,23 @@ enum Input: Sendable {
     case token(Attempt, Result<String, PresenceError>)
     case opened(Attempt)
     case received(Attempt, [UInt8])
-    /// Something without content came: a ping or its answer.
+    /// A message without content arrived: a ping or a pong.
     case alive(Attempt)
     case ended(Attempt, Ending)
-    /// What the cache holds of the users it was asked for.
+    /// The cached values of the requested users.
     case cached([CachedPerson])
     case cacheCleared(Clearing)
-    /// What an earlier process left in the storage: whose it is, and the writes.
+    /// The owner and the writes that an earlier process left in the storage.
     case recalled(UserID?, [QueuedWrite])
-    /// A write is in the queue, or cannot be.
+    /// A write is in the queue, or could not be stored.
     case stored(String, CallID?, PresenceError?)
-    /// Writes are out of the queue, or cannot be taken out.
+    /// Writes were removed from the queue, or could not be.
     case removed([String], PresenceError?)
 
     // MARK: Time
 
     /// The clock has reached ``Engine/nextDeadline``.
     case tick
-    /// Everything that had arrived was handed in.
+    /// All inputs of this moment were handled.
     case turnEnded
 }

@@ -1,21 +1,21 @@
 import Foundation
 import PresenceProtocol
 
-/// The time of one turn, read once: what the engine is told with every input.
+/// The time of one turn, read once and passed to the engine with every input.
 struct Moment: Hashable, Sendable {
-    /// Monotonic, counted from the client's beginning; it goes on while the device sleeps. Deadlines are of this kind.
+    /// Monotonic, since the client's creation. It continues while the device sleeps. Deadlines use it.
     var uptime: Duration
-    /// What the device's own clock shows, right or wrong.
+    /// The device's clock, which may be wrong.
     var wall: Date
 }
 
 extension Duration {
-    /// A duration of the protocol, in milliseconds, rounded down.
+    /// The duration in the protocol's milliseconds, rounded down.
     var milliseconds: Milliseconds {
         components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
     }
 
-    /// For arithmetic with dates; exact to the microsecond for years.
+    /// For arithmetic with dates. Exact to the microsecond over years.
     var timeInterval: TimeInterval {
         Double(components.seconds) + Double(components.attoseconds) * 1e-18
     }

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-/// The protocol's words that the library has words of its own for: what the engine sends and hears.
+/// The protocol's types for which the library has public types of its own. The engine sends and receives these.
 enum Wire {
     typealias Activity = PresenceProtocol.Activity
     typealias Change = PresenceProtocol.Change

@@ -1,6 +1,6 @@
 extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
-    /// All elements that a task yields; where the task throws, so does the stream. The task is cancelled when nobody looks at
-    /// the stream any more.
+    /// All elements that a task yields. If the task throws, so does the stream. The task is cancelled when the stream
+    /// is no longer used.
     package init(yieldElements: @escaping @Sendable (Continuation) async throws -> Void) {
         let (stream, elements) = Self.makeStream()
         let task = Task {

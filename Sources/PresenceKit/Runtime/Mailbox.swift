@@ -1,12 +1,12 @@
 import Foundation
 
 // @unchecked: `inputs` is only touched with the lock.
-/// Inputs posted from any thread, without waiting, that the runner takes in their order.
+/// Inputs posted from any thread, without waiting, which the runner takes in their order.
 final class Mailbox: @unchecked Sendable {
     private let lock = NSLock()
     private var inputs: [Input] = []
 
-    /// Whether it was empty, so that somebody has to tell the runner.
+    /// Posts an input; returns whether the mailbox was empty, so that the caller must wake the runner.
     func post(_ input: Input) -> Bool {
         lock.withLock {
             inputs.append(input)

@@ -1,7 +1,7 @@
-// What the storage has to do, one after the other.
+// Storage operations, performed one after the other.
 extension Runner {
-    /// The same for what is waited for: for the disk only, and also by a task that is cancelled. What is on its way to the
-    /// disk arrives there, so nobody may be told that it did not.
+    /// Performs an operation and waits for it. The wait depends only on the disk and ignores the task's cancellation:
+    /// the operation takes place anyway, so it must not be reported as cancelled.
     func waitForStorage<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -21,12 +21,12 @@ extension Runner {
             do {
                 try await storage.cache.removeAll()
             } catch {
-                logger?.log(.error, "the people that the user knew cannot be removed: \(error)")
+                logger?.log(.error, "the user's cache cannot be removed: \(error)")
             }
             do {
                 if andWrites { try await storage.writes.removeAll() }
             } catch {
-                logger?.log(.error, "the writes of the user cannot be removed: \(error)")
+                logger?.log(.error, "the user's queued writes cannot be removed: \(error)")
             }
             await self.handle(.cacheCleared(clearing))
         }
@@ -37,7 +37,7 @@ extension Runner {
             do {
                 try await storage.writes.setOwner(user)
             } catch {
-                logger?.log(.error, "whose storage it is cannot be noted: \(error)")
+                logger?.log(.error, "the owner of the storage cannot be set: \(error)")
             }
         }
     }
@@ -48,7 +48,7 @@ extension Runner {
                 try await storage.writes.append(write)
                 await self.handle(.stored(write.id, call, nil))
             } catch {
-                let error = PresenceError(.storageFailed, "a write cannot be kept: \(error)")
+                let error = PresenceError(.storageFailed, "a write cannot be stored: \(error)")
                 await self.handle(.stored(write.id, call, error))
             }
         }
@@ -60,7 +60,7 @@ extension Runner {
                 try await storage.writes.remove(ids)
                 await self.handle(.removed(ids, nil))
             } catch {
-                let error = PresenceError(.storageFailed, "writes that are done cannot be removed: \(error)")
+                let error = PresenceError(.storageFailed, "completed writes cannot be removed: \(error)")
                 await self.handle(.removed(ids, error))
             }
         }

@@ -2,11 +2,11 @@ import Foundation
 import PresenceProtocol
 import PresenceTransport
 
-/// Runs an ``Engine``: hands in what happens, and does what it says. It decides nothing itself.
+/// Runs an ``Engine``: passes inputs to it and performs its directives. It decides nothing itself.
 ///
-/// Everything that happens goes through ``handle(_:)``, after what was posted to the mailbox before. What has arrived by
-/// then belongs to the same turn, whose end comes after it. The runner holds itself while the client is connected or waiting to be, through the tasks that carry
-/// events here; `.abandon` ends that.
+/// All inputs pass through ``handle(_:)``, after those posted to the mailbox before. Everything that has arrived by
+/// then belongs to the same turn. While the client is connected or waiting to be, the runner is retained by the tasks
+/// that carry events to it; `.abandon` ends that.
 actor Runner {
     private var engine: Engine
     let url: URL
@@ -20,17 +20,17 @@ actor Runner {
     private var provideToken: PresenceClient.TokenProvider
 
     private var transport: (attempt: Attempt, connection: any Transport)?
-    /// The app's tasks that wait for an answer.
+    /// The app's tasks that wait for a result.
     private var calls: [CallID: CheckedContinuation<Result<Reply, PresenceError>, Never>] = [:]
     private var lastCall: UInt64 = 0
-    /// The app's tasks that wait for news.
+    /// The app's tasks that wait for a change.
     private var looking: [ObserverID: [CheckedContinuation<Void, Never>]] = [:]
     private var lastObserver: UInt64 = 0
-    /// What the storage does comes one after the other: the last operation waits for those before it.
+    /// The last storage operation; the next one waits for it.
     private var lastOperation: Task<Void, Never>?
-    /// Reads what an earlier process left; begun at the first input.
+    /// Reads the storage of an earlier process; started by the first input.
     private var recalling: Task<Void, Never>?
-    /// Asks the token provider.
+    /// Calls the token provider.
     private var fetching: Task<Void, Never>?
     private var timer: (task: Task<Void, Never>, uptime: Duration)?
     private var turnIsEnding = false
@@ -53,20 +53,20 @@ actor Runner {
 
     var serverTime: ServerTime { ServerTime(clock: engine.link.clock, time: time) }
 
-    /// What an app sees of the engine just now, all that was posted before taken in.
+    /// Reads the engine's current state, after handling all posted inputs.
     func look<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {
         takeMail()
         await recalling?.value
         return read(engine)
     }
 
-    /// Whether anything is observed.
+    /// Whether there is any observer.
     var isObserved: Bool { !engine.observers.isEmpty }
 
-    /// The uptime at which anything last came from the server.
+    /// The uptime at which anything last arrived from the server.
     var lastHeard: Duration { engine.link.heartbeat.lastHeard }
 
-    /// Tells a library on top of this one what happens from now on, and whose connection there is.
+    /// Reports events to an attached library, beginning with the current connection.
     func attach(_ listener: @escaping PresenceClient.LibraryListener) {
         libraries.append(listener)
         if engine.link.isConnected, let user = engine.me.id { listener(.connected(user: user.string)) }
@@ -80,7 +80,7 @@ actor Runner {
         endTurnSoon()
     }
 
-    /// Takes in what was posted.
+    /// Handles the posted inputs.
     func takeMail() {
         recall()
         let posted = mailbox.take()
@@ -97,12 +97,12 @@ actor Runner {
                 let (owner, writes) = try await storage.writes.load()
                 await self.handle(.recalled(owner.flatMap(UserID.init), writes))
             } catch {
-                logger?.log(.error, "what was kept cannot be read: \(error)")
+                logger?.log(.error, "the storage cannot be read: \(error)")
             }
         }
     }
 
-    /// Hands in what is answered, and waits for the answer.
+    /// Handles an input that has a result, and waits for it.
     func ask(_ input: @Sendable (CallID) -> Input) async -> Result<Reply, PresenceError> {
         lastCall += 1
         let id = CallID(number: lastCall)
@@ -125,7 +125,7 @@ actor Runner {
         for directive in engine.handle(input, at: time.now) { perform(directive) }
     }
 
-    /// What else has arrived by now belongs to the same turn: its subscriptions go in one message.
+    /// Everything that has arrived by now belongs to the same turn: its subscriptions are sent in one message.
     private func endTurnSoon() {
         guard !turnIsEnding else { return }
         turnIsEnding = true
@@ -147,7 +147,7 @@ actor Runner {
         return id
     }
 
-    /// The next element of a loop, as soon as there is news; `nil` when the loop has ended or its task was cancelled.
+    /// Waits for the next element of a loop; `nil` when the loop has ended or its task was cancelled.
     func next<Element: Sendable>(
         _ observer: ObserverID, _ read: @Sendable (inout Engine, ObserverID) -> Element?
     ) async -> Element? {
@@ -178,7 +178,7 @@ actor Runner {
             timer = nil
             return
         }
-        // A timer that is early looks again; only one that would be late is replaced.
+        // A timer that fires early is set again; only one that would fire late is replaced.
         if let timer, timer.uptime <= deadline { return }
         timer?.task.cancel()
         timer = (
@@ -241,10 +241,10 @@ actor Runner {
     }
 
     private func fetchToken(_ attempt: Attempt, _ isNew: Bool) {
-        // The engine has given up the fetch before.
+        // The engine has already given up the earlier fetch.
         fetching?.cancel()
         fetching = Task { [provideToken, recalling] in
-            // What an earlier process left is older than anything that is sent.
+            // The writes of an earlier process are older than anything that is sent.
             await recalling?.value
             let token = await PresenceClient.$wantsNewToken.withValue(isNew) { await Self.token(of: provideToken) }
             if !Task.isCancelled { self.handle(.token(attempt, token)) }
@@ -261,8 +261,8 @@ actor Runner {
         }
     }
 
-    /// The connection's token, or another one if there is none or this one was refused. A provider that takes longer than
-    /// the link would wait is given up.
+    /// Returns the connection's token, or another one if there is none or it equals `refused`. A provider that exceeds
+    /// the timeout is given up.
     func token(insteadOf refused: String?) async -> Result<String, PresenceError> {
         if let held = engine.link.token, held != refused { return .success(held) }
         let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Tells the time and waits for it: the machine's, or a test's.
+/// A clock with sleep: the machine's, or a test's.
 protocol Timekeeper: Sendable {
     var now: Moment { get }
-    /// Returns when `uptime` has come; throws when the task is cancelled.
+    /// Returns at `uptime`; throws when the task is cancelled.
     func sleep(until uptime: Duration) async throws
 }
 
-/// The time of this machine.
+/// The clock of this machine.
 struct SystemTime: Timekeeper {
     private let beginning = ContinuousClock.now
 

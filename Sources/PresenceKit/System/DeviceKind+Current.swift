@@ -1,8 +1,8 @@
 extension DeviceKind {
-    /// What this program runs on, as far as the system tells: `other` where it does not.
+    /// The kind of this machine according to the system; `other` if unknown.
     public static var current: DeviceKind {
         #if os(iOS)
-            // The idiom is read on the main actor; the model's name needs none.
+            // Reading the idiom would need the main actor; the model's name does not.
             deviceModel().hasPrefix("iPad") ? .tablet : .phone
         #elseif os(macOS)
             .desktop
@@ -15,7 +15,7 @@ extension DeviceKind {
 #if os(iOS)
     import Darwin
 
-    /// Such as `iPhone16,1`.
+    /// A name such as `iPhone16,1`.
     private func deviceModel() -> String {
         var names = utsname()
         uname(&names)

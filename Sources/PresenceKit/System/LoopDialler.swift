@@ -4,9 +4,10 @@
     import PresenceTransport
     import WebSockets
 
-    /// Makes connections with libwebsockets, all of them on one thread for the whole process.
+    /// Makes connections with libwebsockets, all on one thread of the process.
     struct LoopDialler: Dialler {
-        /// Told of libwebsockets' own errors, which are the process': the logger of its newest client that has one.
+        /// Receives the errors of libwebsockets, which concern the whole process: the logger of the newest client that
+        /// has one.
         let logger: PresenceLogger?
 
         init(logger: PresenceLogger? = nil) {
@@ -22,7 +23,7 @@
     }
 
     // @unchecked: the contexts are confined to the loop's thread.
-    /// The one loop, begun with the first connection and never ended.
+    /// The process's only loop, started by the first connection and never stopped.
     final class ClientLoop: @unchecked Sendable {
         static let shared = Result { try ClientLoop() }
 
@@ -35,7 +36,7 @@
             loop.start()
         }
 
-        /// The context for `wss` or `ws`, made when first needed: the former reads the system's certificates.
+        /// The context for `wss` or `ws`, created on first use. The one for `wss` reads the system's certificates.
         func context(isSecure: Bool) throws -> WebSocketClientContext {
             precondition(loop.isCurrent, "the loop's contexts belong to its thread")
             if let context = isSecure ? secure : plain { return context }

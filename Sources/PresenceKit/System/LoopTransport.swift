@@ -3,18 +3,18 @@
     import PresenceTransport
     import WebSockets
 
-    // @unchecked: everything that can change is confined to the loop's thread.
+    // @unchecked: all mutable state is confined to the loop's thread.
     /// One WebSocket connection of libwebsockets.
     final class LoopTransport: Transport, WebSocketClientDelegate, @unchecked Sendable {
         private let loop: EventLoop?
         private let report: @Sendable (TransportEvent) -> Void
         private var client: WebSocketClient?
-        /// The client holds its delegate weakly: this keeps it until the end.
+        /// The client references its delegate weakly, so this reference keeps the delegate alive until the end.
         private var itself: LoopTransport?
         /// When a sign of life was last reported, in the loop's milliseconds.
         private var lastAlive: Int64?
 
-        /// Heartbeats are counted in seconds: more often than this, signs of life are not worth reporting.
+        /// The minimum time between reports. Heartbeats are a matter of seconds, so more frequent reports have no use.
         private static let aliveInterval: Int64 = 500
 
         init(_ url: String, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void) {
@@ -31,7 +31,7 @@
 
         private func start(_ url: String, _ subprotocol: String, _ shared: ClientLoop) {
             guard let url = WebSocketURL(url) else {
-                return report(.ended(.lost("not the address of a WebSocket: \(url)")))
+                return report(.ended(.lost("not a WebSocket URL: \(url)")))
             }
             do {
                 let context = try shared.context(isSecure: url.isSecure)
@@ -50,7 +50,7 @@
             loop?.execute { [self] in text.withUnsafeBytes { client?.send(text: $0) } }
         }
 
-        /// The server's own pings are noticed, and it sends them often enough.
+        /// The server's own pings are noticed, and are frequent enough.
         func ping() {}
 
         func close() {

@@ -1,14 +1,14 @@
 import PresenceTransport
 
 #if os(Linux)
-    /// How connections are made on this platform: libwebsockets, on one loop for all clients of the process.
+    /// The transport of this platform: libwebsockets, on one loop for all clients of the process.
     func machineDialler(_ configuration: PresenceClient.Configuration, _ logger: PresenceLogger?) -> any Dialler {
         LoopDialler(logger: logger)
     }
 #else
     import PresenceURLSession
 
-    /// How connections are made on this platform: URLSession.
+    /// The transport of this platform: URLSession.
     func machineDialler(_ configuration: PresenceClient.Configuration, _ logger: PresenceLogger?) -> any Dialler {
         #if canImport(Darwin)
             URLSessionDialler(configuration.urlSession ?? .ephemeral)

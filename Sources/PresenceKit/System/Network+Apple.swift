@@ -1,9 +1,9 @@
-// Never run on a device: compiled against the interfaces of Apple's frameworks only.
+// Never run on a device: only compiled against Apple's frameworks.
 #if canImport(Network)
     import Dispatch
     import Network
 
-    /// Posts when the network goes, comes, or becomes another one.
+    /// Posts when the network disappears, returns or changes.
     func followNetwork(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
         let monitor = NWPathMonitor()
         let former = LastPath()

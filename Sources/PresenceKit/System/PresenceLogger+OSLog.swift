@@ -2,7 +2,7 @@
     import OSLog
 
     extension PresenceLogger {
-        /// Writes to the system's unified log. Messages are public there: they name no tokens and no texts of users.
+        /// Writes to the system's unified log. Messages are public there: they contain no tokens and no texts of users.
         public static func osLog(subsystem: String, category: String = "presence") -> PresenceLogger {
             let logger = Logger(subsystem: subsystem, category: category)
             return PresenceLogger { level, message in

@@ -1,7 +1,7 @@
-// Never run on a device: compiled against the interfaces of Apple's frameworks only.
+// Never run on a device: only compiled against Apple's frameworks.
 #if canImport(UIKit) || canImport(AppKit)
     import Foundation
-    // iOS has a WatchKit, too, without the application of a watch.
+    // iOS has a WatchKit too, but without `WKApplication`.
     #if canImport(WatchKit) && !os(iOS)
         import WatchKit
     #elseif canImport(UIKit)
@@ -10,7 +10,7 @@
         import AppKit
     #endif
 
-    /// Posts when the app goes to the background and when it is in front again.
+    /// Posts when the app enters the background and when it returns to the foreground.
     func followScenes(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
         let center = NotificationCenter.default
         let names: (background: Notification.Name, foreground: Notification.Name)
@@ -25,7 +25,7 @@
         #else
             names = (NSApplication.didHideNotification, NSApplication.didUnhideNotification)
         #endif
-        // Unsafe: the center gives back tokens that are not Sendable; they are only handed back to it, once.
+        // Unsafe: the tokens are not Sendable. They are only passed back to the center, once.
         nonisolated(unsafe) let tokens = [
             center.addObserver(forName: names.background, object: nil, queue: nil) { _ in post(.background) },
             center.addObserver(forName: names.foreground, object: nil, queue: nil) { _ in post(.foreground) },

@@ -1,9 +1,9 @@
-/// Follows the app's scenes and the device's network for a client, as long as it lives. Where the system tells of neither
-/// it does nothing.
+/// Observes the app's scenes and the device's network on behalf of a client, for the lifetime of this object. Does
+/// nothing on systems that report neither.
 final class SystemFollower: Sendable {
     private let stop: @Sendable () -> Void
 
-    /// - Parameter post: told what happens, from any thread.
+    /// - Parameter post: called from any thread.
     init(_ post: @escaping @Sendable (Input) -> Void) {
         let stops = [followScenes(post), followNetwork(post)]
         stop = { for stop in stops { stop() } }
@@ -12,13 +12,13 @@ final class SystemFollower: Sendable {
     deinit { stop() }
 }
 
-/// Whether the network is there and which it is, from one update to the next: what a client has to be told.
+/// The state of the network at one update, from which changes are derived for the client.
 struct NetworkPath: Hashable, Sendable {
     var isSatisfied: Bool
     /// The interfaces in use, by name.
     var interfaces: [String]
 
-    /// The input that the change from `former` to this is; the first update tells only if there is no network.
+    /// The input for the change from `former` to this. The first update is only reported if there is no network.
     func input(after former: NetworkPath?) -> Input? {
         guard let former else { return isSatisfied ? nil : .network(false) }
         if isSatisfied != former.isSatisfied { return .network(isSatisfied) }

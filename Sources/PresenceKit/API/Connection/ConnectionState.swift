@@ -1,6 +1,6 @@
 import Foundation
 
-/// How the one connection is.
+/// State of the client's one connection.
 ///
 /// ```text
 ///   idle ──first use──▶ connecting ──▶ live ◀──▶ stale
@@ -9,20 +9,21 @@ import Foundation
 ///                      reconnecting ◀──────────────┘      any ──refused, ended──▶ closed
 /// ```
 public enum ConnectionState: Codable, Hashable, Sendable {
-    /// Nothing was asked of the client yet.
+    /// The client has not been used yet.
     case idle
-    /// A token is being fetched or a connection made.
+    /// The client is fetching a token or connecting.
     case connecting
-    /// Connected, and the server tells every change at once.
+    /// Connected; the server sends every change at once.
     case live
-    /// Connected, but the server has lost sight of the truth since then (by its clock) and goes on with what it holds.
+    /// Connected, but since that time (server's clock) the server may have missed changes. It serves the data that it
+    /// has in memory.
     case stale(since: Date)
-    /// Not connected; the next attempt is made `in` that time, counted from when this state began.
+    /// Not connected. The next attempt starts after the given delay, counted from the start of this state.
     case reconnecting(in: Duration, because: PresenceError)
-    /// Not connected, and no attempt will be made before ``PresenceClient/connect()``. `nil`: the app asked for it.
+    /// Not connected, and the client does not retry until ``PresenceClient/connect()``. `nil`: the app disconnected.
     case closed(PresenceError?)
 
-    /// For a log.
+    /// The state as text for a log.
     var sentence: String {
         switch self {
         case .idle: "idle"

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What people are shown: plain language, without codes. The texts are in English; an app that speaks other languages
-/// chooses its own by ``PresenceError/code``.
+/// Texts for users, in plain language and without codes. They are in English; a localized app chooses its own texts by
+/// ``PresenceError/code``.
 extension PresenceError: LocalizedError {
     public var errorDescription: String? {
         switch code {
@@ -32,7 +32,7 @@ extension PresenceError: LocalizedError {
         case .notConnected, .connectionLost: return "Please check your internet connection and try again."
         case .timedOut, .unavailable, .internalError, .serverUnavailable, .rateLimited:
             guard let retryAfter, retryAfter >= .seconds(2) else { return "Please try again in a moment." }
-            // Of more than a year nobody reads the number, and not each fits an `Int`.
+            // The exact number is useless above a year, and a larger one may not fit an `Int`.
             let seconds = min(retryAfter, .seconds(366 * 86_400)).timeInterval.rounded(.up)
             return "Please try again in \(Int(seconds)) seconds."
         case .unauthorized, .signedOut, .tokenUnavailable: return "Please sign in again."

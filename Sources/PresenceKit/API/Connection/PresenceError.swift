@@ -1,22 +1,22 @@
 import PresenceProtocol
 
-/// The one error of this library: why something asked for was not done. Programs read ``code``, developers ``message``,
-/// people `localizedDescription` and `recoverySuggestion`.
+/// The error of this library. Programs use ``code``, developers read ``message``, users read `localizedDescription` and
+/// `recoverySuggestion`.
 ///
 /// A call whose task was cancelled throws `CancellationError` instead.
 public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringConvertible {
-    /// Why, for programs.
+    /// The reason, for programs.
     public var code: Code
-    /// For developers and logs, in English.
+    /// The reason in English, for developers and logs.
     public var message: String
-    /// With `validationFailed`: the member that is out of bounds.
+    /// With `validationFailed`: the name of the invalid member.
     public var field: String?
-    /// When it makes sense to try again.
+    /// How long to wait before a retry, if a retry makes sense.
     public var retryAfter: Duration?
-    /// Whether the server may have done what was asked all the same: it was sent, and its answer was lost.
+    /// Whether the server may have carried out the request: it was sent, but its reply was lost.
     public var outcomeUnknown: Bool
 
-    /// Makes an error, as a fake or an app's own token provider needs it.
+    /// Creates an error, for fakes and for an app's own token provider.
     public init(
         _ code: Code, _ message: String, field: String? = nil, retryAfter: Duration? = nil,
         outcomeUnknown: Bool = false
@@ -34,7 +34,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
         return text
     }
 
-    /// Why. Open: a later server may send codes that this library does not know.
+    /// The reason of an error. Open: a newer server may send codes that this library does not know.
     public struct Code: RawRepresentable, Codable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -42,70 +42,70 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
 }
 
 extension PresenceError.Code {
-    // What the server says.
+    // Codes that the server sends.
 
     /// The server did not understand the request.
     public static let badRequest = Self(.badRequest)
-    /// The server does not know this request.
+    /// The server does not know this type of request.
     public static let unknownType = Self(.unknownType)
-    /// No valid token. Thrown by a token provider, it ends the attempts to connect.
+    /// There is no valid token. If a token provider throws this, the client stops trying to connect.
     public static let unauthorized = Self(.unauthorized)
-    /// Not allowed to do this; also for a conversation that does not exist.
+    /// The user is not allowed to do this. Also returned for a conversation that does not exist.
     public static let forbidden = Self(.forbidden)
-    /// A value out of bounds; `field` says which.
+    /// A value is invalid; `field` names it.
     public static let validationFailed = Self(.validationFailed)
-    /// Someone else holds it, or it changed meanwhile.
+    /// The value is taken by another user, or it changed in the meantime.
     public static let conflict = Self(.conflict)
-    /// What it is about is not there.
+    /// The object of the request does not exist.
     public static let notFound = Self(.notFound)
-    /// A limit of number.
+    /// The request exceeds a limit on a number of objects.
     public static let tooMany = Self(.tooMany)
-    /// Too fast; `retryAfter` says how long to wait.
+    /// Requests come too fast; `retryAfter` is the time to wait.
     public static let rateLimited = Self(.rateLimited)
-    /// The server's store is out of reach; `retryAfter` says when to try again.
+    /// The server cannot reach its store; `retryAfter` is the time to wait.
     public static let unavailable = Self(.unavailable)
-    /// More bytes than the server takes.
+    /// The request has more bytes than the server accepts.
     public static let tooLarge = Self(rawValue: "too_large")
-    /// The server's fault.
+    /// The server has an internal fault.
     public static let internalError = Self(.internal)
 
-    // What this library says.
+    // Codes of this library.
 
-    /// Not an id: 1 to 128 bytes of printable ASCII without space.
+    /// Not a valid id: ids have 1 to 128 bytes of printable ASCII without spaces.
     public static let invalidID = Self(rawValue: "invalid_id")
-    /// The URL is not one of a WebSocket.
+    /// The URL is not a WebSocket URL.
     public static let invalidURL = Self(rawValue: "invalid_url")
-    /// The server has this switched off, or is too old for it.
+    /// The server has this feature disabled, or is too old for it.
     public static let notOffered = Self(rawValue: "not_offered")
     /// There is no connection.
     public static let notConnected = Self(rawValue: "not_connected")
-    /// The connection broke; `outcomeUnknown` says whether the request had been sent.
+    /// The connection broke. `outcomeUnknown` is true if the request had been sent.
     public static let connectionLost = Self(rawValue: "connection_lost")
-    /// No answer came within ``PresenceClient/Configuration/requestTimeout``.
+    /// No reply arrived within ``PresenceClient/Configuration/requestTimeout``.
     public static let timedOut = Self(rawValue: "timed_out")
-    /// The task was cancelled: thrown as `CancellationError`.
+    /// The calling task was cancelled. Calls throw it as `CancellationError`.
     package static let cancelled = Self(rawValue: "cancelled")
     /// The token provider threw.
     public static let tokenUnavailable = Self(rawValue: "token_unavailable")
-    /// The server said or did something that the protocol does not allow, or says that this library did.
+    /// The server violated the protocol, or reports that this library did.
     public static let protocolViolation = Self(rawValue: "protocol_violation")
-    /// The same device connected anew elsewhere.
+    /// The same device connected elsewhere and replaced this connection.
     public static let replaced = Self(rawValue: "replaced")
     /// An administrator ended the connection.
     public static let disconnectedByAdministrator = Self(rawValue: "disconnected_by_administrator")
-    /// The server restarts or is full.
+    /// The server is restarting or full.
     public static let serverUnavailable = Self(rawValue: "server_unavailable")
-    /// The app signed out, disconnected or changed the user meanwhile.
+    /// The app signed out, disconnected or changed the user in the meantime.
     public static let signedOut = Self(rawValue: "signed_out")
 
-    /// What was asked for could not be written to the ``Storage``.
+    /// A change could not be written to the ``Storage``.
     public static let storageFailed = Self(rawValue: "storage_failed")
 
     init(_ code: ErrorCode) { self.init(rawValue: code.rawValue) }
 }
 
 extension PresenceError {
-    /// The same as a call of an app throws it: `CancellationError` if the call's task was cancelled.
+    /// The error as a call throws it: `CancellationError` if the call's task was cancelled.
     package var thrown: any Error { code == .cancelled ? CancellationError() : self }
 
     init(_ message: ServerMessage.ErrorMessage) {
@@ -114,18 +114,18 @@ extension PresenceError {
             retryAfter: message.retryAfter.map { .milliseconds($0) }, outcomeUnknown: message.outcomeUnknown)
     }
 
-    /// Whether the same request may be answered later.
+    /// Whether the same request may succeed later.
     package var isPassing: Bool {
         switch code {
         case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound: false
         case .tooLarge, .notOffered: false
-        // Of some numbers the server says when there may be room: of a user's connections, which come and go.
+        // For some limits, such as a user's connections, the server sends the time after which there may be room.
         case .tooMany: retryAfter != nil
         default: true
         }
     }
 
-    /// Whether nothing says that the same request will be answered otherwise later, though it may be: a fault of the server's, or a
+    /// Whether the error gives no reason to expect a different reply to the same request: a fault of the server, or a
     /// code that this version does not know.
     package var isUnexplained: Bool {
         guard retryAfter == nil, isPassing else { return false }
@@ -137,10 +137,10 @@ extension PresenceError {
         }
     }
 
-    /// How long to wait before the same request is made again; never so short that it becomes a flood.
+    /// The delay before the same request is repeated, at least 100 ms, so that retries never become a flood.
     package var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
 
-    /// The same after so many answers in a row that nothing explains: twice as long after each, up to a minute or so.
+    /// The delay after this many unexplained errors in a row: doubled after each, up to about a minute.
     package func delay(after faults: Int) -> Duration {
         isUnexplained ? delay * (1 << min(max(0, faults - 1), 6)) : delay
     }

@@ -1,7 +1,7 @@
-/// Takes the lines that a client writes about itself: how the connection is and why, what was refused, what could not be
-/// kept. They name no tokens and no texts of users.
+/// Receives the client's log lines: changes of the connection with their reasons, refused requests, failed writes to
+/// the storage. They contain no tokens and no texts of users.
 ///
-/// On Apple's systems ``osLog(subsystem:)`` writes to the unified log. With swift-log:
+/// On Apple platforms ``osLog(subsystem:)`` writes to the unified log. With swift-log:
 ///
 /// ```swift
 /// let log = Logger(label: "presence")
@@ -10,13 +10,13 @@
 /// }
 /// ```
 public struct PresenceLogger: Sendable {
-    /// How much a line matters, from the least to the most.
+    /// The importance of a line, in ascending order.
     public enum Level: String, Codable, Sendable, CaseIterable, Comparable {
-        /// What happens all the time.
+        /// Routine events.
         case debug
-        /// What an operator may want to know: connected, disconnected.
+        /// Events of interest to an operator, such as connects and disconnects.
         case notice
-        /// What somebody should look at.
+        /// Faults that need attention.
         case error
 
         public static func < (a: Level, b: Level) -> Bool {
@@ -26,7 +26,7 @@ public struct PresenceLogger: Sendable {
 
     private let write: @Sendable (Level, String) -> Void
 
-    /// - Parameter write: called from any thread, and should return soon.
+    /// - Parameter write: called from any thread; it should return quickly.
     public init(_ write: @escaping @Sendable (Level, String) -> Void) {
         self.write = write
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The server's clock, as far as it was known when ``PresenceClient/serverTime`` gave this: it goes on by itself.
+/// The server's clock as known when ``PresenceClient/serverTime`` returned this value. It keeps running.
 public struct ServerTime: Sendable {
     private let read: @Sendable () -> Date
 
@@ -8,16 +8,16 @@ public struct ServerTime: Sendable {
         read = { clock.date(at: time.now) }
     }
 
-    /// A clock of a test's own.
+    /// A clock supplied by a test.
     package init(_ read: @escaping @Sendable () -> Date) {
         self.read = read
     }
 
-    /// The device's own clock: what is known before the first connection.
+    /// The device's own clock, used before the first connection.
     public init() {
         self.init(clock: ServerClock(), time: SystemTime())
     }
 
-    /// The date there, now.
+    /// The current date by the server's clock.
     public var now: Date { read() }
 }

@@ -1,12 +1,12 @@
-/// What becomes of one member: it stays as it is, is removed, or becomes another.
+/// The change of one member: it is kept, removed or set.
 ///
 /// A string literal sets, `nil` removes: `updateProfile(displayName: "Ana", locale: nil)`.
 public enum Change<Value: Hashable & Sendable>: Hashable, Sendable {
-    /// It stays as it is.
+    /// The member keeps its value.
     case keep
-    /// It is removed: afterwards there is none.
+    /// The member is removed: afterwards it has no value.
     case remove
-    /// It becomes this value.
+    /// The member gets this value.
     case set(Value)
 
     /// The new value, if there is one.
@@ -14,7 +14,7 @@ public enum Change<Value: Hashable & Sendable>: Hashable, Sendable {
         if case .set(let value) = self { value } else { nil }
     }
 
-    /// The same with another kind of value.
+    /// The same change with the value transformed.
     func map<Other>(_ transform: (Value) -> Other) -> Change<Other> {
         switch self {
         case .keep: .keep

@@ -1,25 +1,25 @@
-/// What a user chooses for all their devices.
+/// The status that a user chooses for all their devices.
 public enum ChosenStatus: String, Codable, Sendable, CaseIterable {
-    /// What the devices do: online, or away while all of them are idle.
+    /// Follows the devices: online, or away while all of them are idle.
     case auto
-    /// Here, and not to be disturbed, whatever the devices do.
+    /// Online but not to be disturbed, regardless of the devices' activity.
     case busy
-    /// Offline to everyone else.
+    /// Appears offline to everyone else.
     case invisible
 }
 
-/// What the user of this device is doing.
+/// The activity of the user on this device.
 public enum Activity: String, Codable, Sendable, CaseIterable {
-    /// Using the app.
+    /// The user is using the app.
     case active
-    /// In front of the app without using it: away, if all devices are.
+    /// The user is present without using the app. They are shown as away if all their devices are idle.
     case idle
-    /// Not looking at the app: the server holds back events.
+    /// The app is not visible: the server holds back events.
     case background
 }
 
-/// Who may see something of the user.
+/// The users who may see something.
 public enum Audience: String, Codable, Sendable, CaseIterable {
-    /// From all users to none. `contacts`: those on the user's own list.
+    /// All users, the users on the own list of contacts, or no users.
     case everyone, contacts, nobody
 }

@@ -1,23 +1,23 @@
-/// The own user, as far as this device knows.
+/// The signed-in user, as far as this device knows.
 public struct Me: Codable, Hashable, Sendable {
-    /// The id; `nil` until the server has said it, and after a sign-out. With a ``Storage`` on disk it is known from the
-    /// launch on.
+    /// The user's id; `nil` after a sign-out, and until the server has sent it. With a ``Storage`` on disk it is known
+    /// from the launch.
     public var user: String?
-    /// What the user chose for all their devices.
+    /// The status that the user chose for all their devices.
     public var status: MyStatus?
-    /// The profile as others see it, without what waits in the queue.
+    /// The profile as others see it, without queued changes.
     public var profile: PersonProfile?
-    /// Who may see the user.
+    /// The users who may see this user.
     public var visibility: MyAudiences?
-    /// The choice of a status that waits for a connection, until the server has made it or refused it: others do not see
-    /// it yet.
+    /// A chosen status that is queued until there is a connection. Others do not see it until the server has accepted
+    /// it.
     public var queuedStatus: ChosenStatus?
-    /// Why a choice that had been queued was refused, until the next choice.
+    /// Why the server rejected a queued status; kept until the user chooses again.
     public var statusRefusal: PresenceError?
-    /// Why nothing newer comes: the client is closed, as ``PersonPresence/problem``.
+    /// Why the value is no longer updated: the client is closed, as in ``PersonPresence/problem``.
     public var problem: PresenceError?
 
-    /// Makes an own user, as a fake or a preview needs it; what is left out is not known.
+    /// Creates a value for fakes and previews. Omitted members are unknown.
     public init(
         user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil,
         queuedStatus: ChosenStatus? = nil, statusRefusal: PresenceError? = nil, problem: PresenceError? = nil
@@ -32,20 +32,20 @@ public struct Me: Codable, Hashable, Sendable {
     }
 }
 
-/// Who may see the user, and how long the user's lists are.
+/// The user's visibility settings, and the lengths of their lists.
 public struct MyAudiences: Codable, Hashable, Sendable {
-    /// Who sees whether the user is here. To anyone else the user looks unknown.
+    /// The users who may see the presence. To all others the user looks unknown.
     public var presence: Audience
-    /// Of those: who also sees since when the user is offline.
+    /// The users among them who may also see when the user was last online.
     public var lastSeen: Audience
-    /// `everyone` or `nobody`.
+    /// Whether read receipts are shared: `everyone` or `nobody`.
     public var receipts: Audience
-    /// How many people are on the user's list of contacts.
+    /// The number of users on the list of contacts.
     public var contactsCount: Int
-    /// How many people the user blocks.
+    /// The number of users that this user blocks.
     public var blockedCount: Int
 
-    /// Makes audiences; by default those of a new user.
+    /// Creates settings; the defaults are those of a new user.
     public init(
         presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
         contactsCount: Int = 0, blockedCount: Int = 0

@@ -1,20 +1,20 @@
 import Foundation
 
-/// What the user chose for all their devices, as the server holds it.
+/// The status that the user chose for all their devices, as stored by the server.
 public struct MyStatus: Codable, Hashable, Sendable {
-    /// What the user chose; others see what follows from it, and from what the devices do.
+    /// The chosen status. Others see the status that results from it and from the devices' activity.
     public var status: ChosenStatus
-    /// The status text; `nil` without one.
+    /// The status text, or `nil`.
     public var text: String?
-    /// When status and text go back to `auto` and none, by the server's clock.
+    /// When the status returns to `auto` and its text is removed, by the server's clock.
     public var clearsAt: Date?
-    /// Whether this is the truth of this moment.
+    /// Whether the value is current.
     public var freshness: Freshness
-    /// Why nothing newer comes: the client is closed, as ``PersonPresence/problem``. With a freshness of
+    /// Why the value is no longer updated: the client is closed, as in ``PersonPresence/problem``. With
     /// ``Freshness/unknown`` the status was never known.
     public var problem: PresenceError?
 
-    /// Makes a status, as a fake or a preview needs it.
+    /// Creates a status, for fakes and previews.
     public init(
         status: ChosenStatus, text: String? = nil, clearsAt: Date? = nil, freshness: Freshness,
         problem: PresenceError? = nil

@@ -1,17 +1,17 @@
-/// Who may see the user, and the user's lists whole.
+/// The user's visibility settings with their complete lists.
 public struct MyVisibility: Codable, Hashable, Sendable {
-    /// To anyone else the user looks unknown.
+    /// The users who may see the presence. To all others the user looks unknown.
     public var presence: Audience
-    /// Of those: who also sees since when the user is offline.
+    /// The users among them who may also see when the user was last online.
     public var lastSeen: Audience
-    /// Whether the members of a conversation see up to where the user has read: `everyone` or `nobody`.
+    /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`.
     public var receipts: Audience
-    /// Those shown what `contacts` may see, in the order of their ids.
+    /// The users to whom `contacts` applies, sorted by id.
     public var contacts: [String]
-    /// The users who never see anything, in the order of their ids.
+    /// The blocked users, sorted by id. They never see anything of this user.
     public var blocked: [String]
 
-    /// Makes visibility, as a fake or a preview needs it.
+    /// Creates a value, for fakes and previews.
     public init(
         presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, contacts: [String] = [],
         blocked: [String] = []

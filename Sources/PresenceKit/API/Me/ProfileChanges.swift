@@ -1,17 +1,17 @@
 import Foundation
 
-/// Changes of the own profile, applied whole or not at all.
+/// Changes of the user's own profile. The server applies all of them or none.
 public struct ProfileChanges: Hashable, Sendable {
     /// 1 to 50 characters after trimming; free text, not unique.
     public var displayName: Change<String>
-    /// An `https` address of at most 2,048 bytes.
+    /// An `https` URL of at most 2,048 bytes.
     public var photoURL: Change<URL>
-    /// IANA name, such as `Europe/Paris`.
+    /// An IANA name, such as `Europe/Paris`.
     public var timezone: Change<String>
-    /// BCP 47, such as `pt-BR`.
+    /// A BCP 47 tag, such as `pt-BR`.
     public var locale: Change<String>
 
-    /// Makes a change of the members that are given; the others stay as they are.
+    /// Creates a change of the given members; the others keep their values.
     public init(
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
         locale: Change<String> = .keep
@@ -22,23 +22,23 @@ public struct ProfileChanges: Hashable, Sendable {
         self.locale = locale
     }
 
-    /// Whether everything stays as it is.
+    /// Whether no member changes.
     public var isEmpty: Bool { self == ProfileChanges() }
 }
 
 extension ProfileChanges {
-    /// Looks at a change before it is made, as ``PresenceClient/updateProfile(_:offline:)`` does.
+    /// Validates the changes, as ``PresenceClient/updateProfile(_:offline:)`` does.
     ///
-    /// - Throws: `validationFailed` with the first member that is out of bounds as `field`.
+    /// - Throws: `validationFailed` with the first invalid member as `field`.
     public func check() throws(PresenceError) {
         if let flaw = wire.flaw { throw flaw }
     }
 
-    /// As the server stores it: names without white space at their ends.
+    /// The changes as the server stores them: names without leading and trailing white space.
     package var trimmed: ProfileChanges { ProfileChanges(wire) }
 }
 
-/// An object with the members that change; a member that is removed is `null`.
+/// Encoded as an object of the changed members; a removed member is `null`.
 extension ProfileChanges: Codable {
     private enum CodingKeys: String, CodingKey {
         case displayName, photoURL, timezone, locale

@@ -1,36 +1,36 @@
-/// What became of a change of the own profile.
+/// The outcome of a profile change.
 public enum ProfileUpdate: Codable, Hashable, Sendable {
-    /// The server stored it; the profile as it is now.
+    /// The server stored the change. The value is the profile now.
     case saved(PersonProfile)
-    /// It is in the queue, and sent when there is a connection, behind what was queued before it.
+    /// The change is queued behind earlier ones, and is sent once there is a connection.
     case queued
 }
 
-/// What became of something chosen.
+/// The outcome of a chosen status.
 public enum ChoiceUpdate: Codable, Hashable, Sendable {
-    /// The server holds it.
+    /// The server has stored it.
     case saved
-    /// There is no connection: it is in the storage, and made with the next one.
+    /// There is no connection. The choice is in the storage and is sent on the next connection.
     case queued
 }
 
-/// What to do with a change when there is no connection.
+/// The handling of a change without a connection.
 public enum OfflinePolicy: Codable, Hashable, Sendable {
     /// The call fails.
     case fail
-    /// It is queued, with the newest value of each member, and sent when there is a connection. With a ``Storage`` on
-    /// disk it outlives the process.
+    /// The change is queued and sent once there is a connection. For each member only the newest value is sent. With a
+    /// ``Storage`` on disk the queue survives the process.
     case queue
 }
 
-/// Profile changes that wait for a connection, and what became of those that were refused.
+/// Profile changes that are pending, and the last rejection.
 public struct PendingProfileChanges: Codable, Hashable, Sendable {
-    /// The newest value of each member that waits to be sent or acknowledged; `nil` if none does.
+    /// The newest pending value of each member, until the server acknowledges it; `nil` if none is pending.
     public var waiting: ProfileChanges?
-    /// The newest refusal of a queued change; its `field` was dropped, the others were sent without it.
+    /// The newest rejection of a queued change. Its `field` was dropped; the other members were sent without it.
     public var refusal: PresenceError?
 
-    /// Makes a value, as a fake or a preview needs it; by default nothing waits.
+    /// Creates a value, for fakes and previews. By default no change is pending.
     public init(waiting: ProfileChanges? = nil, refusal: PresenceError? = nil) {
         self.waiting = waiting
         self.refusal = refusal

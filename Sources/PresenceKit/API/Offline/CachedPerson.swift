@@ -1,11 +1,11 @@
 import Foundation
 import PresenceProtocol
 
-/// One person as a cache stores them: `Codable`, and opaque beside the two members that a store needs.
+/// One user's data in a cache: `Codable`, and opaque except for the two members that a store needs.
 public struct CachedPerson: Codable, Hashable, Sendable {
-    /// The person's id; the key.
+    /// The user's id, which is the key.
     public let user: String
-    /// When this was last known to be true, by the server's clock.
+    /// When the data was last known to be current, by the server's clock.
     public let asOf: Date
     private let presence: StoredPresence
     private let profile: StoredProfile?
@@ -26,7 +26,7 @@ public struct CachedPerson: Codable, Hashable, Sendable {
         }
     }
 
-    /// The presence as it was; unknown if a later version of this library wrote a status that this one cannot read.
+    /// The stored presence; unknown if a later version of this library wrote a status that this one cannot read.
     var presenceRegister: Presence {
         guard let status = PresenceProtocol.PresenceStatus(rawValue: presence.status) else { return .unknown }
         return Presence(
@@ -34,7 +34,7 @@ public struct CachedPerson: Codable, Hashable, Sendable {
             text: presence.text, devices: presence.devices.compactMap(PresenceProtocol.DeviceKind.init(rawValue:)))
     }
 
-    /// The profile as it was.
+    /// The stored profile.
     var profileRegister: ProfileRegister {
         guard let profile else { return .none }
         return .profile(

@@ -1,15 +1,16 @@
 import Foundation
 
-/// Keeps the people heard of last in a file, over launches and crashes. A power cut may cost the last seconds.
+/// Caches the most recently updated users in a file that survives launches and crashes. A power cut may lose the last
+/// seconds.
 public actor FileCache: PresenceCache {
     private let directory: StorageDirectory
     private var people: RecentPeople
     private var journal: Journal
-    /// The bytes of the newest record of everybody.
+    /// The size of all users' newest records, in bytes.
     private var live: Int
 
     private static let format: UInt32 = 1
-    /// Below this size a file is not rewritten.
+    /// The file is not rewritten below this size.
     private static let smallestRewrite = 256 << 10
 
     init(_ directory: StorageDirectory, capacity: Int, problems: inout [String]) throws {
@@ -18,7 +19,7 @@ public actor FileCache: PresenceCache {
             path: directory.path("people"), format: Self.format, records: &records, problems: &problems)
         let decoder = JSONDecoder()
         for record in records {
-            // A person that this version cannot read is asked for again.
+            // Records that this version cannot read are skipped; the server is asked again for these users.
             if let person = try? decoder.decode(CachedPerson.self, from: Data(record)) { people.write(person) }
         }
         let sizes = records.map(\.count)
@@ -40,7 +41,7 @@ public actor FileCache: PresenceCache {
             if isNew { live += record.count }
         }
         if people.evict() { live = Self.rewrite(&journal, people) }
-        // A cache that cannot be written is a smaller one: what is held still counts, and the next write tries again.
+        // A failed write is ignored: the people in memory remain valid, and the next write tries again.
         try? journal.append(records, isDurable: false)
         if journal.size > max(Self.smallestRewrite, live * 3) { live = Self.rewrite(&journal, people) }
     }
@@ -51,7 +52,7 @@ public actor FileCache: PresenceCache {
         try journal.removeAll()
     }
 
-    /// - Returns: the bytes of its records.
+    /// - Returns: the size of the written records, in bytes.
     private static func rewrite(_ journal: inout Journal, _ people: RecentPeople) -> Int {
         let encoder = JSONEncoder()
         let records = people.oldestFirst.compactMap { try? encoder.encode($0) }

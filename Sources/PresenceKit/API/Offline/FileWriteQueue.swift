@@ -1,6 +1,6 @@
 import Foundation
 
-/// Keeps writes in a file, over launches, crashes and power cuts: an append returns when it is on the disk.
+/// Stores writes in a file that survives launches, crashes and power cuts: an append returns once it is on the disk.
 public actor FileWriteQueue: WriteQueue {
     private let directory: StorageDirectory
     private let capacity: Int
@@ -9,10 +9,10 @@ public actor FileWriteQueue: WriteQueue {
     private var journal: Journal
 
     private static let format: UInt32 = 1
-    /// Below this size the file is not rewritten.
+    /// The file is not rewritten below this size.
     private static let smallestRewrite = 64 << 10
 
-    /// What happened to the queue, one after the other.
+    /// One change of the queue; the file is a sequence of them.
     private enum Record: Codable {
         case owner(String)
         case append(QueuedWrite)

@@ -1,18 +1,18 @@
 import Foundation
 
-/// An append-only file of records, each with its length and a checksum, that survives a kill at any moment: what was
-/// appended is there after it, and of a record that was being appended nothing.
+/// An append-only file of records, each with its length and a checksum. It survives a kill at any moment: completed
+/// appends are kept, and an interrupted one leaves no record.
 ///
 /// ```text
 ///   file   = magic (8 bytes: "PRESENCE"), format (4), record…
 ///   record = length of the payload (4), CRC-32 of the payload (4), payload          numbers are little-endian
 /// ```
 ///
-/// Reading passes over a damaged record, and ends where the length of one cannot be. An end that was cut off is what a kill
-/// leaves, and goes without a word; a file with other damage is kept beside, and told of. Rewriting makes a new file and
+/// Reading skips damaged records and stops at an impossible length. A truncated end is the normal result of a kill and
+/// is not reported. A file with other damage is kept under a second name and reported. Rewriting makes a new file and
 /// renames it over the old one.
 ///
-/// It is confined to its owner: an actor.
+/// Confined to its owner, an actor.
 struct Journal {
     private let path: String
     private let descriptor: FileHandle
@@ -20,10 +20,10 @@ struct Journal {
 
     private static let magic = Array("PRESENCE".utf8)
     private static let headerSize = 12
-    /// No record of ours comes near.
+    /// Longer than any record of this library.
     static let longestRecord = 1 << 20
 
-    /// What was found in a file.
+    /// The content of a file.
     private struct Contents {
         var records: [[UInt8]] = []
         /// The end of the last whole record.
@@ -34,8 +34,8 @@ struct Journal {
 
     /// Opens a file, or makes it, and reads its records.
     ///
-    /// - Parameter problems: takes what was wrong with the file. One that is none of ours, or damaged, is renamed (`.damaged`)
-    ///   and what can be read of it is in the new one.
+    /// - Parameter problems: receives a description of each fault in the file. A damaged or foreign file is renamed
+    ///   (`.damaged`), and its readable records are written to a new one.
     /// - Throws: ``StorageError``.
     init(path: String, format: UInt32, records: inout [[UInt8]], problems: inout [String]) throws {
         self.path = path
@@ -45,7 +45,7 @@ struct Journal {
         records = contents.records
         size = contents.end
         if contents.isDamaged {
-            problems.append("\(path) is damaged: it is kept as \(path).damaged, and \(records.count) records were read")
+            problems.append("\(path) is damaged: renamed to \(path).damaged; \(records.count) records were read")
             try rewrite(records, format: format, keepingAs: path + ".damaged")
         } else if size == 0 {
             try truncate(to: 0)
@@ -78,7 +78,7 @@ struct Journal {
 
     private static func contents(of bytes: [UInt8], _ path: String, _ format: UInt32) throws -> Contents {
         var contents = Contents()
-        // Cut off in its header, it never held anything.
+        // A file truncated within its header never had a record.
         guard bytes.count >= headerSize else {
             contents.isDamaged = !(magic + format.littleEndianBytes).starts(with: bytes)
             return contents
@@ -108,9 +108,9 @@ struct Journal {
         return contents
     }
 
-    /// Appends records in one write. With `isDurable` they outlive a power cut too, not only the process.
+    /// Appends records in one write. With `isDurable` they survive a power cut, otherwise only the end of the process.
     mutating func append(_ payloads: [[UInt8]], isDurable: Bool) throws {
-        // It would not be read again, nor what follows it.
+        // Reading would stop at such a record and lose all that follow.
         guard payloads.allSatisfy({ $0.count <= Self.longestRecord }) else {
             throw StorageError.failed("write", path, EFBIG)
         }
@@ -119,7 +119,7 @@ struct Journal {
             try append(payloads.flatMap(Self.record))
             if isDurable { try synchronise() }
         } catch {
-            // Half a record would hide those after it.
+            // An incomplete record would hide all later ones.
             try? truncate(to: former)
             throw error
         }
@@ -142,22 +142,22 @@ struct Journal {
         self = Journal(path: path, journal)
     }
 
-    /// Takes out all records. It needs no space on the disk.
+    /// Removes all records. Needs no disk space, so it also works on a full disk.
     mutating func removeAll() throws {
         try truncate(to: Self.headerSize)
         try synchronise()
     }
 
-    /// Returns when what was written is on the disk, and not only in its memory.
+    /// Returns once the written data is on the disk and not only in its cache.
     private func synchronise() throws {
         #if canImport(Darwin)
-            // There fsync leaves it to the disk when to write.
+            // On Darwin, fsync leaves the time of the write to the disk.
             if fcntl(descriptor.fileDescriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor.fileDescriptor) == 0 else { throw StorageError.failed("fsync", path, errno) }
     }
 
-    /// Returns when the names in a file's directory are on the disk.
+    /// Returns once the names in the file's directory are on the disk.
     static func synchroniseDirectory(of path: String) throws {
         let directory = (path as NSString).deletingLastPathComponent
         let number = Foundation.open(directory, O_RDONLY | O_CLOEXEC)

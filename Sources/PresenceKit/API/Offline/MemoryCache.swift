@@ -1,10 +1,10 @@
-/// Keeps the people written last, in memory.
+/// Caches the most recently updated users in memory.
 public actor MemoryCache: PresenceCache {
-    /// How many people it keeps; those written longest ago go first.
+    /// The maximum number of users; the least recently updated are evicted first.
     public let capacity: Int
     private var people: RecentPeople
 
-    /// Makes an empty cache. A `capacity` below 1 is a fault of the program.
+    /// Creates an empty cache. `capacity` must be at least 1.
     public init(capacity: Int = 10_000) {
         self.capacity = capacity
         people = RecentPeople(capacity: capacity)

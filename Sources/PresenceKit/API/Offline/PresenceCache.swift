@@ -1,17 +1,17 @@
 import Foundation
 
-/// Where the client keeps what it knew of people, to show it (marked stale) while it is away.
+/// Stores the last known data of users, so that the client can show it, marked stale, while it is disconnected.
 ///
-/// Calls come one after the other, never two at a time, so each has to return: the next one, a sign-out and a change of
-/// user wait for it. A store on disk should keep the people of one user apart from
-/// another's and drop all on ``removeAll()``, which sign-out and a change of user call.
+/// The client never makes two calls at the same time. So each call must return: the next call, a sign-out and a change
+/// of user wait for it. A store on disk should keep the data of different signed-in users apart, and drop all of it in
+/// ``removeAll()``, which sign-out and a change of user call.
 public protocol PresenceCache: Sendable {
-    /// Those of `users` that are stored, in any order.
+    /// Returns those of `users` that are stored, in any order.
     func read(_ users: [String]) async -> [CachedPerson]
-    /// Stores each, replacing what was stored of them.
+    /// Stores each user, replacing the data stored before.
     func write(_ people: [CachedPerson]) async
-    /// Forgets everybody.
+    /// Removes all users.
     ///
-    /// - Throws: if somebody may still be found at the next launch; the client logs it.
+    /// - Throws: if data may survive until the next launch; the client logs the error.
     func removeAll() async throws
 }

@@ -1,24 +1,24 @@
 import Foundation
 
-/// A request that the app was promised will be made: kept until the server has answered it.
+/// A request that the client promised to make; it is kept until the server has replied.
 ///
-/// Writes of one lane are made in order, one after the other; lanes do not wait for each other. The server does a write
-/// once, whatever happens on the way: because its values are whole (a profile), or because it knows the `id` (a message).
+/// Writes in the same lane are made in order; lanes do not wait for each other. Retries are safe: the server applies a
+/// write once, because its values are complete (a profile) or because the server recognizes the `id` (a message).
 public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
-    /// Made here, and never again.
+    /// A unique id, made on this device.
     public let id: String
-    /// The user who made it; `nil` if that was not known. Nobody else's connection makes it.
+    /// The user who made the write, or `nil` if that was unknown. It is never made on another user's connection.
     public let owner: String?
-    /// `profile`, `status`, `notifications`, or the conversation that a message goes to.
+    /// `profile`, `status`, `notifications`, or the id of the conversation to which a message is sent.
     public let lane: String
-    /// What is to be made of it, and how `body` is to be read.
+    /// The type of the write, which determines the encoding of `body`.
     public let kind: String
-    /// What is asked for, as the part of the library that made the write encodes it.
+    /// The request, as encoded by the part of the library that made the write.
     public let body: Data
-    /// When it was made, by this device's clock.
+    /// When the write was made, by this device's clock.
     public let queuedAt: Date
 
-    /// Makes a write. Its `id` is used once, on any device.
+    /// Creates a write. Its `id` must be unique over all devices.
     public init(
         id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date
     ) {
@@ -31,29 +31,29 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     }
 }
 
-/// Where writes wait. A write is safe when ``append(_:)`` returns, and gone when ``remove(_:)`` returns.
+/// Stores pending writes. A write is durable once ``append(_:)`` returns, and removed once ``remove(_:)`` returns.
 ///
-/// Calls come one after the other, never two at a time.
+/// The client never makes two calls at the same time.
 public protocol WriteQueue: Sendable {
-    /// Whose writes they are, and the writes in the order appended.
+    /// Returns the owner of the writes, and the writes in the order in which they were appended.
     func load() async throws -> (owner: String?, writes: [QueuedWrite])
-    /// Notes whose storage this is, and forgets the writes of other users and those without an owner.
+    /// Sets the owner of the storage, and removes the writes of other users and those without an owner.
     func setOwner(_ user: String) async throws
-    /// - Throws: if it cannot be kept: ``StorageError``.
+    /// - Throws: ``StorageError`` if the write cannot be stored.
     func append(_ write: QueuedWrite) async throws
-    /// Takes out writes that the server has answered.
+    /// Removes writes that the server has replied to.
     func remove(_ ids: [String]) async throws
-    /// Forgets the owner and all writes.
+    /// Removes the owner and all writes.
     func removeAll() async throws
 }
 
-/// Keeps writes as long as the process lives.
+/// Keeps writes for the life of the process.
 public actor MemoryWriteQueue: WriteQueue {
     private let capacity: Int
     private var owner: String?
     private var writes: [QueuedWrite] = []
 
-    /// Makes an empty queue; an append beyond `capacity` throws ``StorageError/full(_:)``.
+    /// Creates an empty queue; an append beyond `capacity` throws ``StorageError/full(_:)``.
     public init(capacity: Int = 10_000) {
         self.capacity = capacity
     }

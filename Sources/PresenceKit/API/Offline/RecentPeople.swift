@@ -1,10 +1,10 @@
-/// The people that a cache was given last, up to its capacity.
+/// The most recently updated users of a cache, up to its capacity.
 struct RecentPeople: Sendable {
     let capacity: Int
     private var people: [String: (person: CachedPerson, turn: Int)] = [:]
     private var turn = 0
 
-    /// A `capacity` below 1 is a fault of the program.
+    /// `capacity` must be at least 1.
     init(capacity: Int) {
         precondition(capacity > 0, "a cache of \(capacity) people")
         self.capacity = capacity
@@ -12,20 +12,20 @@ struct RecentPeople: Sendable {
 
     var count: Int { people.count }
 
-    /// Those written longest ago first.
+    /// The least recently updated first.
     var oldestFirst: [CachedPerson] { people.values.sorted { $0.turn < $1.turn }.map(\.person) }
 
     func read(_ users: [String]) -> [CachedPerson] { users.compactMap { people[$0]?.person } }
 
-    /// Takes somebody in, in the place of what was held of them; whether that was nothing.
+    /// Stores a user, replacing earlier data. Returns whether there was none.
     @discardableResult
     mutating func write(_ person: CachedPerson) -> Bool {
         turn += 1
         return people.updateValue((person, turn), forKey: person.user) == nil
     }
 
-    /// Those written longest ago go, if there are too many; whether any went. A quarter more than needed goes, so that a
-    /// full cache is not sorted at every write.
+    /// Evicts the least recently updated users if there are too many, and returns whether it evicted any. It evicts a
+    /// quarter more than needed, so that a full cache is not sorted on every write.
     mutating func evict() -> Bool {
         guard people.count > capacity else { return false }
         let goal = max(1, capacity - capacity / 4)

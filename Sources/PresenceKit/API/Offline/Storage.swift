@@ -1,20 +1,19 @@
 import Foundation
 
-/// What a client keeps on the device: people as they were last known, writes that wait for a connection, and the device's
-/// id.
+/// The client's data on the device: the last known data of users, pending writes, and the device's id.
 ///
-/// A sign-out clears people and writes; another user's sign-in finds nothing of the one before.
+/// A sign-out removes users and writes, so the next user to sign in finds none of them.
 public struct Storage: Sendable {
-    /// People as they were last known.
+    /// The last known data of users.
     public let cache: any PresenceCache
-    /// What waits for a connection.
+    /// The pending writes.
     public let writes: any WriteQueue
-    /// The id of this device, if one is kept; without one each client makes one for itself.
+    /// The id of this device, if it is stored; without one, each client makes its own.
     public let deviceID: String?
-    /// What was found damaged when it was opened, for the log.
+    /// Faults that were found when the storage was opened, for the log.
     let problems: [String]
 
-    /// A storage of parts of one's own.
+    /// Creates a storage from the app's own implementations.
     public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
         self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [])
     }
@@ -26,20 +25,20 @@ public struct Storage: Sendable {
         self.problems = problems
     }
 
-    /// Keeps everything as long as the process lives.
+    /// A storage in memory, for the life of the process.
     public static func memory() -> Storage {
         Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
     }
 
-    /// Keeps everything in a directory, over launches and crashes. It is made if it is not there.
+    /// A storage in a directory, which survives launches and crashes. The directory is created if it does not exist.
     ///
-    /// One client of one process may use a directory at a time.
+    /// Only one client of one process can use a directory at a time.
     ///
     /// - Parameters:
-    ///   - people: how many people are kept; those heard of longest ago go first.
-    ///   - writes: how many writes may wait.
-    /// - Throws: ``StorageError``: it cannot be read or made, another client uses it, or a later version of this library
-    ///   wrote it.
+    ///   - people: the maximum number of cached users; the least recently updated are evicted first.
+    ///   - writes: the maximum number of pending writes.
+    /// - Throws: ``StorageError`` if the directory cannot be read or created, if another client uses it, or if a later
+    ///   version of this library wrote it.
     public static func directory(_ url: URL, people: Int = 10_000, writes: Int = 10_000) throws -> Storage {
         let directory = try StorageDirectory(url)
         var problems: [String] = []
@@ -48,10 +47,10 @@ public struct Storage: Sendable {
         return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems)
     }
 
-    /// ``directory(_:people:writes:)`` where the system wants an app's data: `Application Support` on Apple's systems,
-    /// `$XDG_STATE_HOME` or `~/.local/state` elsewhere.
+    /// ``directory(_:people:writes:)`` at the system's place for an app's data: `Application Support` on Apple
+    /// platforms, `$XDG_STATE_HOME` or `~/.local/state` elsewhere.
     ///
-    /// - Parameter name: the folder in there; one for each server, if the app knows several.
+    /// - Parameter name: the name of the folder. An app that uses several servers needs one for each.
     public static func standard(_ name: String = "presence") throws -> Storage {
         #if canImport(Darwin)
             let parent = try FileManager.default.url(

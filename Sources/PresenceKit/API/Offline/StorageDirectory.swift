@@ -1,11 +1,11 @@
 import Foundation
 
-/// A directory that one client holds as long as this lives.
+/// A directory that one client locks for the lifetime of this object.
 final class StorageDirectory: Sendable {
     private let url: URL
     private let lock: FileHandle
 
-    /// Makes it if it is not there, readable by its owner alone, and locks it.
+    /// Creates the directory, readable only by its owner, if it does not exist, and locks it.
     init(_ url: URL) throws {
         self.url = url
         do {
@@ -18,16 +18,16 @@ final class StorageDirectory: Sendable {
         let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw StorageError.failed("open", path, errno) }
         lock = FileHandle(fileDescriptor: number, closeOnDealloc: true)
-        // The system gives it back when the process ends, however it ends.
+        // The system releases the lock when the process ends, for whatever reason.
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else { throw StorageError.inUse(url.path) }
     }
 
-    /// A process that is being started holds the file, too, until it becomes another program: so it is not enough to close it.
+    /// Unlocks explicitly, because a child process shares the file until its exec, so closing it may not be enough.
     deinit { flock(lock.fileDescriptor, LOCK_UN) }
 
     func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
-    /// The id that this device keeps: made once. It outlives a sign-out: it is the device's, and no user's.
+    /// The id of this device, made once. It survives a sign-out, because it belongs to the device and not to a user.
     func deviceID() throws -> String {
         let file = url.appendingPathComponent("device")
         defer { keepOutOfBackups(file) }
@@ -41,7 +41,8 @@ final class StorageDirectory: Sendable {
         return id
     }
 
-    /// Else a device that is set up from another one's backup would have the same id, and the two would replace each other.
+    /// Otherwise a device restored from another one's backup would have the same id, and the two would replace each
+    /// other.
     private func keepOutOfBackups(_ file: URL) {
         #if canImport(Darwin)
             var (file, values) = (file, URLResourceValues())

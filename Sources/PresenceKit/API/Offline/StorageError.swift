@@ -1,33 +1,33 @@
 import Foundation
 
-/// Why something cannot be kept on this device.
+/// An error of storing data on this device.
 public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another client holds the directory.
+    /// Another client has the directory locked.
     case inUse(String)
-    /// A later version of this library wrote it, in a format that this one does not know.
+    /// A later version of this library wrote the file in a format that this version does not know.
     case laterVersion(String, Int)
-    /// So many writes wait already.
+    /// The queue is full with this number of writes.
     case full(Int)
-    /// The system said no: the call, the file, `errno`.
+    /// A system call failed: the call, the file, `errno`.
     case failed(String, String, Int32)
 
     public var description: String {
         switch self {
         case .inUse(let path): "\(path) is in use by another client"
         case .laterVersion(let path, let version): "\(path) was written by a later version (format \(version))"
-        case .full(let count): "\(count) writes wait already"
+        case .full(let count): "\(count) writes are pending already"
         case .failed(let call, let path, let code): "\(call) \(path): \(String(cString: strerror(code)))"
         }
     }
 }
 
-/// What people are shown: plain language, without paths and numbers of the system.
+/// Texts for users, in plain language, without paths and system error numbers.
 extension StorageError: LocalizedError {
     public var errorDescription: String? {
         switch self {
         case .inUse: "The app's data is in use by another copy of the app."
         case .laterVersion: "A newer version of the app has written its data on this device."
-        case .full: "Too many changes wait for a connection."
+        case .full: "Too many changes are waiting for a connection."
         case .failed: "This could not be kept on this device."
         }
     }

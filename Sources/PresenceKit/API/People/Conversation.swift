@@ -1,12 +1,12 @@
-/// A conversation: a place where people see each other typing.
+/// A conversation, in which participants see each other typing.
 public struct Conversation: Codable, Hashable, Sendable, Identifiable {
-    /// Cannot be guessed.
+    /// An id that cannot be guessed.
     public let id: String
-    /// Everyone in it, the creator among them.
+    /// All participants, including the creator.
     public var participants: [String]
 
-    /// Makes a conversation, as a fake or a preview needs it; ``PresenceClient/createConversation(with:)`` asks the
-    /// server for one.
+    /// Creates a value, for fakes and previews. ``PresenceClient/createConversation(with:)`` creates a conversation on
+    /// the server.
     public init(id: String, participants: [String]) {
         self.id = id
         self.participants = participants

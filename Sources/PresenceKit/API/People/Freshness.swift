@@ -1,21 +1,21 @@
 import Foundation
 
-/// Whether what an element shows is the truth of this moment.
+/// Whether the values of an element are current.
 public enum Freshness: Codable, Hashable, Sendable {
-    /// The server tells every change at once.
+    /// Current: the server sends every change at once.
     case live
-    /// It was the truth at `since` (by the server's clock; `distantPast` if it never was known) and may have changed. It
-    /// becomes live again by itself, unless the element has a `problem`.
+    /// The values were current at `since` (server's clock; `distantPast` if they were never known) and may have
+    /// changed. The element becomes live again by itself, unless it has a `problem`.
     case stale(since: Date)
 
     /// Whether this is ``live``.
     public var isLive: Bool { self == .live }
 
-    /// Since when the value may be out of date; `nil` if it is live.
+    /// Since when the values may be outdated; `nil` if they are live.
     public var staleSince: Date? {
         if case .stale(let since) = self { since } else { nil }
     }
 
-    /// Of what is not known.
+    /// The freshness of an unknown value.
     public static let unknown = Freshness.stale(since: .distantPast)
 }

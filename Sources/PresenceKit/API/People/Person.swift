@@ -1,28 +1,28 @@
-/// What is known of one person: presence and profile together.
+/// The known data of one user: presence and profile.
 public struct Person: Codable, Hashable, Sendable, Identifiable {
-    /// Whether they are here, and since when.
+    /// Whether the user is online, and since when.
     public var presence: PersonPresence
-    /// Their name and picture.
+    /// The user's name and picture.
     public var profile: PersonProfile
 
-    /// The id that the app asked for.
+    /// The id that the app requested.
     public var user: String { presence.user }
     /// The same as ``user``.
     public var id: String { presence.user }
-    /// Whether they are here: online, away or busy.
+    /// Whether the user is online, away or busy.
     public var isOnline: Bool { presence.isOnline }
-    /// Their name; `nil` without a profile, or with one that may not be seen.
+    /// The display name; `nil` if there is no profile, or if it may not be seen.
     public var displayName: String? { profile.displayName }
-    /// Whether both halves are the truth of this moment.
+    /// Whether presence and profile are current.
     public var freshness: Freshness { presence.freshness }
 
-    /// Why nothing newer comes: the id is malformed, the server will not show the user, or the client is closed.
+    /// Why the value is not updated: the id is malformed, the server does not show the user, or the client is closed.
     public var problem: PresenceError? { presence.problem }
 
-    /// Whether anything is known of them: missing and hidden users are not found.
+    /// Whether any data is known. Users who do not exist and hidden users are not found.
     public var isFound: Bool { presence.isKnown || profile.exists }
 
-    /// Puts both halves of the same user together.
+    /// Combines presence and profile of the same user.
     public init(presence: PersonPresence, profile: PersonProfile) {
         self.presence = presence
         self.profile = profile

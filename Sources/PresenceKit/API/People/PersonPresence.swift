@@ -1,41 +1,42 @@
 import Foundation
 import PresenceProtocol
 
-/// What is known of one person's presence: whether they are here, and since when.
+/// The known presence of one user: whether they are online, and since when.
 ///
-/// Dates are by the server's clock; compare them with ``PresenceClient/serverNow`` rather than with the device's.
+/// All dates are by the server's clock. Compare them with ``PresenceClient/serverNow``, not with the device's clock.
 public struct PersonPresence: Codable, Hashable, Sendable {
-    /// The id that the app asked for.
+    /// The id that the app requested.
     public let user: String
-    /// What others see of them; `offline` also for a user who is unknown or hidden.
+    /// The status that others see; `offline` also for an unknown or hidden user.
     public var status: PresenceStatus
     /// When `status` began; `nil` for an unknown user.
     public var since: Date?
-    /// When the server last received anything from them; only for someone offline who has been here.
+    /// When the server last received anything from the user. Only for users who are offline and have been online
+    /// before.
     public var lastSeen: Date?
-    /// The status text, where they set one; never while offline.
+    /// The status text, if the user set one; always `nil` while offline.
     public var text: String?
-    /// The kinds of their devices that are here, sorted, without repetition; empty while offline.
+    /// The kinds of the user's connected devices, sorted and unique; empty while offline.
     public var devices: [DeviceKind]
-    /// Grows with every change; 0 for an unknown or hidden user.
+    /// Increases with every change; 0 for an unknown or hidden user.
     public var version: Int64
-    /// Whether this is the truth of this moment.
+    /// Whether the value is current.
     public var freshness: Freshness
-    /// Why nothing newer comes: the id is malformed, the server will not show the user, or the client is closed.
+    /// Why the value is not updated: the id is malformed, the server does not show the user, or the client is closed.
     public var problem: PresenceError?
-    /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
+    /// When the newest change was made and received; `nil` if the value came as a reply and not as a change.
     public var arrival: Arrival?
 
-    /// Whether they are here: online, away or busy.
+    /// Whether the user is online, away or busy.
     public var isOnline: Bool { status != .offline }
 
-    /// Whether anything is known of them at all.
+    /// Whether any presence is known.
     public var isKnown: Bool { version != 0 }
 
-    /// How long the newest change took from the server to here.
+    /// How long the newest change took from the server to this device.
     public var changeLatency: Duration? { arrival?.latency }
 
-    /// Makes a presence, as a fake or a preview needs it; by default of a user who is unknown.
+    /// Creates a presence, for fakes and previews. The defaults are those of an unknown user.
     public init(
         user: String, status: PresenceStatus = .offline, since: Date? = nil, lastSeen: Date? = nil,
         text: String? = nil, devices: [DeviceKind] = [], version: Int64 = 0, freshness: Freshness,
@@ -65,7 +66,7 @@ public struct PersonPresence: Codable, Hashable, Sendable {
 }
 
 extension Date {
-    /// A point in time of the protocol: milliseconds since 1970.
+    /// Converts a timestamp of the protocol: milliseconds since 1970.
     init(timestamp: Timestamp) {
         self.init(timeIntervalSince1970: Double(timestamp) / 1_000)
     }

@@ -1,38 +1,38 @@
 import Foundation
 import PresenceProtocol
 
-/// What is known of one person's profile.
+/// The known profile of one user.
 public struct PersonProfile: Codable, Hashable, Sendable {
-    /// The id that the app asked for.
+    /// The id that the app requested.
     public let user: String
-    /// Whether they have a profile that may be seen; without one every other member is empty.
+    /// Whether the user has a profile that may be seen. Otherwise all other members are empty.
     public var exists: Bool
     /// Free text of 1 to 50 characters, not unique.
     public var displayName: String?
-    /// Unique, as its owner writes it. Of users with an account.
+    /// The unique username, in the spelling that its owner chose. Only users with an account have one.
     public var username: String?
-    /// Their picture; an https address.
+    /// The picture, an https URL.
     public var photoURL: URL?
-    /// The same picture, small. Of pictures that were uploaded to the server.
+    /// A small version of the picture. Only for pictures that were uploaded to the server.
     public var thumbnailURL: URL?
-    /// IANA name, such as `Europe/Paris`.
+    /// An IANA name, such as `Europe/Paris`.
     public var timezone: String?
-    /// BCP 47, such as `pt-BR`.
+    /// A BCP 47 tag, such as `pt-BR`.
     public var locale: String?
-    /// When the profile was made, by the server's clock.
+    /// When the profile was created, by the server's clock.
     public var createdAt: Date?
-    /// When it was last changed, by the server's clock.
+    /// When the profile was last changed, by the server's clock.
     public var updatedAt: Date?
-    /// Grows with every change; 0 without a profile.
+    /// Increases with every change; 0 without a profile.
     public var version: Int64
-    /// Whether this is the truth of this moment.
+    /// Whether the value is current.
     public var freshness: Freshness
-    /// Why nothing newer comes, as ``PersonPresence/problem``.
+    /// Why the value is not updated, as in ``PersonPresence/problem``.
     public var problem: PresenceError?
-    /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
+    /// When the newest change was made and received; `nil` if the value came as a reply and not as a change.
     public var arrival: Arrival?
 
-    /// Makes a profile, as a fake or a preview needs it; by default of a user without one.
+    /// Creates a profile, for fakes and previews. The defaults are those of a user without a profile.
     public init(
         user: String, exists: Bool = false, displayName: String? = nil, username: String? = nil, photoURL: URL? = nil,
         thumbnailURL: URL? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil,

@@ -1,12 +1,12 @@
-/// What others see of a person.
+/// The status of a user as others see it.
 public enum PresenceStatus: String, Codable, Sendable, CaseIterable {
-    /// Here; here with all devices idle; here and not to be disturbed; not here.
+    /// Online; online with all devices idle; online and not to be disturbed; offline.
     case online, away, busy, offline
 }
 
-/// What kind of device a person is here with.
+/// The kind of a connected device.
 public enum DeviceKind: String, Codable, Sendable, CaseIterable, Comparable {
-    /// What the device said of itself when it connected.
+    /// The kind that the device declared when it connected.
     case phone, tablet, desktop, web, bot, other
 
     public static func < (a: DeviceKind, b: DeviceKind) -> Bool { a.rawValue < b.rawValue }

@@ -1,38 +1,39 @@
 import Foundation
 
-/// Many people at once, as they are now, and who changed since the loop last looked.
+/// The current values of many users, and the users that changed since the loop's previous element.
 ///
-/// As a collection it has everybody asked for, in that order, known or not: rows of a list. Taking the next roster costs
-/// as much as there are changes, however many people it has; of its members only those that say so look at everybody.
+/// As a collection it has all requested users in the requested order, known or not, as rows of a list need them. The
+/// cost of the next roster depends on the number of changes, not of users. Only the members documented as such iterate
+/// over all users.
 public struct Roster: Sendable {
-    /// Ids the app asked for, in its order, without repetition.
+    /// The ids that the app requested, in its order, without duplicates.
     public let users: [String]
-    /// Who differs from the roster that the loop got before; in the first one, everybody in ``people``.
+    /// The users that differ from the loop's previous roster; in the first one, all users in ``people``.
     public private(set) var changed: Set<String> = []
-    /// Everybody's place in `users`.
+    /// The index of each user in `users`.
     private let places: [String: Int]
-    /// The people of `users`, in blocks of so many: the next roster copies what is in one block for each change, and a
-    /// reference for each other block.
+    /// The values of `users` in blocks: for each change, the next roster copies one block, and only a reference to each
+    /// other block.
     private var blocks: [Block]
     private var known = 0
     private var stale = 0
 
     private static let blockSize = 128
 
-    /// A person behind a reference, which is cheaper to copy than a person.
+    /// A reference to a user's value, which is cheaper to copy than the value.
     private final class Entry: Sendable {
         let person: Person
         init(_ person: Person) { self.person = person }
     }
 
-    /// Those of one part of `users`; `nil` while nothing is known of them.
+    /// The values of one block of `users`; `nil` for users that are not known yet.
     private final class Block: Sendable {
         let entries: [Entry?]
         init(_ entries: [Entry?]) { self.entries = entries }
         var people: some Sequence<Person> { entries.lazy.compactMap { $0?.person } }
     }
 
-    /// A roster of `users`, each once. `people` is what is known of them.
+    /// Creates a roster of `users`, without duplicates. `people` has the known values.
     public init(_ users: some Sequence<String>, people: [Person] = []) {
         var places: [String: Int] = [:]
         var unique: [String] = []
@@ -48,7 +49,7 @@ public struct Roster: Sendable {
         update(with: people)
     }
 
-    /// Becomes the next roster, in which these people differ.
+    /// Makes this the next roster, in which the given users changed.
     public mutating func update(with people: [Person]) {
         changed = Set(people.lazy.map(\.user).filter { [places] in places[$0] != nil })
         var altered: [Int: [Entry?]] = [:]
@@ -64,17 +65,17 @@ public struct Roster: Sendable {
         for (block, entries) in altered { blocks[block] = Block(entries) }
     }
 
-    /// The people with something to show, in the order asked. Made anew at each call, from everybody.
+    /// The users with known values, in the requested order. Computed on each call by iterating over all users.
     public var people: [Person] { blocks.flatMap(\.people) }
 
-    /// Those who are here, in the order asked. Made anew at each call, from everybody.
+    /// The users who are online, in the requested order. Computed on each call by iterating over all users.
     public var online: [Person] { blocks.flatMap { $0.people.filter(\.isOnline) } }
 
-    /// Whether everybody asked for has been answered (or refused).
+    /// Whether the server has replied for all users, including with a rejection.
     public var isComplete: Bool { known == users.count }
 
-    /// Live if everybody in ``people`` is (those the server refused aside); else the oldest staleness among them, for
-    /// which everybody is looked at.
+    /// Live if all users in ``people`` are, apart from rejected ones. Otherwise the oldest staleness among them,
+    /// computed by iterating over all users.
     public var freshness: Freshness {
         guard stale > 0 else { return .live }
         let oldest = blocks.compactMap { $0.people.filter(\.countsAsStale).compactMap(\.freshness.staleSince).min() }
@@ -82,7 +83,7 @@ public struct Roster: Sendable {
         return oldest.map { .stale(since: $0) } ?? .live
     }
 
-    /// One of them, or `nil` while nothing is known of them yet.
+    /// The value of one user, or `nil` while it is unknown.
     public subscript(user: String) -> Person? { places[user].flatMap(known(at:)) }
 
     private func known(at place: Int) -> Person? {
@@ -95,14 +96,14 @@ extension Roster: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { users.count }
 
-    /// A user about whom nothing is known yet is there too, as unknown.
+    /// The value at an index. A user who is not known yet is included as unknown.
     public subscript(position: Int) -> Person {
         known(at: position) ?? Person(unknown: users[position])
     }
 }
 
 extension Roster: Equatable {
-    /// Whether both show the same people in the same way, whatever changed before.
+    /// Whether both have the same users with the same values, regardless of ``changed``.
     public static func == (a: Roster, b: Roster) -> Bool {
         a.users == b.users
             && zip(a.blocks, b.blocks).allSatisfy {
@@ -111,7 +112,7 @@ extension Roster: Equatable {
     }
 }
 
-/// Who was asked for, the people that are known, and who changed.
+/// Encodes the requested ids, the known values, and the changed users.
 extension Roster: Codable {
     private enum CodingKeys: String, CodingKey {
         case users, people, changed
@@ -134,13 +135,13 @@ extension Roster: Codable {
 }
 
 extension Person {
-    /// Whether it makes a roster stale: somebody whom the server refused will not become live.
+    /// Whether the user makes the roster stale. A rejected user does not, because they will never become live.
     fileprivate var countsAsStale: Bool {
         guard freshness.staleSince != nil else { return false }
         return problem.map { ![.invalidID, .tooMany, .forbidden].contains($0.code) } ?? true
     }
 
-    /// A user about whom nothing is known.
+    /// Creates the value of an unknown user.
     public init(unknown user: String, problem: PresenceError? = nil) {
         self.init(
             presence: PersonPresence(user: user, freshness: .unknown, problem: problem),

@@ -1,22 +1,23 @@
-/// Who is typing in a conversation, without the own user.
+/// The users who are typing in a conversation, without the signed-in user.
 public struct Typing: Codable, Hashable, Sendable {
-    /// The id that the app asked for.
+    /// The id that the app requested.
     public let conversation: String
-    /// At most 20 of those who type now, sorted. Empty while there is no connection.
+    /// Up to 20 users who are typing now, sorted. Empty while there is no connection.
     public var users: [String]
-    /// How many more are typing than are named.
+    /// The number of users typing beyond those in ``users``.
     public var othersCount: Int
-    /// Whether this is the truth of this moment.
+    /// Whether the value is current.
     public var freshness: Freshness
-    /// Why nothing newer comes: the id is malformed, the user is not in this conversation, or the client is closed.
+    /// Why the value is not updated: the id is malformed, the user is not in this conversation, or the client is
+    /// closed.
     public var problem: PresenceError?
-    /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
+    /// When the newest change was made and received; `nil` if the value came as a reply and not as a change.
     public var arrival: Arrival?
 
-    /// Whether anybody else is typing.
+    /// Whether any other user is typing.
     public var isAnyone: Bool { !users.isEmpty || othersCount > 0 }
 
-    /// Makes a value, as a fake or a preview needs it; by default nobody types.
+    /// Creates a value, for fakes and previews. By default no user is typing.
     public init(
         conversation: String, users: [String] = [], othersCount: Int = 0, freshness: Freshness,
         problem: PresenceError? = nil, arrival: Arrival? = nil

@@ -1,16 +1,16 @@
-/// A sequence of the newest values of something observed. It ends with the loop, with the task, with the client's
-/// sign-out, or after the element for a malformed id.
+/// A sequence of the newest values of an observed topic. It ends when the task is cancelled, when the client signs out,
+/// or after the element for a malformed id.
 ///
-/// It may be iterated more than once and from several tasks; each loop gets the value that is the newest when it asks.
-/// It keeps its client alive. One that an app makes from a sequence of its own behaves as that sequence does.
+/// It may be iterated several times and from several tasks; each loop gets the newest value when it asks for one. The
+/// sequence retains its client. A sequence made from the app's own sequence behaves as that one does.
 public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     enum Source: Sendable {
-        /// There is nothing to observe: these elements, and the end.
+        /// These elements only; nothing is observed.
         case only([Element])
         case topic(PresenceClient, Topic, read: @Sendable (inout Engine, ObserverID) -> Element?)
-        /// Another sequence: each iteration takes an iterator of it.
+        /// Another sequence. Each iteration makes its own iterator.
         case other(@Sendable () -> any ElementSource<Element>)
     }
 
@@ -20,14 +20,14 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
         self.source = source
     }
 
-    /// These elements, then the end: for previews and tests.
+    /// Yields the given elements, then ends: for previews and tests.
     public init(_ elements: [Element]) {
         self.init(.only(elements))
     }
 
-    /// The elements of another sequence, each of them; where it throws, this ends.
+    /// Yields all elements of another sequence, and ends if it throws.
     ///
-    /// It may be iterated as often as `sequence` may.
+    /// It can be iterated as often as `sequence` can.
     public init<Other: AsyncSequence & Sendable>(_ sequence: Other) where Other.Element == Element {
         self.init(.other { IteratedSource(sequence) })
     }
@@ -36,7 +36,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
         Iterator(source)
     }
 
-    /// Ends its observation when the last copy of it goes.
+    /// Ends its observation when its last copy is released.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         public typealias Failure = Never
 
@@ -50,7 +50,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
             self.source = source
         }
 
-        /// The newest value, as soon as there is one that this loop has not got; `nil` at the end.
+        /// Waits for a value that this loop has not received yet, and returns the newest; `nil` at the end.
         public mutating func next() async -> Element? {
             guard !isOver else { return nil }
             let element = await find()
@@ -80,7 +80,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Where the elements of one loop come from.
+/// The source of the elements of one loop.
 protocol ElementSource<Element>: Sendable {
     associatedtype Element: Sendable
     func next() async -> Element?
@@ -88,7 +88,7 @@ protocol ElementSource<Element>: Sendable {
 
 /// An iterator of any sequence, with one caller at a time.
 private actor IteratedSource<Base: AsyncSequence & Sendable>: ElementSource where Base.Element: Sendable {
-    /// `nil` while a caller has it, and after the end.
+    /// `nil` while a call uses it, and after the end.
     private var iterator: Base.AsyncIterator?
 
     init(_ base: Base) {
@@ -98,7 +98,8 @@ private actor IteratedSource<Base: AsyncSequence & Sendable>: ElementSource wher
     func next() async -> Base.Element? {
         guard let taken = iterator else { return nil }
         iterator = nil
-        // Unsafe: nobody else has it. It was made here, and the actor has just given it away.
+        // Unsafe: this call is the only user. The iterator was made in `init`, and the actor has just cleared its
+        // reference.
         nonisolated(unsafe) var iterator = taken
         guard let element = try? await iterator.next() else { return nil }
         self.iterator = iterator
@@ -106,7 +107,8 @@ private actor IteratedSource<Base: AsyncSequence & Sendable>: ElementSource wher
     }
 }
 
-/// The share that one loop has in an observation; its end ends it. (Not `Observation`, which is a module that macros name.)
+/// Keeps one loop's observation alive and ends it on release. (Not named `Observation`, which is a module that macros
+/// refer to.)
 package final class ObservationShare: Sendable {
     let runner: Runner
     let id: ObserverID

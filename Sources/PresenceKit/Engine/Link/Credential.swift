@@ -1,30 +1,30 @@
-/// The token that the next connection uses, and its replacement before it expires.
+/// The token for the next connection, and its renewal before it expires.
 ///
-/// A provider may give the same token again, and tokens may live for less than the server's notice: whatever happens, it is
-/// asked at most once in a quarter of the time that is left, and at most once a second.
+/// A provider may return the same token again, and a token may expire sooner than the server's advance notice. In all
+/// cases the provider is called at most once in a quarter of the remaining time, and at most once a second.
 struct Credential: Sendable {
-    /// `nil` if one has to be fetched.
+    /// `nil` if a token must be fetched.
     private(set) var token: String?
-    /// Whether the former one is of no more use, so that it makes no sense to get it again.
+    /// Whether the former token is no longer valid, so the provider must not return it again.
     private(set) var wantsNew = false
-    /// Whether it was fetched for the present attempt.
+    /// Whether the token was fetched for the current attempt.
     private(set) var isFresh = false
-    /// A new token is being fetched, or was sent, to replace the present connection's.
+    /// A new token for the current connection is being fetched or was sent.
     private var isRefreshing = false
-    /// When to try that again; in the future, or `nil`.
+    /// When to retry the refresh: in the future, or `nil`.
     private(set) var refreshAt: Duration?
-    /// The tokens that a `refresh` with would change nothing: the connection's own, and the last one that was refused on it.
+    /// Tokens for which a `refresh` is pointless: the connection's own, and the last one rejected on it.
     private var shown: String?
     private var refused: String?
-    /// When the connection's own expires, once the server has given notice.
+    /// When the connection's token expires, once the server has announced it.
     private var expiresAt: Duration?
-    /// When the provider was last asked for its replacement.
+    /// When the provider was last called for a new token.
     private var askedAt: Duration?
 
     private static let shortestPause = Duration.seconds(1)
     private static let patience = Duration.seconds(20)
 
-    /// An attempt begins; whether there is a token for it.
+    /// Begins an attempt; returns whether there is a token for it.
     mutating func begin() -> Bool {
         (isRefreshing, refreshAt, expiresAt, askedAt, refused) = (false, nil, nil, nil, nil)
         shown = token
@@ -32,7 +32,7 @@ struct Credential: Sendable {
         return token != nil
     }
 
-    /// A token was fetched for the present attempt.
+    /// A token was fetched for the current attempt.
     mutating func hold(_ token: String) {
         self.token = token
         shown = token
@@ -40,13 +40,13 @@ struct Credential: Sendable {
         wantsNew = false
     }
 
-    /// The server refused it, or it was another user's.
+    /// The server rejected the token, or it belongs to a former user.
     mutating func forget() {
         token = nil
         wantsNew = true
     }
 
-    /// The user is gone: the next one may have it still.
+    /// The user signed out. The next user may get the same token from the provider.
     mutating func clear() {
         token = nil
         wantsNew = false
@@ -54,7 +54,7 @@ struct Credential: Sendable {
 
     // MARK: Refreshing
 
-    /// The server says how soon the present one expires; whether to fetch another.
+    /// The server announced when the token expires; returns whether to fetch another one.
     mutating func expires(in rest: Duration, at uptime: Duration) -> Bool {
         forget()
         expiresAt = uptime + rest
@@ -66,16 +66,16 @@ struct Credential: Sendable {
         return refresh(at: uptime)
     }
 
-    /// Whether it is time to fetch another once more.
+    /// Whether the next refresh is due.
     mutating func retry(at uptime: Duration) -> Bool {
         guard let refreshAt, refreshAt <= uptime else { return false }
         return refresh(at: uptime)
     }
 
     private mutating func refresh(at uptime: Duration) -> Bool {
-        // If this one fails there is time for some more before the server closes.
+        // If this one fails, there is time for more before the server closes the connection.
         refreshAt = expiresAt.map { $0 > uptime } == true ? uptime + pause(at: uptime) : nil
-        // What was asked for so long ago will not come.
+        // A fetch that is older than that is considered lost.
         if isRefreshing, let askedAt, uptime < askedAt + Self.patience { return false }
         isRefreshing = true
         askedAt = uptime
@@ -86,7 +86,7 @@ struct Credential: Sendable {
         max(((expiresAt ?? uptime) - uptime) / 4, Self.shortestPause)
     }
 
-    /// The token provider has answered; the token to send.
+    /// The token provider has returned; returns the token to send, if any.
     mutating func fetched(_ result: Result<String, PresenceError>) -> String? {
         guard isRefreshing, case .success(let token) = result, token != shown, token != refused else {
             isRefreshing = false
@@ -96,7 +96,7 @@ struct Credential: Sendable {
         return token
     }
 
-    /// The server has answered.
+    /// The server has replied to a `refresh`.
     mutating func refreshed(_ accepted: Bool) {
         isRefreshing = false
         if accepted {

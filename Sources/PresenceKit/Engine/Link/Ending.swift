@@ -1,47 +1,47 @@
 import PresenceProtocol
 import PresenceTransport
 
-/// How a connection, or the attempt to make one, came to its end.
+/// The reason for which a connection or an attempt ended.
 enum Ending: Hashable, Sendable {
-    /// A close frame with this code and reason came; 1005 stands for a close frame without one.
+    /// A close frame with this code and reason arrived; 1005 stands for one without a code.
     case closed(code: CloseCode, reason: [UInt8])
-    /// The connection broke, or none was made.
+    /// The connection broke, or could not be made.
     case lost(String)
-    /// The upgrade was refused with this HTTP status.
+    /// The server answered the upgrade with this HTTP status.
     case refused(status: Int)
-    /// Nothing came within the time that a living connection would have needed.
+    /// Nothing arrived within the time in which a live connection would have delivered something.
     case silent
-    /// The server refused the `connect` message, for another reason than the token.
+    /// The server rejected the `connect` message, for a reason other than the token.
     case rejected(PresenceError)
     /// The token provider threw.
     case noToken(PresenceError)
-    /// The server sent something that the protocol does not know.
+    /// The server sent something that violates the protocol.
     case nonsense(String)
 }
 
 extension Ending {
-    /// The same, as what an app is told.
+    /// The ending as an error for the app.
     var error: PresenceError {
         switch self {
         case .closed(let code, let reason): Self.error(of: code, reason)
         case .lost(let what): PresenceError(.connectionLost, what)
         case .refused(let status): PresenceError(.connectionLost, "the server refused the connection (HTTP \(status))")
-        case .silent: PresenceError(.connectionLost, "nothing was heard from the server")
+        case .silent: PresenceError(.connectionLost, "the server sent nothing for too long")
         case .rejected(let error), .noToken(let error): error
         case .nonsense(let what): PresenceError(.protocolViolation, what)
         }
     }
 
-    /// Whether the token that was used is of no use any more.
+    /// Whether the token is no longer valid.
     var refusesToken: Bool {
         switch self {
-        // A proxy that looks at tokens answers the upgrade with 401; the server itself never does.
+        // A proxy that checks tokens answers the upgrade with 401; the server itself never does.
         case .closed(.unauthorized, _), .closed(.tokenExpired, _), .closed(.noConnect, _), .refused(401): true
         case .closed, .lost, .refused, .silent, .rejected, .noToken, .nonsense: false
         }
     }
 
-    /// Whether the reason of a 1008 is that requests came too fast.
+    /// Whether a close with 1008 was due to the rate limit.
     static func isRateLimit(_ reason: [UInt8]) -> Bool {
         String(decoding: reason, as: UTF8.self).contains("too fast")
     }
@@ -53,7 +53,7 @@ extension Ending {
         case .unsupportedData, .invalidUTF8, .policyViolation, .messageTooBig:
             let text = String(decoding: reason, as: UTF8.self)
             return PresenceError(.protocolViolation, "the server closed with \(code.rawValue) \(text)")
-        case .serviceRestart: return PresenceError(.serverUnavailable, "the server restarts")
+        case .serviceRestart: return PresenceError(.serverUnavailable, "the server is restarting")
         case .tryAgainLater: return PresenceError(.serverUnavailable, "the server is full")
         case .unauthorized:
             let text = String(decoding: reason, as: UTF8.self)
@@ -61,7 +61,7 @@ extension Ending {
             return PresenceError(.unauthorized, "the server refused the token\(why)")
         case .tokenExpired: return PresenceError(.unauthorized, "the token expired")
         case .noConnect: return PresenceError(.unauthorized, "the server waited too long for a token")
-        case .replaced: return PresenceError(.replaced, "the same device connected anew elsewhere")
+        case .replaced: return PresenceError(.replaced, "the same device connected elsewhere")
         case .tooSlow: return PresenceError(.connectionLost, "too slow: the server could not write for too long")
         case .disconnected:
             return PresenceError(.disconnectedByAdministrator, "an administrator ended the connection")

@@ -1,21 +1,21 @@
-/// When the server was last heard, when it is asked for a sign of life, and when it is given up.
+/// The times of the last sign of life, of the next ping, and of the timeout.
 struct Heartbeat: Hashable, Sendable {
-    /// How often the server says something at least.
+    /// The maximum time between two messages of the server.
     private var interval = Duration.seconds(20)
     private(set) var timeout = Duration.seconds(10)
-    /// The uptime at which anything last came from the server.
+    /// The uptime at which anything last arrived from the server.
     private(set) var lastHeard = Duration.zero
-    /// Whether the server was asked for a sign of life since.
+    /// Whether a ping was sent since.
     private var hasPinged = false
 
-    /// The uptime at which a silent connection is given up.
+    /// The uptime at which a silent connection counts as lost.
     var death: Duration { lastHeard + interval + timeout }
 
     private var pingDue: Duration { lastHeard + interval + timeout / 2 }
 
     var nextDeadline: Duration { hasPinged ? death : pingDue }
 
-    /// A connection begins: the server says how often it can be heard.
+    /// A connection begins; the server has announced its heartbeat interval.
     mutating func begin(interval: Duration, timeout: Duration) {
         self.interval = interval
         self.timeout = timeout
@@ -27,14 +27,14 @@ struct Heartbeat: Hashable, Sendable {
         hasPinged = false
     }
 
-    /// Whether to ask for a sign of life now.
+    /// Whether to send a ping now.
     mutating func ping(at uptime: Duration) -> Bool {
         guard !hasPinged, pingDue <= uptime else { return false }
         hasPinged = true
         return true
     }
 
-    /// The connection is gone.
+    /// The connection has ended.
     mutating func end() {
         hasPinged = false
     }

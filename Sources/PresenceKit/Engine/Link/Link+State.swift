@@ -1,6 +1,6 @@
 import Foundation
 
-// What the link tells the other parts, and the app.
+// The state of the link for the other parts and for the app.
 extension Link {
     var isConnected: Bool { phase == .connected }
 
@@ -16,7 +16,7 @@ extension Link {
         }
     }
 
-    /// Whether there is a connection, or an attempt to make one, that can end.
+    /// Whether there is a connection or an attempt that can end.
     var isUnderWay: Bool {
         switch phase {
         case .fetchingToken, .dialling, .introducing, .connected: true
@@ -24,7 +24,8 @@ extension Link {
         }
     }
 
-    /// Whether nothing waits for a connection: an attempt failed, the first one takes long, or there will be none.
+    /// Whether calls should not wait for a connection: an attempt failed, the first one takes long, or there will be
+    /// none.
     var isAway: Bool {
         switch phase {
         case .waiting, .closed: true
@@ -33,7 +34,7 @@ extension Link {
         }
     }
 
-    /// How the connection is, as the app sees it.
+    /// The state of the connection as the app sees it.
     var state: ConnectionState {
         switch phase {
         case .idle: .idle
@@ -44,7 +45,7 @@ extension Link {
         }
     }
 
-    /// What a call that cannot be made now fails with.
+    /// The error of a call that cannot be made now.
     var whyAway: PresenceError {
         switch phase {
         case .closed(.some(let error)): error
@@ -56,23 +57,23 @@ extension Link {
         }
     }
 
-    /// Why nothing newer comes to anything observed: there will be no connection before the app asks for one.
+    /// Why observed values are not updated: the client is closed until the app connects again.
     var closingProblem: PresenceError? { isClosed ? whyAway : nil }
 
     // MARK: Freshness
 
-    /// Of what the server says just now.
+    /// The freshness of data that the server sends now.
     var freshness: Freshness {
         staleSince.map { .stale(since: $0) } ?? .live
     }
 
-    /// Of something held: `isConfirmed` says whether the server answered for it on this connection.
+    /// The freshness of a stored value; `isConfirmed` is true if the server confirmed it on this connection.
     func freshness(isConfirmed: Bool, staleSince: Date?) -> Freshness {
         if isConfirmed, isConnected, staleSince == nil { return freshness }
         return .stale(since: staleSince ?? .distantPast)
     }
 
-    /// Until when what is held is known to be true, if the connection is lost `now`.
+    /// The time until which stored values are known to be current, if the connection is lost `now`.
     func lastTruth(at now: Moment) -> Date {
         staleSince ?? clock.date(at: Moment(uptime: heartbeat.lastHeard, wall: now.wall))
     }

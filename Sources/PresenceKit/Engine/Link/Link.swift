@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-/// The one connection: its phases, attempts and token, whether the server is heard, and what the server said of itself.
+/// The connection: its phases, attempts and token, its heartbeat, and the server's clock and limits.
 struct Link: Sendable {
     /// ```text
     ///  idle ─▶ fetchingToken ─▶ dialling ─▶ introducing ─▶ connected
@@ -20,18 +20,18 @@ struct Link: Sendable {
     }
 
     let device: PresenceProtocol.Device
-    /// Why no attempt to connect makes sense: a URL or a device that cannot be.
+    /// Why no attempt makes sense: an invalid URL or device.
     let flaw: PresenceError?
     private let connectTimeout: Duration
     let tokenTimeout: Duration
     /// Evenly distributed in 0..<1.
     private let random: @Sendable () -> Double
 
-    /// How long the first connection is waited for by what could do without.
+    /// How long calls that can do without a connection wait for the first one.
     private let patience: Duration
-    /// When that is over; `nil` unless it is waited for.
+    /// When that wait ends; `nil` unless it has begun.
     private var lateAt: Duration?
-    /// Whether it is over.
+    /// Whether it has ended.
     private(set) var isLate = false
 
     private(set) var phase = Phase.idle
@@ -39,14 +39,14 @@ struct Link: Sendable {
     private(set) var clock = ServerClock()
     private(set) var limits = ConnectionLimits()
     private(set) var heartbeat = Heartbeat()
-    /// Since when the connected server may not know the newest; `nil` while it does.
+    /// Since when the connected server may have missed changes; `nil` if it has not.
     private(set) var staleSince: Date?
-    /// Grows with every change of ``state``.
+    /// Increases with every change of ``state``.
     private(set) var stamp: UInt64 = 1
     private var credential = Credential()
     private var reconnection: Reconnection
     private var askedToConnect = Moment(uptime: .zero, wall: .distantPast)
-    /// What the server said when it refused `connect`.
+    /// The server's error when it rejected `connect`.
     private var rejection: PresenceError?
 
     init(
@@ -65,12 +65,12 @@ struct Link: Sendable {
 
     var token: String? { credential.token }
 
-    /// Whether attempts failed since the last connection that lasted.
+    /// Whether an attempt failed since the last connection that lasted.
     var hasFailed: Bool { reconnection.failures > 0 }
 
-    // MARK: The way there
+    // MARK: Connecting
 
-    /// Whether `connect` begins an attempt; after a closing only if the app asks (`again`).
+    /// Whether `connect` starts an attempt; after a closing only if the app asks (`again`).
     mutating func accepts(connect again: Bool) -> Bool {
         switch phase {
         case .idle: return true
@@ -102,7 +102,7 @@ struct Link: Sendable {
         return [.dial(attempt)]
     }
 
-    /// The transport is open; whether that was waited for.
+    /// The transport is open; returns whether the link was waiting for that.
     mutating func opened(at now: Moment) -> Bool {
         guard case .dialling(let deadline) = phase else { return false }
         enter(.introducing(until: deadline))
@@ -122,7 +122,7 @@ struct Link: Sendable {
         enter(.connected)
     }
 
-    /// The server refused `connect`.
+    /// The server rejected `connect`.
     mutating func reject(_ error: PresenceError) {
         rejection = error
     }
@@ -133,7 +133,7 @@ struct Link: Sendable {
         heartbeat.hear(at: now.uptime)
     }
 
-    /// The server knows the newest until `date`, or again; whether that is news.
+    /// Sets or clears the time since when the server may have missed changes; returns whether it differs.
     mutating func becomeStale(since date: Date?) -> Bool {
         guard isConnected, staleSince != date else { return false }
         staleSince = date
@@ -148,7 +148,7 @@ struct Link: Sendable {
         return [.fetchToken(attempt, new: credential.wantsNew)]
     }
 
-    /// The token provider has answered while connected.
+    /// The token provider has returned while connected.
     mutating func refresh(with result: Result<String, PresenceError>) -> [Outgoing] {
         guard let token = credential.fetched(result) else { return [] }
         return [Outgoing(.refresh(token: token), .refresh)]
@@ -160,10 +160,10 @@ struct Link: Sendable {
 
     // MARK: The end
 
-    /// The connection, or the attempt to make one, is over; what comes of it. On `.never` it has to be closed.
+    /// The connection or the attempt has ended; returns what follows. On `.never` the caller closes the link.
     mutating func end(_ ending: Ending, at now: Moment) -> Reconnection.Verdict {
         var ending = ending
-        // A close after a refused `connect` says less than the refusal did.
+        // After a rejected `connect`, the rejection says more than the close that follows it.
         if let rejection {
             ending =
                 rejection.code == .unauthorized
@@ -178,7 +178,7 @@ struct Link: Sendable {
         return verdict
     }
 
-    /// Makes no further attempt until the app asks.
+    /// Makes no further attempt until the app asks for one.
     mutating func close(_ error: PresenceError?) {
         attempt += 1
         lateAt = nil
@@ -186,29 +186,29 @@ struct Link: Sendable {
         enter(.closed(error))
     }
 
-    /// There is no network: the next attempt waits for the app to say that there is, or for `delay`.
+    /// There is no network: the next attempt waits until the app reports one, or for `delay`.
     mutating func wait(for delay: Duration, because error: PresenceError, at now: Moment) {
         attempt += 1
         enter(.waiting(until: now.uptime + delay, for: delay, because: error))
     }
 
-    /// What the server said of the present connection counts no more.
+    /// Drops what the server announced for this connection.
     mutating func drop() {
         staleSince = nil
         heartbeat.end()
     }
 
-    /// The app says that circumstances changed: attempts are counted anew.
+    /// The app reports that circumstances changed: attempts are counted from zero.
     mutating func resetAttempts() {
         reconnection.reset()
     }
 
-    /// What belongs to the user goes.
+    /// Drops the user's token.
     mutating func forget() {
         credential.clear()
     }
 
-    /// Another user's token comes from the provider.
+    /// From now on the provider returns another user's token.
     mutating func switchUser() {
         attempt += 1
         reconnection.reset()
@@ -223,10 +223,10 @@ struct Link: Sendable {
 
     // MARK: Time
 
-    /// What has to happen because time is up.
+    /// An action that is due because a deadline passed.
     enum Expiry {
         case end(Ending)
-        /// The transport is still there, and has to be given up.
+        /// The transport still exists and must be aborted.
         case hangUp(Ending)
         case start
     }
@@ -245,7 +245,7 @@ struct Link: Sendable {
         }
     }
 
-    /// Whether the first connection has just come to take too long to be waited for.
+    /// Whether the first connection has just exceeded `patience`.
     mutating func becomesLate(at uptime: Duration) -> Bool {
         guard let due = lateAt, due <= uptime else { return false }
         lateAt = nil
@@ -253,7 +253,7 @@ struct Link: Sendable {
         return true
     }
 
-    /// Keeps a connection alive.
+    /// Sends the pings and token refreshes that are due.
     mutating func tick(at uptime: Duration) -> [Directive] {
         var directives: [Directive] = []
         if heartbeat.ping(at: uptime) { directives.append(.ping) }

@@ -1,9 +1,9 @@
 import PresenceProtocol
 
-/// Whether and when to come back after a connection ended.
+/// Decides whether and when to reconnect after a connection ended.
 ///
-/// Where the server names a time, it is kept exactly, since the server spreads its clients; elsewhere
-/// `ReconnectBackoff` draws one.
+/// If the server names a time, that time is used exactly, because the server spreads its clients. Otherwise
+/// `ReconnectBackoff` computes one.
 struct Reconnection: Sendable {
     enum Verdict: Hashable, Sendable {
         case again(after: Duration)
@@ -11,39 +11,39 @@ struct Reconnection: Sendable {
     }
 
     private var backoff: ReconnectBackoff
-    /// How many tokens in a row, each freshly fetched, were refused.
+    /// The number of freshly fetched tokens that were rejected in a row.
     private var refusedTokens = 0
-    /// Whether the token is always the same one, so that it makes no sense to fetch it again.
+    /// Whether the token is fixed, so fetching it again is pointless.
     var tokenIsFixed = false
 
-    /// After so many fresh tokens refused in a row, another one would be refused too.
+    /// After this many fresh tokens rejected in a row, another one would be rejected as well.
     private static let refusalsToGiveUp = 2
 
-    /// What libwebsockets shows where it could not tell 1012 and 1013; the reason tells.
+    /// libwebsockets reports this code when it cannot read 1012 and 1013. The reason is still readable.
     private static let unreadable = CloseCode(rawValue: 1002)
 
     init(base: Duration, cap: Duration) {
         backoff = ReconnectBackoff(base: base, cap: cap)
     }
 
-    /// Attempts since the last connection that lasted.
+    /// The number of failed attempts since the last connection that lasted.
     var failures: Int { backoff.failures }
 
-    /// - Parameter linger: how long the server holds a lost session.
+    /// - Parameter linger: how long the server keeps a lost session.
     mutating func connected(at uptime: Duration, linger: Duration) {
         backoff.connected(at: uptime, linger: linger)
         refusedTokens = 0
     }
 
-    /// Starts counting anew: the app says that circumstances changed.
+    /// Restarts counting, because the app reports that circumstances changed.
     mutating func reset() {
         backoff.reset()
         refusedTokens = 0
     }
 
-    /// What to do after `ending`.
+    /// Decides what follows after `ending`.
     /// - Parameters:
-    ///   - freshToken: whether the token had been fetched for this very attempt.
+    ///   - freshToken: whether the token was fetched for this attempt.
     ///   - random: evenly distributed in 0..<1.
     mutating func verdict(
         on ending: Ending, at uptime: Duration, freshToken: Bool, random: Double
@@ -53,7 +53,7 @@ struct Reconnection: Sendable {
         switch ending {
         case .closed(let code, let reason):
             switch code {
-            // The next connection begins with a full bucket, or learns when to ask again.
+            // The next connection starts with a full bucket, or is told when to retry.
             case .policyViolation where Ending.isRateLimit(reason): break
             case .unsupportedData, .invalidUTF8, .policyViolation, .messageTooBig, .replaced, .disconnected:
                 return .never(ending.error)
@@ -69,13 +69,14 @@ struct Reconnection: Sendable {
             return .again(after: (error.retryAfter ?? .zero) + wait)
         case .noToken(let error) where error.code == .unauthorized:
             return .never(error)
-        // The upgrade is refused by what stands before the server: a portal, a firewall. That passes, whatever its status.
+        // The upgrade was rejected by something in front of the server, such as a portal or a firewall. That is
+        // temporary, whatever the status.
         case .noToken, .lost, .refused, .silent, .nonsense: break
         }
         return .again(after: wait)
     }
 
-    /// Counts a refused token; whether to give up.
+    /// Counts a rejected token; returns whether to give up.
     private mutating func refuse(_ freshToken: Bool) -> Bool {
         if tokenIsFixed { return true }
         if freshToken { refusedTokens += 1 }

@@ -1,16 +1,16 @@
 import Foundation
 import PresenceProtocol
 
-/// The server's clock as far as a client can know it: set at each `connected`, carried on by the monotonic clock.
+/// An estimate of the server's clock: set at each `connected`, and continued by the monotonic clock.
 ///
-/// If what the server said lies between the device's times of asking and of hearing, the two clocks agree as far as
-/// anybody can tell, and the device's is taken: then latencies are exact. Else the server's time is taken to belong to
-/// the middle of that span, which is wrong by half of it at most.
+/// If the server's time lies between the device's times of request and reply, the two clocks agree as far as a client
+/// can know, and the device's clock is used: latencies are then exact. Otherwise the server's time is assigned to the
+/// middle of that interval, with an error of at most half the interval.
 struct ServerClock: Sendable {
     /// The server's time at `uptime`; `nil` before the first connection.
     private var base: (date: Date, uptime: Duration)?
 
-    /// Times on the wire are whole milliseconds, rounded down.
+    /// Timestamps in messages are whole milliseconds, rounded down.
     private static let granularity: TimeInterval = 0.001
 
     mutating func set(to serverTime: Timestamp, asked: Moment, heard: Moment) {
@@ -24,7 +24,7 @@ struct ServerClock: Sendable {
         }
     }
 
-    /// The server's time at `moment`; the device's own before the first connection.
+    /// The server's time at `moment`. Before the first connection, the device's own.
     func date(at moment: Moment) -> Date {
         guard let base else { return moment.wall }
         return base.date.addingTimeInterval((moment.uptime - base.uptime).timeInterval)

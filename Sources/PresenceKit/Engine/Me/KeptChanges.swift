@@ -13,7 +13,7 @@ extension Wire.ProfileChanges {
             locale: pick(\.locale))
     }
 
-    /// Takes out a member by its name on the wire; whether there was one.
+    /// Removes the change of a member, given by its protocol name; returns whether there was one.
     mutating func drop(_ field: String) -> Bool {
         let before = self
         switch field {
@@ -34,16 +34,16 @@ extension Wire.ProfileChanges {
     }
 }
 
-// As a storage keeps it.
+// Profile changes in the storage.
 extension QueuedWrite {
     init(_ changes: Wire.ProfileChanges, id: String, owner: UserID?, at date: Date) {
-        // It cannot fail: the members are texts.
+        // Cannot fail: all members are texts.
         let body = (try? JSONEncoder().encode(ProfileChanges(changes))) ?? Data()
         self.init(
             id: id, owner: owner?.string, lane: ProfileQueue.kind, kind: ProfileQueue.kind, body: body, queuedAt: date)
     }
 
-    /// The change, if it is one that this version can read.
+    /// The change, if the write is one that this version can read.
     var profileChanges: ProfileQueue.Part? {
         guard kind == ProfileQueue.kind, let changes = try? JSONDecoder().decode(ProfileChanges.self, from: body)
         else { return nil }

@@ -1,13 +1,13 @@
 import PresenceProtocol
 
-/// Who may see the own user, as last heard. The server tells of changes, and of what is when it is asked: once a
-/// connection, and only for somebody who looks.
+/// The user's visibility, as last received. The server sends changes, but the current settings only on request: once
+/// per connection, and only if there is an observer.
 struct OwnAudiences: Sendable {
     private(set) var held: MyAudiences?
-    /// Whether the server was asked on this connection.
+    /// Whether the settings were requested on this connection.
     private var hasAsked = false
 
-    /// Whether that is news.
+    /// Returns whether the settings differ.
     mutating func hold(_ audiences: MyAudiences) -> Bool {
         guard held != audiences else { return false }
         held = audiences
@@ -20,9 +20,9 @@ struct OwnAudiences: Sendable {
         return [Outgoing(.getVisibility, .ownVisibility(VisibilityLists()))]
     }
 
-    /// The connection is gone.
+    /// The connection has ended.
     mutating func lose() { hasAsked = false }
 
-    /// The user is another one.
+    /// The user changed.
     mutating func forget() { held = nil }
 }

@@ -1,15 +1,15 @@
 import Foundation
 import PresenceProtocol
 
-// The changes of the own profile that are kept, in memory and in the storage.
+// The pending profile changes, in memory and in the storage.
 extension OwnUser {
-    /// Profile changes that wait, and what was refused of them.
+    /// Pending profile changes and the last rejection.
     var keptChanges: PendingProfileChanges {
         PendingProfileChanges(waiting: profile.waiting.map(ProfileChanges.init), refusal: profile.refusal)
     }
 
-    /// Keeps a change for the next connection, or `until` then; `call` waits for its being stored. Whether there is
-    /// anything to store.
+    /// Keeps a change for the next connection, or until `uptime`; `call` waits until it is stored. Returns whether
+    /// there is anything to store.
     mutating func keep(
         _ changes: Wire.ProfileChanges, for call: CallID?, at date: Date, until uptime: Duration? = nil
     ) -> Bool {
@@ -30,14 +30,14 @@ extension OwnUser {
         keptStamp += 1
     }
 
-    /// What an earlier process left. Nobody can say whose a change without an owner is, so nobody gets it.
+    /// Takes over an earlier process's changes. Those without an owner are removed, because their user is unknown.
     mutating func recall(_ parts: [ProfileQueue.Part]) {
         guard !parts.isEmpty else { return }
         profile.recall(parts.filter { $0.owner != nil })
         remove(parts.filter { $0.owner == nil }.flatMap(\.ids))
     }
 
-    /// It is known who the user is.
+    /// The user is now known.
     mutating func adoptKept(as user: UserID, at date: Date) {
         let id = newID()
         let (own, foreign) = profile.adopt(user, id: id)
@@ -47,7 +47,7 @@ extension OwnUser {
 
     // MARK: The storage
 
-    /// What the storage has to do. What it could not take out before it tries again with the next operation.
+    /// Returns the pending storage operations. Failed removals are retried together with the next operation.
     mutating func takeStoring() -> [Directive] {
         if !storing.isEmpty, !unremoved.isEmpty { removeAgain() }
         defer { storing = [] }
@@ -60,25 +60,25 @@ extension OwnUser {
         unremoved = []
     }
 
-    /// A write is in the storage: those whose place it takes can go.
+    /// A write is stored: the older ones that it replaces can be removed.
     mutating func stored(_ write: String) {
         remove(profile.stored(write))
     }
 
-    /// A change could not be stored; whether the server may be told of it all the same.
+    /// A change could not be stored; returns whether the server may still receive it.
     mutating func withdraw(_ write: String) -> Bool {
         keptStamp += 1
         return profile.withdraw(write)
     }
 
-    /// Writes are out of the storage.
+    /// Writes were removed from the storage.
     mutating func removed(_ writes: [String]) {
         profile.removed(writes)
         choice.removed(writes)
         keptStamp += 1
     }
 
-    /// Writes could not be taken out of the storage: a later process would send them again, so what is done later goes
+    /// Writes could not be removed from the storage. A later process would send them again, so later changes wait
     /// behind them.
     mutating func keepRemoving(_ writes: [String], at uptime: Duration) {
         unremoved += writes
@@ -89,17 +89,17 @@ extension OwnUser {
 
     // MARK: The server
 
-    /// What is kept, if there is anything to send now and nothing is on its way.
+    /// The stored changes, if there are any to send now and none is in flight.
     mutating func sendKept(at uptime: Duration) -> [Outgoing] {
         profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
     }
 
-    /// What was kept and sent is stored by the server.
+    /// The server has stored the changes that were sent.
     mutating func acknowledgeKept() {
         remove(profile.acknowledge())
     }
 
-    /// What was kept and sent is refused.
+    /// The server rejected the changes that were sent.
     mutating func refuseKept(_ error: PresenceError, at uptime: Duration) {
         if error.isPassing {
             keptStamp += 1
@@ -109,7 +109,7 @@ extension OwnUser {
         }
     }
 
-    /// A later change of these members is stored by the server.
+    /// The server has stored a later change of these members.
     mutating func supersede(_ changes: Wire.ProfileChanges, at date: Date) {
         let id = newID()
         guard let (unsent, replaced) = profile.supersede(changes, id: id) else { return }

@@ -1,39 +1,39 @@
 import Foundation
 import PresenceProtocol
 
-/// The own user: their id, status, audiences, activity, typing and kept profile changes, all of which outlive a
+/// The signed-in user: id, status, visibility, activity, typing and pending profile changes, all of which survive a
 /// connection.
 ///
-/// Verbs that give back messages say what to send on a connection, if there is one. What the storage has to do because
-/// of them waits in ``takeStoring()``.
+/// Methods that return messages return what to send if there is a connection. The resulting storage operations are
+/// collected for ``takeStoring()``.
 struct OwnUser: Sendable {
-    /// `nil` until the server, or the storage, has said it.
+    /// `nil` until the server or the storage has reported it.
     private(set) var id: UserID?
-    /// Whether only the storage has said it.
+    /// Whether only the storage has reported it.
     private(set) var isRecalled = false
     private(set) var activity = Wire.Activity.active
-    /// Grows with every change of id, status and audiences.
+    /// Increases with every change of id, status and visibility.
     private(set) var stamp: UInt64 = 0
-    /// Grows with every change of what ``shownStatus(on:)`` shows.
+    /// Increases with every change of ``shownStatus(on:)``.
     private(set) var statusStamp: UInt64 = 0 { didSet { stamp += 1 } }
-    /// Grows with every change of ``keptChanges``.
+    /// Increases with every change of ``keptChanges``.
     var keptStamp: UInt64 = 1
-    /// Whose client this is, as the token or the server says: what is queued is theirs.
+    /// The user of this client according to the token or the server; queued writes belong to them.
     private(set) var account: UserID?
-    /// Whom the storage has noted as its owner, in this process.
+    /// The owner that this process has set in the storage.
     private var notedOwner: UserID?
-    /// What the server holds.
+    /// The status that the server has stored.
     private var status: OwnStatus?
     private var statusStaleSince: Date?
-    /// What the app chose and the server has not acknowledged.
+    /// Choices that the server has not acknowledged.
     var choice = StatusQueue()
     private var visibility = OwnAudiences()
     var profile = ProfileQueue()
     private var typing: OwnTyping
-    /// What the storage has to do, and writes that it could not take out.
+    /// Pending storage operations, and writes whose removal failed.
     var storing: [Directive] = []
     var unremoved: [String] = []
-    /// The uptime at which to try that again.
+    /// The uptime at which to retry the removal.
     var removeAgainAt: Duration?
     let newID: @Sendable () -> String
 
@@ -42,7 +42,7 @@ struct OwnUser: Sendable {
         self.newID = newID
     }
 
-    /// What an earlier process left: whose it is, and the writes that were not answered.
+    /// The storage has reported an earlier process's owner and its writes without a reply.
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         if id == nil, let owner {
             id = owner
@@ -53,19 +53,20 @@ struct OwnUser: Sendable {
         choice.recall(writes, at: now)
     }
 
-    /// The user of the token that the next connection uses.
+    /// Sets the user of the token that the next connection uses.
     mutating func identify(as user: UserID?) {
         guard let user else { return }
         account = user
         _ = choice.adopt(user)
     }
 
-    /// Who made what is queued now: the token's user, or without a token the storage's.
+    /// The owner of writes that are queued now: the token's user, or the storage's if there is no token.
     var writer: UserID? { account ?? id }
 
     // MARK: The connection
 
-    /// What the server was not told with `connect`, which named `activity` and `told`, and what it has forgotten.
+    /// A connection begins. Returns messages for everything that `connect`, which contained `activity` and `told`, did
+    /// not include, and that the server no longer has.
     mutating func begin(
         as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at now: Moment
     ) -> [Outgoing] {
@@ -92,7 +93,7 @@ struct OwnUser: Sendable {
         return messages + sendKept(at: uptime)
     }
 
-    /// The connection is gone: the status was the truth until `date`.
+    /// The connection has ended; the status was known to be current until `date`.
     mutating func lose(at date: Date) {
         visibility.lose()
         guard status != nil else { return }
@@ -100,12 +101,12 @@ struct OwnUser: Sendable {
         statusStamp += 1
     }
 
-    /// What was sent is to be sent again.
+    /// Changes in flight must be sent again.
     mutating func requeue() {
         profile.requeue()
     }
 
-    /// The storage's owner is not the user: what an earlier process knew of them goes, what this one was asked for stays.
+    /// The storage belongs to another user: its data is dropped, but calls made in this process stay.
     mutating func forgetRecalled() {
         id = nil
         isRecalled = false
@@ -113,7 +114,7 @@ struct OwnUser: Sendable {
         stamp += 1
     }
 
-    /// Everything goes; what was chosen and not sent has to be answered.
+    /// Drops everything; returns the choice whose calls must still be answered.
     mutating func forget() -> PendingStatus? {
         id = nil
         isRecalled = false
@@ -123,7 +124,7 @@ struct OwnUser: Sendable {
         stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()
-        // What was not stored yet has no place among the next user's.
+        // Pending storage operations must not reach the next user's storage.
         (storing, unremoved, removeAgainAt) = ([], [], nil)
         keptStamp += 1
         defer { choice = StatusQueue() }
@@ -139,29 +140,29 @@ struct OwnUser: Sendable {
         return messages
     }
 
-    /// The uptime at which there is something to send.
+    /// The uptime at which there is something to do.
     var nextDeadline: Duration? {
         [typing.nextDue, profile.retryAt, choice.retryAt, removeAgainAt].compactMap(\.self).min()
     }
 
     // MARK: Status
 
-    /// What the server holds now.
+    /// The server's current status.
     mutating func hold(_ status: OwnStatus) {
         self.status = status
         statusStaleSince = nil
         statusStamp += 1
     }
 
-    /// The server knows the newest, or does not any more.
+    /// The server may have missed changes, or no longer.
     mutating func freshnessChanged() {
         if status != nil { statusStamp += 1 }
     }
 
-    /// The client closed, or opened again.
+    /// The client closed, or opens again.
     mutating func problemChanged() { statusStamp += 1 }
 
-    /// What the user chose, if it is known.
+    /// The chosen status, if known.
     func knownStatus(on link: Link) -> MyStatus? {
         status.map { status in
             MyStatus(
@@ -172,7 +173,7 @@ struct OwnUser: Sendable {
         }
     }
 
-    /// The same for a loop, which is told that the client is closed also if nothing is known.
+    /// The element for observers. If the client is closed, they get one even if the status is unknown.
     func shownStatus(on link: Link) -> MyStatus? {
         knownStatus(on: link)
             ?? link.closingProblem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }
@@ -196,27 +197,28 @@ struct OwnUser: Sendable {
         return [Outgoing(.activity(newer))]
     }
 
-    /// The app went to the background.
+    /// The app entered the background.
     mutating func background() -> [Outgoing] {
         typing.stopAll().map { Outgoing(.typing(conversation: $0, typing: false)) } + setActivity(.background)
     }
 
-    /// The app is in front again. The caller tells the server, with a request that also shows whether the connection lives.
+    /// The app is in the foreground again. The caller sends the activity, with a request that also probes the
+    /// connection.
     mutating func foreground() {
         activity = .active
     }
 
     // MARK: Typing
 
-    /// Begins typing; whether that has to be said. It is called at every key press: what was said lately is not said
-    /// again.
+    /// Starts typing; returns whether to send it. It is called on every key press and throttles: the indicator is only
+    /// sent if it is not active yet.
     mutating func startTyping(in conversation: ConversationID, at uptime: Duration) -> Bool {
         guard !typing.contains(conversation) else { return false }
         typing.start(conversation, at: uptime)
         return true
     }
 
-    /// Whether the user was typing there.
+    /// Returns whether the user was typing there.
     mutating func stopTyping(in conversation: ConversationID) -> Bool {
         typing.stop(conversation)
     }

@@ -1,28 +1,28 @@
 import Foundation
 import PresenceProtocol
 
-/// The status that the app chose and the server has not acknowledged yet.
+/// A chosen status that the server has not acknowledged yet.
 ///
-/// Several choices become one: the newest status, the newest text that was given, the newest time of clearing. That is
-/// what the server would hold had it heard them one by one, in the order in which they were chosen.
+/// Several choices are merged: the newest status, text and clearing time. The result is what the server would have
+/// after receiving them one by one in order.
 struct PendingStatus: Sendable {
     private(set) var status: Wire.ChosenStatus
-    /// The uptime at which status and text are to be cleared.
+    /// The uptime at which status and text are cleared.
     private var clearAt: Duration?
-    /// When status and clearing were chosen: a later choice has a larger number.
+    /// The order of the choice of status and clearing: later choices have larger numbers.
     private var statusNumber: UInt64
     private var text: Wire.Change<String>
     private var textNumber: UInt64
     /// The calls that wait for it.
     var calls: [CallID]
-    /// Whether some call was told that it will be sent.
+    /// Whether a call has returned `queued` for it.
     private(set) var isPromised = false
-    /// Whether some of it was sent on a connection that broke before the answer.
+    /// Whether part of it was sent on a connection that broke before the reply.
     var wasSent = false
-    /// The writes in the storage that hold it.
+    /// The writes in the storage that contain it.
     var writes: [String] = []
 
-    /// The shortest `clearAfter` that the server takes.
+    /// The shortest `clearAfter` that the server accepts.
     private static let shortestClearing: Milliseconds = 1_000
     /// The longest one, in seconds.
     private static let longestClearing = StatusRule.clearing.upperBound.timeInterval
@@ -35,10 +35,10 @@ struct PendingStatus: Sendable {
         calls = [call]
     }
 
-    /// What an earlier process promised, older than any call of this one.
+    /// Restores a choice of an earlier process, older than any call of this one.
     init(_ write: String, _ stored: StoredStatus, at now: Moment) {
         status = stored.status.wire
-        // The device's clock may have been set meanwhile.
+        // Bounded, because the device's clock may have been set in the meantime.
         let rest = stored.clearsAt.map { max(0, min($0.timeIntervalSince(now.wall), Self.longestClearing)) }
         clearAt = rest.map { now.uptime + .seconds($0) }
         text = stored.removesText ? .remove : stored.text.map { .set($0) } ?? .keep
@@ -48,21 +48,21 @@ struct PendingStatus: Sendable {
         writes = [write]
     }
 
-    /// Takes up what the same earlier process promised after this.
+    /// Merges a later choice of the same earlier process.
     mutating func follow(with later: PendingStatus) {
         (status, clearAt) = (later.status, later.clearAt)
         if later.text != .keep { text = later.text }
         writes += later.writes
     }
 
-    /// As a storage keeps it.
+    /// The choice as it is stored.
     func stored(at now: Moment) -> StoredStatus {
         StoredStatus(
             status: ChosenStatus(status), text: Change(text).value, removesText: text == .remove,
             clearsAt: clearAt.map { now.wall + ($0 - now.uptime).timeInterval })
     }
 
-    /// Takes up another choice: of each member the later one counts.
+    /// Merges another choice: the later one wins for each member.
     mutating func merge(_ other: PendingStatus) {
         takeLater(other)
         calls += other.calls
@@ -80,7 +80,7 @@ struct PendingStatus: Sendable {
         }
     }
 
-    /// The server holds `other`; whether anything is left to be sent of this.
+    /// The server has stored `other`; returns whether anything of this choice remains to be sent.
     mutating func isLeft(after other: PendingStatus) -> Bool {
         if text != .keep, other.text != .keep, textNumber < other.textNumber { text = .keep }
         let isStatusLater = statusNumber > other.statusNumber
@@ -89,7 +89,7 @@ struct PendingStatus: Sendable {
         return true
     }
 
-    /// The calls that wait, which are told that it will be sent.
+    /// Marks the choice as promised; returns the calls that waited for it.
     mutating func promise() -> [CallID] {
         defer {
             if !calls.isEmpty { isPromised = true }
@@ -98,7 +98,7 @@ struct PendingStatus: Sendable {
         return calls
     }
 
-    /// What to send at `uptime`: the time that has passed since the choice is not given again.
+    /// The message content at `uptime`: `clearAfter` is reduced by the time since the choice.
     func change(at uptime: Duration) -> StatusChange {
         guard let clearAt else { return StatusChange(status: status, text: text) }
         guard clearAt > uptime else { return StatusChange(status: .auto, text: .remove) }
@@ -111,10 +111,10 @@ struct PendingStatus: Sendable {
     }
 }
 
-/// A choice as it is in the storage.
+/// A choice in the storage.
 struct StoredStatus: Codable, Hashable, Sendable {
     var status: ChosenStatus
-    /// `nil`: left as it is, or removed.
+    /// `nil`: the text is kept or removed.
     var text: String?
     var removesText: Bool
     /// By the device's clock.

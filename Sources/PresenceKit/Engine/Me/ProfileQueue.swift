@@ -1,20 +1,23 @@
 import Foundation
 import PresenceProtocol
 
-/// Profile changes that are kept until the server has acknowledged them: in order, with the newest value per member.
+/// Profile changes until the server has acknowledged them, in order, with the newest value of each member.
 ///
-/// What was sent and not answered when the connection broke is sent again: the values are whole, so a second time
-/// changes nothing. Each is a ``QueuedWrite`` too, so that it outlives the process, and is sent once it is in the storage:
-/// a process that died in between would be followed by one that knows only older changes, and sends them over it. Of those
-/// not sent there is one: a write holds all that was unsent when it was made, and takes the place of the older ones once it
-/// is in the storage.
+/// Changes in flight when the connection breaks are sent again. That is safe, because their values are complete.
+///
+/// Each change is also a ``QueuedWrite``, so that it survives the process. It is sent only once it is stored. Otherwise
+/// a process could send it and die before it is stored, and the next process, knowing only older changes, would
+/// overwrite it.
+///
+/// A write contains all unsent changes at the time it was made, and replaces the older writes once it is stored. So
+/// there is one write for all unsent changes.
 struct ProfileQueue: Sendable {
-    /// A change as it was made, and the writes in the storage that hold it.
+    /// A change, and the writes in the storage that contain it.
     struct Part: Sendable {
         var changes: Wire.ProfileChanges
         /// Oldest first.
         var ids: [String]
-        /// Whose it is, as far as that was known when it was made.
+        /// The user who made the change, if known at the time.
         var owner: UserID?
         /// Whether an earlier process left it.
         var isRecalled = false
@@ -23,43 +26,43 @@ struct ProfileQueue: Sendable {
     /// A call whose change the server has stored.
     typealias Saved = (call: CallID, profile: PersonProfile)
 
-    /// On its way.
+    /// In flight.
     private var sent: [Part]?
-    /// Waits until `sent` is answered.
+    /// Waits for the reply to `sent`.
     private var next: [Part] = []
-    /// Acknowledged, refused or replaced, and not yet out of the storage: it would come back with the next process.
+    /// Acknowledged, rejected or replaced, but still in the storage, from which the next process would send it again.
     private var removing: [Part] = []
-    /// The changes that are not in the storage yet.
+    /// The changes that are not stored yet.
     private var storing: Set<String> = []
-    /// The older writes of which each write takes the place when it is stored.
+    /// The older writes that each write replaces once it is stored.
     private var replacing: [String: [String]] = [:]
-    /// Not answered while `removing` is not empty.
+    /// Calls that end once `removing` is empty.
     private var saved: [Saved] = []
-    /// After a passing refusal, the uptime at which to try again.
+    /// After a temporary error, the uptime of the next attempt.
     private(set) var retryAt: Duration?
     private(set) var refusal: PresenceError?
 
     static let kind = "profile"
 
-    /// Everything not acknowledged, or not out of the storage.
+    /// All changes that are not acknowledged, or still in the storage.
     var waiting: Wire.ProfileChanges? {
         let changes = Self.merged(removing + (sent ?? []) + next)
         return changes.isEmpty ? nil : changes
     }
 
-    /// Whether a change has to go behind older ones.
+    /// Whether a new change must wait behind older ones.
     var isBusy: Bool { sent != nil || !next.isEmpty || !removing.isEmpty }
 
     private static func merged(_ parts: [Part]) -> Wire.ProfileChanges {
         parts.reduce(Wire.ProfileChanges()) { $0.merged(with: $1.changes) }
     }
 
-    // MARK: What comes in
+    // MARK: Adding
 
-    /// Takes up a change; what the write `id` has to hold, which is all of this owner's that waits unsent.
+    /// Adds a change. Returns the content of the write `id`: all unsent changes of this owner.
     mutating func append(_ changes: Wire.ProfileChanges, id: String, owner: UserID?) -> Wire.ProfileChanges? {
         guard !changes.isEmpty else { return nil }
-        // What an earlier process left stays apart until the server has said who the user is.
+        // An earlier process's changes stay separate until the server has confirmed the user.
         let older = next.filter { $0.owner == owner && !$0.isRecalled }
         if !older.isEmpty { replacing[id] = older.flatMap(\.ids) }
         next.append(Part(changes: changes, ids: [id], owner: owner))
@@ -68,14 +71,14 @@ struct ProfileQueue: Sendable {
         return Self.merged(older).merged(with: changes)
     }
 
-    /// Takes up what an earlier process left: it is older than anything here.
+    /// Takes over the changes of an earlier process, which are older than all others here.
     mutating func recall(_ older: [Part]) {
         next = older + next
     }
 
-    /// It is known who the user is. What an earlier process left of another one goes; what this process took up is the
-    /// user's, and the write `id` is to say so: what it has to hold, if anything does not say so yet, and the writes to
-    /// take out.
+    /// The user is now known. Changes of other users, left by an earlier process, are dropped; those of this process
+    /// belong to the user. Returns the content of the write `id`, if a change is not yet stored under the user's name,
+    /// and the writes to remove.
     mutating func adopt(_ user: UserID, id: String) -> (own: Wire.ProfileChanges?, foreign: [String]) {
         let foreign = next.filter { $0.isRecalled && $0.owner != user }.flatMap(\.ids)
         next.removeAll { $0.isRecalled && $0.owner != user }
@@ -85,7 +88,7 @@ struct ProfileQueue: Sendable {
         return (next[0].changes, foreign)
     }
 
-    /// All that is unsent becomes one, which the write `id` is to hold.
+    /// Merges all unsent changes into one, to be stored as the write `id`.
     private mutating func collapse(_ id: String, owner: UserID?) {
         let older = next.flatMap(\.ids)
         replacing[id] = older
@@ -94,7 +97,7 @@ struct ProfileQueue: Sendable {
 
     // MARK: The storage
 
-    /// A write is in the storage; the older ones to take out, whose place it takes.
+    /// A write is stored; returns the older writes to remove, which it replaces.
     mutating func stored(_ id: String) -> [String] {
         storing.remove(id)
         guard let replaced = replacing.removeValue(forKey: id).map(Set.init),
@@ -109,8 +112,8 @@ struct ProfileQueue: Sendable {
         return gone
     }
 
-    /// A write could not be stored: nobody is promised it, and what other writes hold stays. Whether the server may be told
-    /// of it all the same, because another write holds it.
+    /// A write could not be stored: its change is dropped, unless another write contains it too. Returns whether one
+    /// does, so that the server may still receive the change.
     mutating func withdraw(_ id: String) -> Bool {
         storing.remove(id)
         replacing[id] = nil
@@ -120,14 +123,14 @@ struct ProfileQueue: Sendable {
         return !isAlone
     }
 
-    /// Writes are out of the storage.
+    /// Writes were removed from the storage.
     mutating func removed(_ ids: [String]) {
         removing.removeAll { !Set($0.ids).isDisjoint(with: ids) }
     }
 
     // MARK: The server
 
-    /// What to send now, if anything of what is stored waits and nothing is on its way.
+    /// The changes to send now: the stored ones, if none is in flight.
     mutating func take(at uptime: Duration) -> Wire.ProfileChanges? {
         guard sent == nil, !next.isEmpty else { return nil }
         if let retryAt, retryAt > uptime { return nil }
@@ -139,15 +142,16 @@ struct ProfileQueue: Sendable {
         return Self.merged(sent!)
     }
 
-    /// The server has stored what was sent; the writes to take out of the storage.
+    /// The server has stored the changes in flight; returns the writes to remove.
     mutating func acknowledge() -> [String] {
         defer { sent = nil }
         removing += sent?.filter { !$0.ids.isEmpty } ?? []
         return sent?.flatMap(\.ids) ?? []
     }
 
-    /// The server said no. A member that it named is dropped and the others tried again; without a name all is lost,
-    /// since it is unknown which members would be accepted. The writes to take out of the storage.
+    /// The server rejected the changes in flight. The member named by the error is dropped and the others are sent
+    /// again. Without a name all are dropped, because it is unknown which members the server would accept. Returns the
+    /// writes to remove.
     mutating func refuse(_ error: PresenceError) -> [String] {
         refusal = error
         guard let parts = sent else { return [] }
@@ -163,7 +167,7 @@ struct ProfileQueue: Sendable {
         return gone
     }
 
-    /// The server could not: the same again at `uptime`.
+    /// A temporary error: send the same changes again at `uptime`.
     mutating func postpone(until uptime: Duration) {
         requeue()
         retryAt = uptime
@@ -176,15 +180,15 @@ struct ProfileQueue: Sendable {
         retryAt = nil
     }
 
-    // MARK: Changes beside the queue
+    // MARK: Changes outside the queue
 
-    /// A change beside the queue is stored by the server. Its call is answered when the storage holds none that is older:
-    /// a process that died before would make that one again, over this.
+    /// The server has stored a change that bypassed the queue. Its call ends once the storage has no older change: if
+    /// the process died earlier, the next one would send the older change and overwrite this one.
     mutating func hold(_ call: CallID, _ profile: PersonProfile) {
         saved.append((call, profile))
     }
 
-    /// The calls that can be answered.
+    /// The calls that can end.
     mutating func takeSaved() -> [Saved] {
         guard removing.isEmpty else { return [] }
         defer { saved = [] }
@@ -193,8 +197,8 @@ struct ProfileQueue: Sendable {
 
     func isSaved(_ call: CallID) -> Bool { saved.contains { $0.call == call } }
 
-    /// A later change of these members has been stored: an older kept one must not overwrite it. The write `id` is to
-    /// hold what is then unsent, if anything is; else the writes to take out.
+    /// A later change of these members was stored, so older pending ones must not overwrite it. Returns the content of
+    /// the write `id` if anything remains unsent, and the writes to remove.
     mutating func supersede(
         _ changes: Wire.ProfileChanges, id: String
     ) -> (unsent: Wire.ProfileChanges?, replaced: [String])? {

@@ -1,39 +1,39 @@
 import Foundation
 import PresenceProtocol
 
-/// The status that the app chose, kept until the server has acknowledged it. What somebody is told is queued is a
-/// ``QueuedWrite`` too, so that it outlives the process.
+/// The chosen status until the server has acknowledged it. A choice reported as queued is also a ``QueuedWrite``, so
+/// that it survives the process.
 ///
-/// A write holds all that waits unsent when it is made, and takes the place of the older ones of that once it is in the
-/// storage. What is on its way has writes of its own, which go with the answer.
+/// A write contains all unsent choices at the time it was made, and replaces the older writes once it is stored. A
+/// choice in flight has its own writes, which are removed on the reply.
 struct StatusQueue: Sendable {
     private(set) var pending: PendingStatus?
-    /// After a refusal that passes, the uptime at which to send it.
+    /// After a temporary error, the uptime of the next attempt.
     private(set) var retryAt: Duration?
-    /// What an earlier process left of each user, until it is known who the user is.
+    /// The choices of an earlier process, by user, until the user is known.
     private var recalled: [UserID: PendingStatus] = [:]
-    /// The calls that wait until a write is in the storage, and the writes whose place it takes.
+    /// The calls that wait for each write to be stored, and the writes that it replaces.
     private var storing: [String: (calls: [CallID], replaced: [String])] = [:]
-    /// Answered, and not yet out of the storage: it would come back with the next process.
+    /// Acknowledged or rejected, but still in the storage, from which the next process would send them again.
     private var removing: Set<String> = []
-    /// The choice that somebody was told is queued, also while it is on its way.
+    /// The choice that was reported as queued, including while it is in flight.
     private var promised: Wire.ChosenStatus?
-    /// Why such a choice was refused, until the next one.
+    /// Why such a choice was rejected; kept until the next choice.
     private(set) var refusal: PresenceError?
-    /// The calls whose choice the server holds, not answered while `removing` is not empty.
+    /// Calls whose choice the server has stored; they end once `removing` is empty.
     private var saved: [CallID] = []
 
     static let kind = "status"
 
-    /// Whether a choice waits for the end of a rate limit.
+    /// Whether a choice waits for a rate limit.
     var isPostponed: Bool { retryAt != nil }
 
-    /// The choice of a user that was queued and that the server has neither made nor refused.
+    /// The user's queued choice that the server has neither accepted nor rejected.
     func queued(for user: UserID?) -> Wire.ChosenStatus? { promised ?? user.flatMap { recalled[$0]?.status } }
 
-    // MARK: What comes in
+    // MARK: Adding
 
-    /// Keeps choices until they are sent, or sent again: of each member the latest counts.
+    /// Keeps choices until they are sent or sent again; the latest one wins for each member.
     mutating func choose(_ chosen: [PendingStatus]) {
         for status in chosen {
             if pending == nil { pending = status } else { pending!.merge(status) }
@@ -41,37 +41,37 @@ struct StatusQueue: Sendable {
         notePromise()
     }
 
-    /// What waits is promised, or will be as soon as that is stored.
+    /// Notes the pending choice if it is promised, or will be once it is stored.
     private mutating func notePromise() {
         if let pending, pending.isPromised { promised = pending.status }
     }
 
-    /// The server has made or refused a choice.
+    /// The server has accepted or rejected a choice.
     private mutating func end(_ choice: PendingStatus) {
         guard choice.isPromised else { return }
         promised = nil
         notePromise()
     }
 
-    /// The app chooses anew: an earlier refusal is of no interest.
+    /// The app made a new choice, so an earlier rejection no longer matters.
     mutating func forgetRefusal() { refusal = nil }
 
-    /// The server will never take this choice.
+    /// The server rejected this choice for good.
     mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
         if choice.isPromised { refusal = error }
         end(choice)
     }
 
-    /// The server wants this choice later.
+    /// The server accepts this choice only later.
     mutating func postpone(_ status: PendingStatus, until uptime: Duration) {
         choose([status])
         retryAt = uptime
     }
 
-    /// Takes up what an earlier process promised, in its order.
+    /// Takes over the choices that an earlier process promised, in their order.
     mutating func recall(_ writes: [QueuedWrite], at now: Moment) {
         for write in writes where write.kind == Self.kind {
-            // What a later version wrote stays for that one.
+            // Writes of a later version stay in the storage for that version.
             guard let owner = write.owner.flatMap(UserID.init),
                 let stored = try? JSONDecoder().decode(StoredStatus.self, from: write.body)
             else { continue }
@@ -80,10 +80,10 @@ struct StatusQueue: Sendable {
         }
     }
 
-    /// It is known who the user is: what an earlier process promised them is to be done, but for what `told` has overtaken,
-    /// which was chosen here and which the server holds already.
+    /// The user is now known: the choices that an earlier process promised them become pending, except for what `told`
+    /// replaces, a choice of this process that the server has already stored.
     ///
-    /// - Returns: the writes that can go.
+    /// - Returns: the writes that can be removed.
     mutating func adopt(_ user: UserID, after told: PendingStatus? = nil) -> [String] {
         guard var older = recalled.removeValue(forKey: user) else { return [] }
         if let told, !older.isLeft(after: told) {
@@ -94,16 +94,16 @@ struct StatusQueue: Sendable {
         return []
     }
 
-    /// The server has said who the user is: the storage drops what is others'.
+    /// The server has confirmed the user; the storage drops the writes of others.
     mutating func forgetOthers() {
         recalled = [:]
     }
 
     // MARK: The storage
 
-    /// The calls that wait for a connection do not wait any longer: what they chose goes into the storage as the write `id`.
+    /// Ends the wait for a connection: the pending choice is stored as the write `id`.
     ///
-    /// - Returns: what the write holds; `nil` if nobody waits.
+    /// - Returns: the content of the write; `nil` if no call waits.
     mutating func release(_ id: String, at now: Moment) -> StoredStatus? {
         guard let calls = pending?.promise(), !calls.isEmpty else { return nil }
         notePromise()
@@ -112,8 +112,8 @@ struct StatusQueue: Sendable {
         return pending!.stored(at: now)
     }
 
-    /// A write is in the storage, or cannot be: the calls that waited for that, and the writes that can go; `nil` if it is
-    /// not one of a status.
+    /// A write was stored, or could not be. Returns the calls that waited for it and the writes that can be removed, or
+    /// `nil` if it is not a status.
     mutating func stored(_ id: String, _ isStored: Bool) -> (calls: [CallID], gone: [String])? {
         guard let (calls, replaced) = storing.removeValue(forKey: id) else { return nil }
         let gone = isStored ? replaced : [id]
@@ -121,7 +121,7 @@ struct StatusQueue: Sendable {
         return (calls, isStored ? gone : [])
     }
 
-    /// Writes are out of the storage.
+    /// Writes were removed from the storage.
     mutating func removed(_ ids: [String]) {
         removing.subtract(ids)
     }
@@ -133,12 +133,12 @@ struct StatusQueue: Sendable {
         return pending
     }
 
-    /// A new connection: nothing is too fast on it yet.
+    /// A new connection begins, with a fresh rate limit.
     mutating func begin() {
         retryAt = nil
     }
 
-    /// The server holds this choice: the writes that can go.
+    /// The server has stored this choice; returns the writes that can be removed.
     mutating func acknowledge(_ held: PendingStatus) -> [String] {
         saved += held.calls
         var gone = held.writes
@@ -152,14 +152,16 @@ struct StatusQueue: Sendable {
         return gone
     }
 
-    /// The calls that can be answered: a process that died before would make an older choice again, over theirs.
+    /// The calls that can end. If the process died earlier, the next one would send an older choice and overwrite
+    /// theirs.
     mutating func takeSaved() -> [CallID] {
         guard removing.isEmpty else { return [] }
         defer { saved = [] }
         return saved
     }
 
-    /// No connection will be made: what was promised waits for the app to ask for one; what was not has to be answered.
+    /// There will be no connection. A promised choice waits until the app connects again; the calls of any other must
+    /// be answered now.
     mutating func close() -> PendingStatus? {
         guard pending?.isPromised == true else { return take() }
         retryAt = nil
@@ -170,7 +172,7 @@ struct StatusQueue: Sendable {
         return unanswered
     }
 
-    /// Whether what a call chose may be done, or may still be.
+    /// Whether the choice of a call may have been applied, or may still be.
     func mayBeDone(for call: CallID) -> Bool {
         pending?.calls.contains(call) == true || storing.values.contains { $0.calls.contains(call) }
             || saved.contains(call)

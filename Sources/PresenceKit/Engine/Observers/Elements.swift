@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-// What the app gets to see of what is held: `link` says how fresh that is.
+// The elements for the app, made from stored values; `link` determines their freshness.
 
 extension HeldPerson {
     func presence(of user: UserID, on link: Link) -> PersonPresence? {
@@ -35,7 +35,7 @@ extension HeldPerson {
 }
 
 extension HeldConversation {
-    /// Without the own user.
+    /// The typing users, without the signed-in user.
     func typing(in id: ConversationID, without me: UserID?, on link: Link) -> Typing? {
         let problem = watch.refusal ?? link.closingProblem
         guard isKnown || problem != nil else { return nil }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// The last roster given to one observer, and who has changed since. The next roster shares unchanged people, in blocks,
-/// with the one before.
+/// The last roster given to an observer, and the users changed since. The next roster shares unchanged users with it,
+/// in blocks.
 struct HeldRoster: Sendable {
     private var roster: Roster
     /// Users that changed since.
@@ -17,7 +17,7 @@ struct HeldRoster: Sendable {
         touched.insert(user.string)
     }
 
-    /// The roster as it is now, if anybody in it changed. An empty one is news once.
+    /// The current roster if any user in it changed. An empty roster is yielded once.
     mutating func next(_ person: (String) -> Person?) -> Roster? {
         var changed: [Person] = []
         for user in touched {

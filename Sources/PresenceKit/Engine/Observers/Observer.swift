@@ -1,16 +1,16 @@
 import PresenceProtocol
 
-/// Numbers the app's loops.
+/// The number of one of the app's loops.
 struct ObserverID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// What an observer looks at.
+/// The topic of an observer.
 enum Topic: Hashable, Sendable {
     case presence(UserID)
     case profile(UserID)
     case user(UserID)
-    /// As the app gave them, without repetition; malformed ids are shown as refused.
+    /// The ids as given by the app, without duplicates. Malformed ids yield an error element.
     case roster([String])
     case typing(ConversationID)
     case connection
@@ -18,7 +18,7 @@ enum Topic: Hashable, Sendable {
     case ownStatus
     case keptProfile
 
-    /// The one person it is about.
+    /// The user, if the topic is about one.
     var user: UserID? {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): user
@@ -26,7 +26,7 @@ enum Topic: Hashable, Sendable {
         }
     }
 
-    /// The people it needs subscriptions for.
+    /// The users that the topic needs subscriptions for.
     var users: [UserID] {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): [user]
@@ -40,9 +40,9 @@ enum Topic: Hashable, Sendable {
     }
 }
 
-/// One of the app's `for await` loops: what it looks at, and how much of it the app has seen.
+/// One of the app's `for await` loops: its topic, and how far the app has read.
 struct Observer: Sendable {
     let topic: Topic
-    /// The stamp of the newest element that the app got; what has a larger stamp is news.
+    /// The stamp of the newest element that the app received; elements with larger stamps are new.
     var seen: UInt64 = 0
 }

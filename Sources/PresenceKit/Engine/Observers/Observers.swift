@@ -1,13 +1,13 @@
 import PresenceProtocol
 
-/// The app's loops: what each looks at and has seen, and which of them have to look again at the end of the turn.
+/// The app's loops: the topic and last seen value of each, and which ones to wake at the end of the turn.
 struct Observers: Sendable {
     private var observers: [ObserverID: Observer] = [:]
     private var rosters: [ObserverID: HeldRoster] = [:]
     private var byUser: [UserID: Set<ObserverID>] = [:]
     private var byConversation: [ConversationID: Set<ObserverID>] = [:]
     private var woken: Set<ObserverID> = []
-    /// The stamps of topics that are about neither people nor conversations, when their observers last had to look.
+    /// The stamps of topics without users and conversations, when their observers were last woken.
     private var noted: [Topic: UInt64] = [:]
 
     subscript(id: ObserverID) -> Observer? { observers[id] }
@@ -21,7 +21,7 @@ struct Observers: Sendable {
         if let conversation = topic.conversation { byConversation[conversation, default: []].insert(id) }
     }
 
-    /// Takes out an observer and wakes it, so that it sees that it has ended; what it looked at.
+    /// Removes an observer and wakes it, so that its loop ends. Returns its topic.
     mutating func remove(_ id: ObserverID) -> Topic? {
         woken.insert(id)
         guard let topic = observers.removeValue(forKey: id)?.topic else { return nil }
@@ -42,7 +42,7 @@ struct Observers: Sendable {
         observers.filter { $0.value.topic == topic }.map(\.key)
     }
 
-    // MARK: News
+    // MARK: Changes
 
     mutating func peopleChanged(_ users: Set<UserID>) {
         for user in users {
@@ -60,7 +60,7 @@ struct Observers: Sendable {
         }
     }
 
-    /// The newest stamp of a topic; its observers look again if that is news.
+    /// Notes the newest stamp of a topic, and wakes its observers if it is new.
     mutating func note(_ topic: Topic, stamp: UInt64) {
         guard noted.updateValue(stamp, forKey: topic) != stamp else { return }
         for (id, observer) in observers where observer.topic == topic { woken.insert(id) }
@@ -71,9 +71,9 @@ struct Observers: Sendable {
         return Array(woken)
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// The app got an element with this stamp.
+    /// The app received an element with this stamp.
     mutating func saw(_ id: ObserverID, _ stamp: UInt64) {
         observers[id]?.seen = stamp
     }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 
 extension ConnectionLimits {
-    /// Parts of `ids` that one message may name, by number and by bytes.
+    /// Splits `ids` into parts that fit into one message, by number and by bytes.
     func batches(of ids: [Identifier], bytes: (Identifier) -> Int) -> [[Identifier]] {
         let room = maxMessageBytes - 256
         var batches: [[Identifier]] = []
@@ -23,6 +23,6 @@ extension ConnectionLimits {
 }
 
 extension Identifier {
-    /// The most that it can take in a message: quotes and backslashes are escaped.
+    /// The maximum size in a message, where quotes and backslashes are escaped.
     var longestBytes: Int { string.utf8.count * 2 + 3 }
 }

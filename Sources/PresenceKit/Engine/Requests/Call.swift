@@ -1,30 +1,30 @@
 import Foundation
 import PresenceProtocol
 
-/// Numbers the calls of the app.
+/// The number of a call of the app.
 struct CallID: Hashable, Sendable, Comparable {
     let number: UInt64
     static func < (a: CallID, b: CallID) -> Bool { a.number < b.number }
 
-    /// Of what nobody waits for.
+    /// The id of operations without a waiting caller.
     static let none = CallID(number: 0)
 }
 
-/// What the app asks for and waits for.
+/// A call of the app.
 enum Call: Sendable {
     case get([UserID])
     case setStatus(StatusChange)
     case updateProfile(Wire.ProfileChanges, OfflinePolicy)
     case createConversation(Creation)
-    /// A request about who may see the user, which is answered `ok`.
+    /// A change of visibility, contacts or blocks, answered with `ok`.
     case changeVisibility(ClientMessage.Body)
     case readVisibility
-    /// A request that another library knows.
+    /// A request of an attached library.
     case other(OtherRequest)
 }
 
-/// Changes of one thing: one at a time, so that a later one is not overtaken by an earlier one that the server wants
-/// later.
+/// Changes of the same object. They are made one at a time, so that an earlier one that the server delays cannot
+/// overwrite a later one.
 enum Lane: Sendable {
     case profile, visibility
 }
@@ -38,7 +38,7 @@ extension Call {
         }
     }
 
-    /// What the server would refuse whenever it is asked: nothing of it is kept or sent.
+    /// An error that the server would return in any case, so the call is neither stored nor sent.
     var flaw: PresenceError? {
         switch self {
         case .updateProfile(let changes, _): changes.flaw
@@ -60,7 +60,7 @@ extension StatusChange {
 }
 
 extension Wire.ProfileChanges {
-    /// The first member that is out of bounds, by the server's own rules.
+    /// The first invalid member, by the server's own rules.
     var flaw: PresenceError? {
         if displayName == .remove { return Self.invalid("displayName", "cannot be removed") }
         if case .set(let name) = displayName, let rule = DisplayName.brokenRule(by: FreeText.trimmed(name)) {
@@ -86,23 +86,23 @@ extension Wire.ProfileChanges {
     }
 }
 
-/// A conversation to be made. With its key it can be asked for again: the server makes one.
+/// A conversation to create. Its key makes repetition safe: the server creates only one.
 struct Creation: Hashable, Sendable {
     let participants: [UserID]
     let key: CreationKey
-    /// Whether it was asked for before, and what came of that is not known.
+    /// Whether it was requested before with an unknown outcome.
     var isRepeated = false
 }
 
-/// How a call was answered.
+/// The successful result of a call.
 enum Reply: Sendable {
     case done
-    /// It will be done with the next connection.
+    /// It will be sent on the next connection.
     case queued
     case people(People)
     case profile(ProfileUpdate)
     case conversation(Conversation)
     case visibility(MyVisibility)
-    /// The answer to a request of another library, in its parts, as they came.
+    /// The reply to an attached library's request, as raw parts.
     case other([Data])
 }

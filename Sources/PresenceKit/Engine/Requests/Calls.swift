@@ -1,40 +1,40 @@
 import PresenceProtocol
 
-/// The app's calls that wait for an answer: until when, and what has to be sent for them yet.
+/// The app's pending calls: their deadlines, and messages that are still to be sent for them.
 struct Calls: Sendable {
     private let timeout: Duration
     private var deadlines: [CallID: Duration] = [:]
-    /// Calls that wait for the first connection, or for those before them in their lane.
+    /// Calls that wait for the first connection, or for earlier calls in their lane.
     private var deferred: [(id: CallID, call: Call)] = []
-    /// What is asked for again, as long as its call waits: as soon as there is a connection and `due` has come.
+    /// Messages to repeat while their call is pending, once there is a connection and `due` has passed.
     private var repeats: [CallID: Repetition] = [:]
-    /// When the last one of them is due that the server found too fast.
+    /// When the last rate-limited repetition is due.
     private var lastPaced = Duration.zero
 
     struct Repetition: Sendable {
         let message: Outgoing
         var due: Duration
-        /// Whether it may have been done before.
+        /// Whether an earlier attempt may have succeeded.
         let outcomeUnknown: Bool
-        /// Why it was not.
+        /// The error of the earlier attempt.
         let error: PresenceError?
     }
 
-    /// What the server found too fast comes again one by one: so many a second are within any server's rate.
+    /// The distance between rate-limited repetitions. At 50 a second they stay within any server's rate.
     private static let pace = Duration.milliseconds(20)
 
     init(timeout: Duration) {
         self.timeout = timeout
     }
 
-    /// The calls that wait, oldest first.
+    /// The pending calls, oldest first.
     var ids: [CallID] { deadlines.keys.sorted() }
 
     mutating func begin(_ id: CallID, at uptime: Duration) {
         deadlines[id] = uptime + timeout
     }
 
-    /// Ends a call; whether it waited: the first answer counts.
+    /// Ends a call; returns false if it had ended before, because only the first result counts.
     mutating func end(_ id: CallID) -> Bool {
         guard deadlines.removeValue(forKey: id) != nil else { return false }
         repeats[id] = nil
@@ -44,9 +44,9 @@ struct Calls: Sendable {
 
     func isWaiting(_ id: CallID) -> Bool { deadlines[id] != nil }
 
-    // MARK: What waits to be sent
+    // MARK: Calls to send
 
-    /// Whether a call of this lane waits to be sent, or to be sent again.
+    /// Whether a call of this lane waits to be sent or repeated.
     func occupies(_ lane: Lane) -> Bool {
         deferred.contains { $0.call.lane == lane } || repeats.values.contains { $0.message.request?.lane == lane }
     }
@@ -67,7 +67,7 @@ struct Calls: Sendable {
 
     func isRepeating(_ id: CallID) -> Bool { repeats[id]?.outcomeUnknown == true }
 
-    /// A creation's outcome is unknown: it is asked for again.
+    /// The outcome of a creation is unknown: it is requested again.
     mutating func repeatLater(_ creation: Creation, _ id: CallID, due: Duration) {
         guard deadlines[id] != nil else { return }
         var creation = creation
@@ -75,21 +75,21 @@ struct Calls: Sendable {
         repeats[id] = Repetition(message: creation.message(for: id), due: due, outcomeUnknown: true, error: nil)
     }
 
-    /// The server found it too fast, and did nothing: it is asked for again when the server said.
+    /// The server rejected the message because of its rate limit: it is repeated at the time that the server named.
     mutating func pace(_ message: Outgoing, _ id: CallID, _ error: PresenceError, at uptime: Duration) {
         guard deadlines[id] != nil else { return }
         lastPaced = max(uptime + error.delay, lastPaced + Self.pace)
         repeats[id] = Repetition(message: message, due: lastPaced, outcomeUnknown: false, error: error)
     }
 
-    /// The calls that are paced: without a connection they do not wait.
+    /// Takes the rate-limited calls, which do not wait for a connection.
     mutating func takePaced() -> [CallID] {
         let paced = repeats.filter { !$0.value.outcomeUnknown }.keys.sorted()
         for id in paced { repeats[id] = nil }
         return paced
     }
 
-    /// What to ask for again now.
+    /// The messages to repeat now.
     mutating func takeRepeats(at uptime: Duration) -> [Outgoing] {
         let due = repeats.filter { $0.value.due <= uptime }.sorted { $0.key < $1.key }
         for (id, _) in due { repeats[id] = nil }
@@ -98,12 +98,12 @@ struct Calls: Sendable {
 
     // MARK: Time
 
-    /// The calls whose time is up.
+    /// The calls whose deadline has passed.
     func late(at uptime: Duration) -> [CallID] {
         deadlines.filter { $0.value <= uptime }.keys.sorted()
     }
 
-    /// Why a call whose time is up was not answered.
+    /// The error of a call whose deadline has passed.
     func lateness(of id: CallID) -> PresenceError {
         repeats[id]?.error ?? PresenceError(.timedOut, "no answer within \(timeout)")
     }

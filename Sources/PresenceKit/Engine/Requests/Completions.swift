@@ -1,10 +1,10 @@
-/// Calls that wait until the runner is done with something: with ending a connection, with clearing the cache.
+/// Calls that wait for the runner to end a connection or clear the cache.
 struct Completions: Sendable {
     private struct Wait: Sendable {
         let call: CallID
         /// The attempt whose connection has not ended yet.
         var attempt: Attempt?
-        /// How long it is waited for.
+        /// The deadline.
         let until: Duration
         /// The clearing that is not done yet.
         var clearing: Clearing?
@@ -13,16 +13,16 @@ struct Completions: Sendable {
     private var waits: [Wait] = []
     private var lastClearing: Clearing = 0
 
-    /// How long a goodbye may take.
+    /// The maximum wait for a goodbye.
     private static let goodbyeTime = Duration.seconds(2)
 
-    /// Has the cache cleared.
+    /// Requests a clearing of the cache.
     mutating func clearCache(andWrites: Bool) -> Directive {
         lastClearing += 1
         return .clearCache(lastClearing, andWrites: andWrites)
     }
 
-    /// A call that waits for the end of an attempt's connection, if there is one, and for the last clearing.
+    /// Adds a call that waits for the end of an attempt's connection, if there is one, and for the last clearing.
     mutating func wait(
         _ call: CallID, forEndOf attempt: Attempt?, andClearing clearing: Bool, at uptime: Duration
     ) -> [Directive] {

@@ -1,32 +1,32 @@
 import PresenceProtocol
 
-/// Numbers the readings of the cache, which are answered in their order.
+/// The number of a cache read. Reads complete in order.
 typealias CacheReading = Int
 
-/// Reads of many people once, put together from what is held, from the server's answers and from the cache.
+/// Reads of many users, assembled from memory, the server's replies, and the cache.
 ///
-/// What is asked for in one turn leaves together, in as few requests as the server takes. What the server finds too fast
-/// is asked for again when it said.
+/// All lookups of a turn share as few requests as the server allows. Rate-limited ones are repeated at the time that
+/// the server names.
 struct Lookups: Sendable {
     private struct Lookup: Sendable {
         let users: [UserID]
-        /// The people answered so far.
+        /// The users answered so far.
         var found: [UserID: Person] = [:]
-        /// How many requests are on their way.
+        /// The number of requests in flight.
         var requests = 0
-        /// Whether the server is to be asked for the missing people, at that uptime or later; `nil`: not now.
+        /// When to ask the server for the missing users; `nil`: not now.
         var due: Duration? = .zero
-        /// Why the server does not answer: the cache does then.
+        /// Why the server does not answer, so that the cache is read instead.
         var failure: PresenceError?
-        /// The reading of the cache that is for it, until that is done.
+        /// The pending cache read for this lookup.
         var reading: CacheReading?
-        /// Those of the missing people whom the cache knows.
+        /// The missing users that the cache knows.
         var remembered: [UserID: Person] = [:]
 
-        /// Those for whom the server has not answered.
+        /// The users for whom the server has not answered.
         var missing: [UserID] { users.filter { found[$0] == nil } }
 
-        /// Whether there is nobody left to ask: not the server, and not the cache for what that does not answer.
+        /// Whether no source is left: neither the server, nor the cache for what the server does not answer.
         var isOver: Bool { missing.isEmpty || requests == 0 && due == nil && failure != nil && reading == nil }
     }
 
@@ -35,7 +35,7 @@ struct Lookups: Sendable {
     /// Oldest first.
     var ids: [CallID] { lookups.keys.sorted() }
 
-    /// `known` gives the people who need not be asked for.
+    /// Begins a lookup. `known` returns the users that need no request.
     mutating func begin(_ id: CallID, _ users: [UserID], known: (UserID) -> Person?) {
         var lookup = Lookup(users: users)
         for user in users { lookup.found[user] = known(user) }
@@ -46,7 +46,7 @@ struct Lookups: Sendable {
         lookups[id] = nil
     }
 
-    /// The answer, if nobody is missing, or if there is nobody else to ask.
+    /// The result, if no user is missing or no source is left.
     func result(_ id: CallID) -> People? {
         guard let lookup = lookups[id], lookup.isOver else { return nil }
         let missing = lookup.missing
@@ -63,7 +63,7 @@ struct Lookups: Sendable {
 
     // MARK: The server
 
-    /// Asks the server for everybody who is missing.
+    /// Requests all missing users from the server.
     mutating func ask(at uptime: Duration, _ limits: ConnectionLimits) -> [Outgoing] {
         var users: [UserID] = []
         var callers: [UserID: [CallID]] = [:]
@@ -83,27 +83,27 @@ struct Lookups: Sendable {
         }
     }
 
-    /// The uptime at which there is something to ask for.
+    /// The uptime at which there is something to request.
     var nextDeadline: Duration? { lookups.values.lazy.compactMap(\.due).min() }
 
-    /// Part of an answer.
+    /// A part of a reply.
     mutating func found(_ person: Person, _ user: UserID, _ id: CallID) {
         lookups[id]?.found[user] = person
     }
 
-    /// A request is answered; whether it was the call's last one.
+    /// A request was answered; returns whether it was the call's last one.
     mutating func answered(_ id: CallID) -> Bool {
         guard lookups[id] != nil else { return false }
         lookups[id]!.requests -= 1
         return lookups[id]!.requests == 0 && lookups[id]!.due == nil
     }
 
-    /// The server wants to be asked again, later.
+    /// The server asked to repeat the request later.
     mutating func askLater(_ id: CallID, at uptime: Duration) {
         lookups[id]?.due = uptime
     }
 
-    /// The connection is gone, and its answers will not come.
+    /// The connection has ended, so the replies are lost.
     mutating func lose(_ id: CallID) {
         lookups[id]?.requests = 0
         lookups[id]?.due = .zero
@@ -111,7 +111,7 @@ struct Lookups: Sendable {
 
     // MARK: The cache
 
-    /// The server does not answer some request, for this reason: the cache is asked for all who are missing. Other requests
+    /// The server does not answer a request, for this reason: all missing users are read from the cache. Other requests
     /// of the call may still be answered.
     mutating func askCache(_ id: CallID, because error: PresenceError, reading: CacheReading) -> [UserID] {
         guard lookups[id] != nil else { return [] }
@@ -120,14 +120,14 @@ struct Lookups: Sendable {
         return lookups[id]!.missing
     }
 
-    /// There is no server to ask.
+    /// The server cannot be asked.
     mutating func giveUpServer(_ id: CallID) {
         lookups[id]?.requests = 0
         lookups[id]?.due = nil
     }
 
-    /// Takes the missing people from the cache, if the reading for it is done; the answer, unless the server is still to
-    /// give some of it.
+    /// Takes the missing users from the cache, once the read for this lookup is done. Returns the result, unless
+    /// replies of the server are still pending.
     mutating func recall(
         _ id: CallID, upTo done: CacheReading, _ remembered: (UserID) -> Person?
     ) -> People? {

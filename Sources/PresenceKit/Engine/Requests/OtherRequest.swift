@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-/// A request of a type that this library does not know: another one on top of it does, and reads the answer.
+/// A request of a type that this library does not know. An attached library made it and reads the reply.
 struct OtherRequest: Hashable, Sendable {
     let type: String
     /// A JSON object.
@@ -17,12 +17,12 @@ struct OtherRequest: Hashable, Sendable {
     }
 }
 
-/// What another library is told, in the order in which it happens.
+/// An event for attached libraries, in the order in which they happen.
 package enum LibraryEvent: Hashable, Sendable {
-    /// There is a new connection, of this user: nothing that was asked for on an earlier one holds on it.
+    /// There is a new connection, of this user. Subscriptions of earlier connections no longer exist.
     case connected(user: String)
-    /// An event of the server, as it came.
+    /// An event of the server, as raw bytes.
     case event(type: String, Data)
-    /// The user signed out, or another one comes: what belonged to them goes, the queue of writes has gone.
+    /// The user signed out or changed: the library must drop the user's data. The queue of writes is already deleted.
     case forgotten
 }

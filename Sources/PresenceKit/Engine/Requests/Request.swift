@@ -1,14 +1,14 @@
 import PresenceProtocol
 
-/// What was sent and will be answered.
+/// A request that was sent and will have a reply.
 enum Request: Sendable {
-    /// With what the connection begins with.
+    /// With the activity and status that the connection starts with.
     case connect(Wire.Activity, PendingStatus?)
     case refresh
     case subscribe([UserID])
     case subscribeConversation(ConversationID)
     case unsubscribe
-    /// The calls that want each user, and all these calls.
+    /// The calls that want each user, and the set of all these calls.
     case get([UserID: [CallID]], Set<CallID>)
     case status(PendingStatus)
     case updateProfile(Wire.ProfileChanges, OfflinePolicy, CallID)
@@ -16,18 +16,18 @@ enum Request: Sendable {
     case createConversation(Creation, CallID)
     case typing(ConversationID)
     case changeVisibility(ClientMessage.Body, CallID)
-    /// With the parts of the answer that have come.
+    /// With the parts of the reply received so far.
     case readVisibility(VisibilityLists, CallID)
-    /// The same, for those who observe the own user.
+    /// The same on behalf of observers of the signed-in user.
     case ownVisibility(VisibilityLists)
-    /// A request that another library knows, with the parts of the answer that have come.
+    /// A request of an attached library, with the parts of the reply received so far.
     case other(OtherRequest, CallID, parts: [[UInt8]])
-    /// Its answer shows that the connection lives.
+    /// Sent to test the connection, which is replaced if there is no reply by `due`.
     case probe(due: Duration)
 }
 
 extension Request {
-    /// Whether it may change something that this call waits for.
+    /// Whether it may make a change that this call waits for.
     func changesSomething(for call: CallID) -> Bool {
         switch self {
         case .status(let pending), .connect(_, let pending?): pending.calls.contains(call)
@@ -38,7 +38,7 @@ extension Request {
         }
     }
 
-    /// The status that it carries, as one that the server may have heard.
+    /// The status in it, marked as possibly received by the server.
     var status: PendingStatus? {
         switch self {
         case .status(var pending), .connect(_, .some(var pending)):
@@ -50,7 +50,7 @@ extension Request {
 }
 
 extension Request {
-    /// The lane that it takes.
+    /// The lane that it occupies.
     var lane: Lane? {
         switch self {
         case .updateProfile, .keptProfile: .profile
@@ -59,7 +59,7 @@ extension Request {
         }
     }
 
-    /// The one call that it is for, if it is for one.
+    /// The call that it belongs to, if there is exactly one.
     var call: CallID? {
         switch self {
         case .updateProfile(_, _, let call), .changeVisibility(_, let call): call
@@ -67,7 +67,7 @@ extension Request {
         }
     }
 
-    /// Whether what it asks for is kept, and asked for again, until the server has answered it.
+    /// Whether its change is kept and sent again until the server has replied.
     var isKept: Bool {
         switch self {
         case .status, .updateProfile(_, .queue, _), .keptProfile: true
@@ -76,7 +76,7 @@ extension Request {
     }
 }
 
-/// A message for the server, and what its answer is for; without a request there is no answer.
+/// A message for the server, with the request that its reply belongs to; without a request there is no reply.
 struct Outgoing: Sendable {
     enum Body: Sendable {
         case known(ClientMessage.Body)

@@ -1,20 +1,20 @@
 import Foundation
 import PresenceProtocol
 
-/// One observed conversation: who types, as last heard.
+/// An observed conversation: its typing users, as last received.
 struct HeldConversation: Watchable {
     var watch = Watch()
     private(set) var version: Int64 = 0
     private(set) var users: [UserID] = []
     private(set) var more = 0
     private(set) var arrival: Arrival?
-    /// Whether anything was ever heard.
+    /// Whether anything was ever received.
     private(set) var isKnown = false
 
-    /// Whether the server answered for it on this connection.
+    /// Whether the server confirmed it on this connection.
     private(set) var isConfirmed = false
     private(set) var staleSince: Date?
-    /// The watchlist's stamp when it was last changed, in itself or in its freshness.
+    /// The watchlist's stamp of the last change of value or freshness.
     private(set) var stamp: UInt64 = 0
 
     mutating func replace(with snapshot: ServerMessage.ConversationSnapshot) {
@@ -25,7 +25,7 @@ struct HeldConversation: Watchable {
         isKnown = true
     }
 
-    /// An event; whether it was newer.
+    /// Applies an event; returns whether it was newer.
     mutating func apply(_ event: ServerMessage.TypingEvent, _ arrival: Arrival?) -> Bool {
         guard event.version == 0 || event.version > version else { return false }
         version = event.version
@@ -42,7 +42,7 @@ struct HeldConversation: Watchable {
         staleSince = nil
     }
 
-    /// The connection is gone. Typing is short-lived, so none is shown as stale.
+    /// The connection has ended. Typing is short-lived, so it is not shown as stale.
     mutating func lose(at date: Date) -> Bool {
         watch.reset()
         guard isConfirmed else { return false }

@@ -1,10 +1,10 @@
 import Foundation
 import PresenceProtocol
 
-/// One observed person: both registers as last heard, and whether that is the truth.
+/// An observed user: both registers as last received, and whether they are current.
 ///
-/// The rule that keeps clients right: a register in an answer replaces; one in an event replaces if its version is
-/// larger, or is 0.
+/// The rule that keeps clients correct: a register in a reply always replaces the stored one; a register in an event
+/// replaces it if its version is larger, or is 0.
 struct HeldPerson: Watchable {
     var watch = Watch()
     private(set) var presence: Presence?
@@ -12,12 +12,12 @@ struct HeldPerson: Watchable {
     private(set) var presenceArrival: Arrival?
     private(set) var profileArrival: Arrival?
 
-    /// Whether the server answered for this person on this connection.
+    /// Whether the server confirmed this user on this connection.
     private(set) var isConfirmed = false
-    /// While not confirmed: since when what is held may be out of date; `nil` while nothing is held.
+    /// While not confirmed: since when the values may be outdated; `nil` while there are none.
     private(set) var staleSince: Date?
 
-    /// The watchlist's stamp when either was last changed, in itself or in its freshness.
+    /// The watchlist's stamp of each register's last change of value or freshness.
     private(set) var presenceStamp: UInt64 = 0
     private(set) var profileStamp: UInt64 = 0
 
@@ -27,7 +27,7 @@ struct HeldPerson: Watchable {
     /// Whether there is anything to show.
     var isKnown: Bool { presence != nil && profile != nil }
 
-    /// What to tell the server that is held already.
+    /// The versions that the client already has, for the server.
     var knownVersions: ClientMessage.KnownVersions? {
         var known = ClientMessage.KnownVersions()
         if let presence, presence.version != 0 { known.presence = presence.version }
@@ -35,7 +35,7 @@ struct HeldPerson: Watchable {
         return known.presence == nil && known.profile == nil ? nil : known
     }
 
-    /// An answer: what is in it replaces; what was left out is as it was held.
+    /// Applies a reply: registers in it replace the stored ones; omitted ones are unchanged.
     mutating func replace(with snapshot: UserSnapshot) {
         if let newer = snapshot.presence {
             if newer != presence { presenceArrival = nil }
@@ -47,7 +47,7 @@ struct HeldPerson: Watchable {
         }
     }
 
-    /// An event; whether it was newer.
+    /// Applies an event; returns whether it was newer.
     mutating func apply(_ newer: Presence, _ arrival: Arrival?) -> Bool {
         guard newer.version == 0 || newer.version > presence?.version ?? -1 else { return false }
         presence = newer
@@ -55,7 +55,7 @@ struct HeldPerson: Watchable {
         return true
     }
 
-    /// An event; whether it was newer.
+    /// Applies an event; returns whether it was newer.
     mutating func apply(_ newer: ProfileRegister, _ arrival: Arrival?) -> Bool {
         guard newer.version == 0 || newer.version > profile?.version ?? -1 else { return false }
         profile = newer
@@ -63,13 +63,13 @@ struct HeldPerson: Watchable {
         return true
     }
 
-    /// The server has answered on this connection: what is held is the truth.
+    /// The server has answered on this connection: the values are current.
     mutating func confirm() {
         isConfirmed = true
         staleSince = nil
     }
 
-    /// What a cache held, unless something is held already.
+    /// Applies a cached value, unless there is a value already.
     mutating func recall(_ cached: CachedPerson) -> Bool {
         guard !isKnown else { return false }
         presence = cached.presenceRegister
@@ -78,7 +78,7 @@ struct HeldPerson: Watchable {
         return true
     }
 
-    /// The connection is gone: what was the truth until `date` may not be it any more.
+    /// The connection has ended: values known to be current until `date` may be outdated now.
     mutating func lose(at date: Date) -> Bool {
         watch.reset()
         guard isConfirmed else { return false }
@@ -87,7 +87,7 @@ struct HeldPerson: Watchable {
         return true
     }
 
-    /// Another user signed in: what the former one could see is forgotten.
+    /// Another user signed in: values that the former one could see are dropped.
     mutating func forget(at date: Date) {
         watch.reset()
         isConfirmed = false
@@ -104,7 +104,7 @@ struct HeldPerson: Watchable {
         if part != .presence { profileStamp = stamp }
     }
 
-    /// What a cache keeps of this person, at the server's `date`.
+    /// The value for the cache, at the server's `date`.
     func cached(as user: UserID, at date: Date) -> CachedPerson? {
         guard let presence, let profile else { return nil }
         return CachedPerson(
@@ -113,7 +113,7 @@ struct HeldPerson: Watchable {
 }
 
 extension ProfileRegister {
-    /// 0 without a profile, as on the wire.
+    /// 0 without a profile, as in the protocol.
     var version: Int64 {
         if case .profile(let profile) = self { profile.version } else { 0 }
     }

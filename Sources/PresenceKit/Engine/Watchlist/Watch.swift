@@ -1,4 +1,4 @@
-/// How far the subscription to one person or conversation is, and how many observers want it.
+/// The state of the subscription to one user or conversation, and the number of its observers.
 ///
 /// ```text
 ///          ┌──────────── unsubscribe ────────────┐
@@ -14,15 +14,16 @@ struct Watch: Sendable {
         case unasked
         case asked
         case watched
-        /// The server could not answer; to be asked again at that uptime.
+        /// The server could not answer; to be requested again at that uptime.
         case later(Duration)
-        /// The server, or the limit of subscriptions, said no. `room`: it may be asked again when another one ends.
+        /// Rejected by the server or by the limit of subscriptions. `room`: it may be requested again when another
+        /// subscription ends.
         case refused(PresenceError, room: Bool)
     }
 
     private(set) var stage = Stage.unasked
     private(set) var observers = 0
-    /// When there are no observers: the uptime until which it stays.
+    /// If there are no observers: the uptime until which the subscription stays.
     private var leavesAt: Duration?
 
     var refusal: PresenceError? {
@@ -42,7 +43,7 @@ struct Watch: Sendable {
         if observers == 0 { leavesAt = uptime }
     }
 
-    /// Whether there were no observers for so long that it can go; without a time, whether there are none.
+    /// Whether there were no observers for the grace period; without a time, whether there are none.
     func isOver(at uptime: Duration?) -> Bool {
         guard observers == 0 else { return false }
         guard let uptime, let leavesAt else { return true }
@@ -67,7 +68,7 @@ struct Watch: Sendable {
     /// The server has answered.
     mutating func answered() { stage = .watched }
 
-    /// The server could not, or would not, answer.
+    /// The server could not answer, or rejected the subscription.
     mutating func refuse(_ error: PresenceError, at uptime: Duration) {
         stage = error.isPassing ? .later(uptime + error.delay) : .refused(error, room: false)
     }
@@ -75,17 +76,17 @@ struct Watch: Sendable {
     /// The connection has no room for another subscription.
     mutating func refuse(forRoom error: PresenceError) { stage = .refused(error, room: true) }
 
-    /// There is room again; whether that concerns this one.
+    /// There is room again; returns whether this one was waiting for it.
     mutating func readmit() -> Bool {
         guard case .refused(_, room: true) = stage else { return false }
         stage = .unasked
         return true
     }
 
-    /// The connection is gone.
+    /// The connection has ended.
     mutating func reset() { stage = .unasked }
 
-    /// When its stage needs a look.
+    /// When the state must be checked next.
     func nextDeadline(whileConnected isConnected: Bool) -> Duration? {
         if observers == 0 { return leavesAt }
         if isConnected, case .later(let uptime) = stage { return uptime }

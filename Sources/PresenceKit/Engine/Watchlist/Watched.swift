@@ -1,32 +1,32 @@
 import Foundation
 import PresenceProtocol
 
-/// Something observed and subscribed to: a person, a conversation.
+/// An observed and subscribed item: a user or a conversation.
 protocol Watchable: Sendable {
     init()
     var watch: Watch { get set }
-    /// Whether the server answered for it on this connection.
+    /// Whether the server confirmed it on this connection.
     var isConfirmed: Bool { get }
     mutating func confirm()
-    /// The connection is gone; whether it was confirmed.
+    /// The connection has ended; returns whether the item was confirmed.
     mutating func lose(at date: Date) -> Bool
-    /// Another user signed in: what the former one could see goes.
+    /// Another user signed in: values that the former one could see are dropped.
     mutating func forget(at date: Date)
-    /// Some part of it changed: that is news to observers that have seen an older stamp.
+    /// A part of the item changed. Observers that saw an older stamp are woken.
     mutating func mark(_ part: PersonPart, stamp: UInt64)
 }
 
-/// One register of a person, or both.
+/// One register of a user, or both.
 enum PersonPart: Sendable {
     case presence, profile, both
 }
 
-/// Everything observed of one kind, by its id.
+/// All observed items of one kind, by id.
 struct Watched<Item: Watchable>: Sendable {
     private var items: [Identifier: Item] = [:]
-    /// Ids to look at when the turn ends: new, without observers, or to be subscribed to again.
+    /// Ids to process at the end of the turn: new, without observers, or to be subscribed again.
     private var unsettled: Set<Identifier> = []
-    /// Ids that changed since the last turn's end.
+    /// Ids that changed since the end of the last turn.
     private var changed: Set<Identifier> = []
     private var lastStamp: UInt64 = 0
 
@@ -51,7 +51,7 @@ struct Watched<Item: Watchable>: Sendable {
 
     // MARK: Changes
 
-    /// Changes an item; if `change` says so, its observers look again.
+    /// Changes an item. If `change` returns true, its observers are woken.
     @discardableResult
     mutating func update(
         _ id: Identifier, _ part: PersonPart = .both, _ change: (inout Item) -> Bool
@@ -63,7 +63,7 @@ struct Watched<Item: Watchable>: Sendable {
         return true
     }
 
-    /// The observers of these look again.
+    /// Wakes the observers of these items.
     mutating func touch(where isConcerned: (Item) -> Bool) {
         for id in items.filter({ isConcerned($0.value) }).keys { update(id) { _ in true } }
     }
@@ -75,12 +75,12 @@ struct Watched<Item: Watchable>: Sendable {
 
     // MARK: The connection
 
-    /// A connection begins: everything has to be subscribed to.
+    /// A connection begins: all items must be subscribed.
     mutating func unsettle() {
         unsettled.formUnion(items.keys)
     }
 
-    /// The connection is gone; the ids that were confirmed.
+    /// The connection has ended; returns the ids that were confirmed.
     mutating func lose(at date: Date) -> [Identifier] {
         var lost: [Identifier] = []
         for id in Array(items.keys) {
@@ -107,14 +107,14 @@ struct Watched<Item: Watchable>: Sendable {
 
     // MARK: Subscriptions
 
-    /// The answer to a subscription is complete.
+    /// The reply to a subscription is complete.
     mutating func answered(_ id: Identifier) {
         guard items[id]?.watch.stage == .asked else { return }
         items[id]!.watch.answered()
         if items[id]!.watch.observers == 0 { unsettled.insert(id) }
     }
 
-    /// A subscription was refused; whether it counted.
+    /// A subscription was rejected; returns whether it was pending.
     mutating func refuse(_ id: Identifier, _ error: PresenceError, at uptime: Duration) -> Bool {
         guard items[id]?.watch.stage == .asked else { return false }
         update(id) { item in
@@ -125,7 +125,7 @@ struct Watched<Item: Watchable>: Sendable {
         return true
     }
 
-    /// There is room again for subscriptions that were refused without asking the server.
+    /// There is room again for subscriptions that were rejected without a request.
     mutating func readmit() {
         for (id, item) in items {
             var watch = item.watch
@@ -135,12 +135,12 @@ struct Watched<Item: Watchable>: Sendable {
         }
     }
 
-    /// How many have observers and are not settled.
+    /// The number of unsettled items with observers.
     var wanting: Int {
         unsettled.count { items[$0].map { $0.watch.observers > 0 } ?? false }
     }
 
-    /// Takes out what has no observers, and is not within its grace at `uptime`.
+    /// Removes items without observers whose grace period has passed at `uptime`.
     mutating func takeLeft(at uptime: Duration?) -> [(id: Identifier, item: Item)] {
         var left: [(id: Identifier, item: Item)] = []
         for id in unsettled {
@@ -150,7 +150,7 @@ struct Watched<Item: Watchable>: Sendable {
             }
             guard item.watch.isOver(at: uptime) else { continue }
             unsettled.remove(id)
-            // While the answer is awaited the item stays; the answer brings it here again.
+            // An item stays while its reply is pending; the reply makes it unsettled again.
             if item.watch.stage == .asked { continue }
             items[id] = nil
             left.append((id, item))
@@ -158,7 +158,7 @@ struct Watched<Item: Watchable>: Sendable {
         return left
     }
 
-    /// The ids to subscribe to at `uptime`, sorted. Each takes some of `room`; what finds none is refused.
+    /// The ids to subscribe to at `uptime`, sorted. Each uses one unit of `room`; those without room are rejected.
     mutating func takeWanting(at uptime: Duration, room: inout Int, refusal: PresenceError) -> [Identifier] {
         var asked: [Identifier] = []
         for id in unsettled.sorted() {

@@ -1,16 +1,16 @@
 import Foundation
 import PresenceProtocol
 
-/// The people and conversations observed: what is held of each, how far its subscription is, and which people have to
-/// be cached.
+/// The observed users and conversations: the value and the subscription state of each, and the users to be written to
+/// the cache.
 struct Watchlist: Sendable {
     private(set) var people = Watched<HeldPerson>()
     private(set) var conversations = Watched<HeldConversation>()
-    /// Subscriptions that the server has or was asked for.
+    /// Subscriptions that the server has, or that were requested.
     private(set) var subscriptions = 0
-    /// People whose cached copy is out of date.
+    /// Users whose cached copy is outdated.
     private var uncached: Set<UserID> = []
-    /// People taken out in this turn, with what was last held of them.
+    /// Users removed in this turn, with their last values.
     private var left: [(user: UserID, person: HeldPerson)] = []
     /// How long a subscription stays after its last observer.
     private let grace: Duration
@@ -31,23 +31,23 @@ struct Watchlist: Sendable {
         if let conversation = topic.conversation { conversations.leave(conversation, at: uptime + grace) }
     }
 
-    /// The people of a topic that have nothing to show yet.
+    /// The users of a topic that have no value yet.
     func unknown(in topic: Topic) -> [UserID] {
         topic.users.filter { people[$0]?.isKnown != true }
     }
 
-    /// Nothing is observed any more.
+    /// Removes all observed items.
     mutating func removeAll() {
         people.removeAll()
         conversations.removeAll()
         uncached = []
     }
 
-    /// What changed since the last turn's end: its observers have to look again.
+    /// Takes the changes since the end of the last turn, whose observers must be woken.
     mutating func takeChangedPeople() -> Set<UserID> { people.takeChanged() }
     mutating func takeChangedConversations() -> Set<ConversationID> { conversations.takeChanged() }
 
-    // MARK: What the server says
+    // MARK: From the server
 
     mutating func apply(_ presence: Presence, to user: UserID, _ arrival: Arrival?) {
         if people.update(user, .presence, { $0.apply(presence, arrival) }) { uncached.insert(user) }
@@ -61,13 +61,13 @@ struct Watchlist: Sendable {
         conversations.update(event.conversation) { $0.apply(event, arrival) }
     }
 
-    /// Part of the answer to a subscription.
+    /// A part of the reply to a subscription.
     mutating func replace(with users: [UserSnapshot], _ answered: [ServerMessage.ConversationSnapshot]) {
         for snapshot in users {
             confirm(snapshot.user) { $0.replace(with: snapshot) }
         }
         for snapshot in answered {
-            // Its observers look when the answer is complete.
+            // Its observers are woken when the reply is complete.
             conversations.update(snapshot.conversation) { conversation in
                 conversation.replace(with: snapshot)
                 return false
@@ -75,7 +75,7 @@ struct Watchlist: Sendable {
         }
     }
 
-    /// The answer is complete: people left out of it have not changed.
+    /// The reply is complete. Users omitted from it have not changed.
     mutating func answered(_ users: [UserID]) {
         for user in users where people[user]?.isConfirmed == false { confirm(user) { _ in } }
         for user in users { people.answered(user) }
@@ -98,7 +98,7 @@ struct Watchlist: Sendable {
         if isHeld { uncached.insert(user) }
     }
 
-    /// The server could not, or would not, subscribe to these.
+    /// The server could not answer, or rejected these subscriptions.
     mutating func refuse(_ users: [UserID], _ error: PresenceError, at uptime: Duration) {
         for user in users where people.refuse(user, error, at: uptime) { subscriptions -= 1 }
     }
@@ -107,19 +107,20 @@ struct Watchlist: Sendable {
         if conversations.refuse(conversation, error, at: uptime) { subscriptions -= 1 }
     }
 
-    /// The client closed, or opened again: all observers look.
+    /// The client closed, or opens again: all observers are woken.
     mutating func problemChanged() {
         people.touch { _ in true }
         conversations.touch { _ in true }
     }
 
-    /// Somebody looks at these, and the client is closed: that is something to show, though nothing is known.
+    /// A topic is observed while the client is closed: its observers get an element with the problem, even if no value
+    /// is known.
     mutating func problemChanged(of topic: Topic) {
         for user in topic.users { people.update(user) { _ in true } }
         if let conversation = topic.conversation { conversations.update(conversation) { _ in true } }
     }
 
-    /// The server knows the newest, or does not any more.
+    /// The server may have missed changes, or no longer.
     mutating func freshnessChanged() {
         people.touch { $0.isConfirmed }
         conversations.touch { $0.isConfirmed }
@@ -127,20 +128,20 @@ struct Watchlist: Sendable {
 
     // MARK: The connection
 
-    /// A connection begins: everything observed has to be asked for.
+    /// A connection begins: all observed items must be subscribed.
     mutating func unsettle() {
         people.unsettle()
         conversations.unsettle()
     }
 
-    /// The connection is gone: what was the truth until `date` is stale.
+    /// The connection has ended: values known to be current until `date` are now stale.
     mutating func lose(at date: Date) {
         subscriptions = 0
         uncached.formUnion(people.lose(at: date))
         _ = conversations.lose(at: date)
     }
 
-    /// Another user signed in: what the former one could see is forgotten.
+    /// Another user signed in: values that the former one could see are dropped.
     mutating func forget(at date: Date) {
         people.forget(at: date)
         conversations.forget(at: date)
@@ -149,7 +150,7 @@ struct Watchlist: Sendable {
 
     // MARK: The cache
 
-    /// What the cache held.
+    /// The cache has replied.
     mutating func recall(_ found: [CachedPerson]) {
         for cached in found {
             guard let user = UserID(cached.user), people[user]?.isConfirmed == false else { continue }
@@ -157,12 +158,12 @@ struct Watchlist: Sendable {
         }
     }
 
-    /// The app may be ended soon: what is live is cached as true now.
+    /// The app may be terminated soon: live values are cached as current now.
     mutating func cacheConfirmed() {
         for user in people.ids where people[user]!.isConfirmed { uncached.insert(user) }
     }
 
-    /// The people to be cached, at the server's `date`.
+    /// The users to be cached, at the server's `date`.
     mutating func takeUncached(at date: Date) -> [CachedPerson] {
         defer {
             left = []
@@ -174,18 +175,18 @@ struct Watchlist: Sendable {
 
     // MARK: Subscriptions
 
-    /// Subscribes to what came to be observed, unsubscribes from the rest. `limits` are the present connection's; `nil`
-    /// without one.
+    /// Subscribes to newly observed items, and unsubscribes from those no longer observed. `limits` are those of the
+    /// current connection; `nil` without one.
     mutating func settle(at uptime: Duration, limits: ConnectionLimits?) -> [Outgoing] {
         guard !people.isSettled || !conversations.isSettled else { return [] }
-        // Without room for everything observed, nothing else stays for its grace.
+        // Without room for all observed items, unobserved ones lose their grace period.
         let isCrowded = limits.map { subscriptions + people.wanting + conversations.wanting > $0.subscriptions }
         let left = takeLeft(at: isCrowded == true ? nil : uptime)
         guard let limits else { return [] }
         return unsubscribe(left.users, left.conversations, limits) + subscribe(at: uptime, limits)
     }
 
-    /// Takes out what is not observed any more; the ids among it that the server has subscribed.
+    /// Removes items that are no longer observed; returns the ids of those that the server has subscribed.
     private mutating func takeLeft(at uptime: Duration?) -> (users: [UserID], conversations: [ConversationID]) {
         let people = people.takeLeft(at: uptime)
         for (user, person) in people {
@@ -224,11 +225,11 @@ struct Watchlist: Sendable {
             for user in batch { known[user] = people[user]?.knownVersions }
             return Outgoing(.subscribe(.init(users: batch, known: known)), .subscribe(batch))
         }
-        // One message each: a conversation that is forbidden refuses everything that is asked for with it.
+        // One message each, because a forbidden conversation would cause the whole message to be rejected.
         return batches + asked.map { Outgoing(.subscribe(.init(conversations: [$0])), .subscribeConversation($0)) }
     }
 
-    /// The uptime at which some subscription needs a look.
+    /// The uptime at which a subscription must be checked next.
     func nextDeadline(whileConnected isConnected: Bool) -> Duration? {
         [people.nextDeadline(whileConnected: isConnected), conversations.nextDeadline(whileConnected: isConnected)]
             .compactMap(\.self).min()
@@ -237,6 +238,6 @@ struct Watchlist: Sendable {
 
 extension PresenceError {
     fileprivate static func noRoom(_ limits: ConnectionLimits) -> PresenceError {
-        PresenceError(.tooMany, "the server lets one connection observe \(limits.subscriptions) people at most")
+        PresenceError(.tooMany, "a connection can observe at most \(limits.subscriptions) users")
     }
 }
