@@ -1,8 +1,8 @@
 extension AsyncStream where Element: Sendable {
-    /// The newest elements that a task yields. The stream ends with the task, which is cancelled when nobody looks at the
-    /// stream any more.
+    /// The newest elements that a task yields. The stream ends with the task, which is cancelled when the stream is no
+    /// longer used.
     ///
-    /// - Parameter count: how many elements a slow loop finds; it misses older ones.
+    /// - Parameter count: how many elements are buffered for a slow loop; older ones are dropped.
     package init(newest count: Int = 1, _ yieldElements: @escaping @Sendable (Continuation) async -> Void) {
         let (stream, elements) = Self.makeStream(bufferingPolicy: .bufferingNewest(count))
         let task = Task {

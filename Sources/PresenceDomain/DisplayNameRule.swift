@@ -1,14 +1,14 @@
 import Foundation
 
-/// The rule for display names, with the texts that people are shown: the server's rule, so that what passes here is not
-/// refused later.
+/// The rule for display names, with texts for users. It equals the server's rule, so the server will not reject a name
+/// that passes.
 public enum DisplayNameRule {
-    /// The longest name, in characters as people count them.
+    /// The longest name, in user-perceived characters.
     public static let maximumLength = 50
-    /// In UTF-8: one character may be made of very many code points.
+    /// In bytes of UTF-8, because one character may consist of very many code points.
     static let maximumBytes = 1_024
 
-    /// Without white space at its ends, as it is stored.
+    /// The name without leading and trailing white space, as it is stored.
     public static func trimmed(_ name: String) -> String {
         let scalars = name.unicodeScalars
         guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
@@ -17,7 +17,7 @@ public enum DisplayNameRule {
         return String(scalars[first...last])
     }
 
-    /// What is wrong with a name, for people; `nil` if nothing is.
+    /// The fault of a name, as a text for users; `nil` if the name is valid.
     public static func fault(in name: String) -> String? {
         let name = trimmed(name)
         if name.isEmpty { return "Display name cannot be empty" }
@@ -29,7 +29,8 @@ public enum DisplayNameRule {
         return nil
     }
 
-    /// Controls, separators of lines, and what turns the direction of the text around it or means nothing.
+    /// Control characters, line separators, characters that change the direction of surrounding text, and
+    /// noncharacters.
     private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F, 0x2028, 0x2029, 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x206F: true
@@ -37,9 +38,9 @@ public enum DisplayNameRule {
         }
     }
 
-    /// Whether it shows something by itself.
+    /// Whether the character is visible by itself.
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        // Symbols without a shape: the empty pattern of braille, and the null note head of music.
+        // Symbols without a shape: the empty braille pattern, and the null note head of music.
         if scalar.value == 0x2800 || scalar.value == 0x1D159 { return false }
         let properties = scalar.properties
         guard !properties.isWhitespace, !properties.isDefaultIgnorableCodePoint else { return false }
@@ -51,8 +52,8 @@ public enum DisplayNameRule {
         }
     }
 
-    /// The name that a user has before they choose one: the part of the e-mail address before `@`, cut to length; `User`
-    /// without one.
+    /// The default name of a user: the part of the e-mail address before `@`, cut to the maximum length, or `User`
+    /// without an address.
     public static func standard(for email: String?) -> String {
         let prefix = trimmed(String(email?.prefix { $0 != "@" } ?? ""))
         return prefix.isEmpty ? "User" : String(prefix.prefix(maximumLength))

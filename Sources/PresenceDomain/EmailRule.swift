@@ -1,16 +1,17 @@
 import Foundation
 
-/// The rule for e-mail addresses in forms: whether it is worth asking the server.
+/// The rule for e-mail addresses in forms. It only decides whether a request to the server is worthwhile.
 public enum EmailRule {
     /// The longest address, in bytes (RFC 5321).
     public static let maximumLength = 254
 
-    /// Without white space at its ends, as it is sent.
+    /// The address without leading and trailing white space, as it is sent.
     public static func trimmed(_ email: String) -> String {
         email.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// What is wrong with an address, for people; `nil` if nothing is. Whether mail arrives there, only a mail can tell.
+    /// The fault of an address, as a text for users; `nil` if it is well-formed. Only a mail can show whether the
+    /// address exists.
     public static func fault(in email: String) -> String? {
         let email = trimmed(email)
         let isValid =

@@ -1,17 +1,17 @@
-/// The rule for new passwords, as far as a form can judge: the server also refuses common ones and those that contain the
-/// user's name.
+/// The rule for new passwords, as far as a form can check it: the server also rejects common passwords and those that
+/// contain the user's name.
 public struct PasswordRule: Hashable, Sendable {
-    /// The shortest one, in characters: the server's `accounts.password.minimum`.
+    /// The minimum length in characters: the server's `accounts.password.minimum`.
     public let minimumLength: Int
-    /// The longest one, in bytes.
+    /// The maximum length in bytes.
     public static let maximumBytes = 1_024
 
-    /// Makes the rule of a server.
+    /// Creates the rule of a server.
     public init(minimumLength: Int = 8) {
         self.minimumLength = minimumLength
     }
 
-    /// What is wrong with a password, for people; `nil` if nothing is.
+    /// The fault of a password, as a text for users; `nil` if the form finds none.
     public func fault(in password: String) -> String? {
         if password.count < minimumLength { return "Password must be at least \(minimumLength) characters." }
         if password.utf8.count > Self.maximumBytes { return "Password is too long." }

@@ -1,5 +1,5 @@
-/// Where it is noted that a user has been through the first form.
+/// Stores whether a user has completed the first form.
 public protocol SetupRepository: Sendable {
-    /// Notes it, for all the user's devices. Doing it twice is no error.
+    /// Marks the form as completed, for all the user's devices. May be repeated.
     func completeSetup() async throws
 }

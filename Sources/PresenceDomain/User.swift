@@ -1,49 +1,49 @@
 import Foundation
 
-/// A user of an app: who they are, and whether they are here.
+/// A user of an app: identity, profile, and whether they are online.
 ///
-/// A value of its own, without anything of a server or a screen: it can be stored, compared, sent and made up.
+/// A plain value, independent of any server or screen: it can be stored, compared, sent and made up.
 public struct User: Codable, Hashable, Sendable, Identifiable {
-    /// The form of what is encoded; an older one is read as well.
+    /// The version of the encoded form. Older versions can be decoded too.
     public static let currentSchemaVersion = 1
     /// What the id is called on the wire and in stored data.
     private enum CodingKeys: String, CodingKey {
         case id = "uid"
         case email, displayName, username, profileImageURL, timezone, locale, preferredLanguage, isOnline, lastSeen,
             createdAt, fcmToken, schemaVersion
-        /// What other versions of an app called the picture.
+        /// The key of the picture in other versions of an app.
         case photoURL
     }
 
-    /// Who it is: the same as in presence, profiles and accounts.
+    /// The user's id, the same as in presence, profiles and accounts.
     public let id: String
-    /// The own one only: others' addresses are not shown.
+    /// Only for the signed-in user; addresses of others are not shown.
     public var email: String?
     /// Free text, 1 to 50 characters, not unique.
     public var displayName: String
-    /// Unique, 3 to 30 characters; not everybody has one.
+    /// Unique, 3 to 30 characters; optional.
     public var username: String?
-    /// The picture; `nil` without one, where ``displayInitials`` stand.
+    /// The picture; `nil` if there is none, so that ``displayInitials`` are shown.
     public var profileImageURL: URL?
-    /// IANA name, such as `Europe/Paris`.
+    /// An IANA name, such as `Europe/Paris`.
     public var timezone: String?
-    /// BCP 47, such as `pt-BR`.
+    /// A BCP 47 tag, such as `pt-BR`.
     public var locale: String?
-    /// The language in which the user wants to be addressed; the own one only.
+    /// The user's preferred language; only for the signed-in user.
     public var preferredLanguage: String?
-    /// Whether they are here: online, away or busy.
+    /// Whether the user is online, away or busy.
     public var isOnline: Bool
-    /// When they were here last; while they are, since when.
+    /// When the user was last online; while they are, since when.
     public var lastSeen: Date
-    /// When profile or account was made.
+    /// When the profile or account was created.
     public var createdAt: Date
-    /// Where a push reaches this device, for an app that keeps it in its users; the own one only. No library fills it in: the
-    /// server is told by `PresenceMessages.registerDevice(_:)`, and tells nobody.
+    /// The push token of this device, for an app that stores it in its users; only for the signed-in user. No library
+    /// sets it: `PresenceMessages.registerDevice(_:)` sends the token to the server, which never passes it on.
     public var fcmToken: String?
-    /// The form that is encoded: ``currentSchemaVersion``, unless the app says otherwise.
+    /// The version to encode: ``currentSchemaVersion``, unless the app sets another.
     public var schemaVersion: Int
 
-    /// Makes a user; by default offline, made now, and without what may be missing.
+    /// Creates a user. By default they are offline, were created now, and have no optional members.
     public init(
         id: String, email: String? = nil, displayName: String, username: String? = nil, profileImageURL: URL? = nil,
         timezone: String? = nil, locale: String? = nil, preferredLanguage: String? = nil, isOnline: Bool = false,
@@ -65,10 +65,10 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
         self.schemaVersion = schemaVersion
     }
 
-    /// Reads this version, and the ones before: without `schemaVersion` (0), the picture was `photoURL`, and what had no
-    /// value was left out or empty.
+    /// Decodes this version and earlier ones. In version 0, without `schemaVersion`, the picture was `photoURL`, and
+    /// missing values were omitted or empty.
     ///
-    /// - Throws: `DecodingError`; of a later version too, which may mean something else by the same members.
+    /// - Throws: `DecodingError`, also for a later version, whose members may have other meanings.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let version = try members.decodeIfPresent(Int.self, forKey: .schemaVersion) ?? 0
@@ -108,8 +108,8 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
         try members.encode(schemaVersion, forKey: .schemaVersion)
     }
 
-    /// What stands in a circle without a picture: the first letters of the first and the last word, `JD`; of one word its
-    /// first two letters; `?` without a name.
+    /// The letters shown in place of a picture: the first letters of the first and the last word (`JD`), the first two
+    /// letters of a single word, or `?` without a name.
     public var displayInitials: String {
         let words = displayName.split(whereSeparator: \.isWhitespace)
         guard let first = words.first else { return "?" }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Why something about users was not done. `localizedDescription` is for people.
+/// An error of reading or changing users. Its `localizedDescription` is for users.
 public enum UserError: Error, Hashable, Sendable {
-    /// Nobody with this id exists, or may be seen.
+    /// No user with this id exists, or may be seen.
     case userNotFound(String)
-    /// A value cannot be used; the member, and why, for people.
+    /// A value is invalid: the member, and the reason as a text for users.
     case invalid(field: String, reason: String)
-    /// It could not be read: the reason, for people, and whether another try may do.
+    /// The user could not be read: the reason as a text for users. A retry may succeed.
     case fetchFailed(reason: String)
-    /// It could not be written; `outcomeUnknown`: it may have been all the same.
+    /// The change could not be made. With `outcomeUnknown` it may have been made nevertheless.
     case updateFailed(reason: String, outcomeUnknown: Bool)
 }
 

@@ -1,45 +1,46 @@
 import Foundation
 
-/// Where users come from and go to: what a view model needs of them, whatever is behind it.
+/// Reads and changes users: what a view model needs, independent of the implementation.
 ///
-/// Its calls throw ``UserError``, or `CancellationError` when their task is cancelled.
+/// Calls throw ``UserError``, or `CancellationError` if their task is cancelled.
 public protocol UserRepository: Sendable {
-    /// One user, from what is held if that is live, else from the server; without a connection as last known.
+    /// Returns a user: the value in memory if it is live, otherwise the server's; without a connection the last known
+    /// value.
     ///
     /// - Throws: ``UserError/userNotFound(_:)``, ``UserError/fetchFailed(reason:)``.
     func user(_ id: User.ID) async throws -> User
 
-    /// Many users: those found, and who is missing. That some are missing is no error.
+    /// Returns the users found, and the ids of the others. Missing users are no error.
     func users(_ ids: [User.ID]) async throws -> Users
 
-    /// A user, and every change of them; ends when the user signs out. One who cannot be found any more, because they are
-    /// hidden or gone, is offline and without a name.
+    /// Observes a user; ends when the signed-in user signs out. A user who can no longer be found, because they are
+    /// hidden or deleted, is offline and has no name.
     func userUpdates(of id: User.ID) -> AsyncStream<User>
 
-    /// The same, and whether what is shown is only what was last known.
+    /// Observes a user, including whether the value is only the last known one.
     func userStates(of id: User.ID) -> AsyncStream<UserState>
 
-    /// Changes the own user; without a connection the change is kept and made later.
+    /// Changes the signed-in user. Without a connection the change is queued.
     ///
     /// - Throws: ``UserError/invalid(field:reason:)``, ``UserError/updateFailed(reason:outcomeUnknown:)``.
     @discardableResult func update(_ changes: UserChanges) async throws -> UserUpdate
 
-    /// Why a change that was queued will not be made. What was refused is as it was before.
+    /// Observes the rejections of queued changes. The rejected members keep their former values.
     var updateRefusals: AsyncStream<UserError> { get }
 
-    /// Whether changes of the own user wait for a connection: how it is at once, then after each change. `false` after
-    /// `true`: each was made or refused, and ``user(_:)`` has what came of it.
+    /// Observes whether changes of the signed-in user are queued: the current value at once, then each change. When it
+    /// becomes `false`, each change was made or rejected, and ``user(_:)`` has the result.
     var pendingUpdates: AsyncStream<Bool> { get }
 
-    /// Whether a user is here, and every change of that.
+    /// Observes whether a user is online.
     func onlineUpdates(of id: User.ID) -> AsyncStream<Bool>
 
-    /// Shows the own user as here, or as gone, on all their devices.
+    /// Shows the signed-in user as online or offline, for all their devices.
     func setOnline(_ isOnline: Bool) async throws
 }
 
 extension UserRepository {
-    /// For a repository that always has the newest.
+    /// For a repository whose values are always live.
     public func userStates(of id: User.ID) -> AsyncStream<UserState> {
         let users = userUpdates(of: id)
         return AsyncStream { states in
@@ -47,46 +48,47 @@ extension UserRepository {
         }
     }
 
-    /// For a repository that queues nothing: it has no elements.
+    /// For a repository that never queues: has no elements.
     public var updateRefusals: AsyncStream<UserError> { AsyncStream { $0.finish() } }
 
-    /// For a repository that queues nothing, or does not say what becomes of it: it has no elements.
+    /// For a repository that never queues, or does not report the outcome: has no elements.
     public var pendingUpdates: AsyncStream<Bool> { AsyncStream { $0.finish() } }
 
-    /// Changes the own user to be as `user` is: every member that a profile has.
+    /// Sets all profile members of the signed-in user to those of `user`.
     @discardableResult public func update(_ user: User) async throws -> UserUpdate {
         try await update(
             UserChanges(
-                // Without a name there is none to save: it cannot be removed.
+                // A name cannot be removed, so an empty one is not sent.
                 displayName: user.displayName.isEmpty ? nil : user.displayName,
                 profileImageURL: .some(user.profileImageURL),
                 timezone: .some(user.timezone), locale: .some(user.locale)))
     }
 }
 
-/// A user as they are, or as they were last known.
+/// A user, with the freshness of the value.
 public struct UserState: Codable, Hashable, Sendable {
-    /// As they are, or were.
+    /// The current or last known value.
     public var user: User
-    /// Whether it is what was last known: there is no connection, or no answer yet.
+    /// Whether the value is only the last known one: there is no connection, or no reply yet.
     public var isStale: Bool
 
-    /// Puts a user and the staleness together; by default the user is live.
+    /// Creates a state; by default the user is live.
     public init(user: User, isStale: Bool = false) {
         self.user = user
         self.isStale = isStale
     }
 }
 
-/// The users found, in the order asked, and the ids without one.
+/// The users found, in the requested order, and the ids of the others.
 public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
     private var found: [User]
-    /// In the order asked: users who do not exist or are hidden, and users that could not be read now.
+    /// The ids without a user, in the requested order: users who do not exist or are hidden, and users that could not
+    /// be read.
     public var missing: [User.ID]
-    /// Whether what was found is what was last known, because there is no connection.
+    /// Whether the users found are only the last known values, because there is no connection.
     public var isStale: Bool
 
-    /// Makes an answer, as a repository of an app's own needs it.
+    /// Creates a result, for an app's own repository.
     public init(_ found: [User], missing: [User.ID] = [], isStale: Bool = false) {
         self.found = found
         self.missing = missing
@@ -98,18 +100,18 @@ public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
     public subscript(position: Int) -> User { found[position] }
 }
 
-/// What is to change of the own user. Outer `nil`: stays as it is; inner `nil`: is removed.
+/// Changes of the signed-in user. Outer `nil` keeps a member; inner `nil` removes it.
 public struct UserChanges: Hashable, Sendable {
-    /// The new name, 1 to 50 characters; a name cannot be removed.
+    /// The new name, 1 to 50 characters. A name cannot be removed.
     public var displayName: String?
-    /// The new picture's address, https.
+    /// The URL of the new picture, https.
     public var profileImageURL: URL??
-    /// IANA name, such as `Europe/Paris`.
+    /// An IANA name, such as `Europe/Paris`.
     public var timezone: String??
-    /// BCP 47, such as `pt-BR`.
+    /// A BCP 47 tag, such as `pt-BR`.
     public var locale: String??
 
-    /// Makes a change of the members that are given.
+    /// Creates a change of the given members.
     public init(
         displayName: String? = nil, profileImageURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil
     ) {
@@ -120,7 +122,7 @@ public struct UserChanges: Hashable, Sendable {
     }
 }
 
-/// An object with the members that change; one that is removed is `null`.
+/// Encoded as an object of the changed members; a removed member is `null`.
 extension UserChanges: Codable {
     private enum CodingKeys: String, CodingKey {
         case displayName, profileImageURL, timezone, locale
@@ -142,17 +144,17 @@ extension UserChanges: Codable {
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encodeIfPresent(displayName, forKey: .displayName)
-        // With the outer optional only, `nil` inside is written as null.
+        // Unwrapping only the outer optional encodes an inner `nil` as null.
         if let profileImageURL { try members.encode(profileImageURL, forKey: .profileImageURL) }
         if let timezone { try members.encode(timezone, forKey: .timezone) }
         if let locale { try members.encode(locale, forKey: .locale) }
     }
 }
 
-/// What became of a change.
+/// The outcome of a change.
 public enum UserUpdate: Codable, Hashable, Sendable {
-    /// It is made; the own user as they are now.
+    /// The change was made. The value is the signed-in user now.
     case saved(User)
-    /// There is no connection: it is kept and made later.
+    /// There is no connection: the change is queued.
     case queued
 }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The rule for usernames, with the text that people are shown.
+/// The rule for usernames, with a text for users.
 public enum UsernameRule {
-    /// What is wrong with a name, for people; `nil` if nothing is: 3 to 30 letters, digits, periods and underscores, no
-    /// period at an end, no two in a row.
+    /// The fault of a name, as a text for users; `nil` if it is valid: 3 to 30 letters, digits, periods and
+    /// underscores, with no period at either end and no two in a row.
     public static func fault(in name: String) -> String? {
         let bytes = Array(name.utf8)
         let isAllowed = bytes.allSatisfy { byte in
@@ -18,16 +18,17 @@ public enum UsernameRule {
     }
 }
 
-/// Where usernames are asked for: accounts, whatever is behind them.
+/// Checks, claims and releases usernames.
 public protocol UsernameRepository: Sendable {
-    /// The own user's name, `nil` without one: the present one at once, then the newest after each change.
+    /// Observes the signed-in user's name, `nil` without one: the current value at once, then the newest after each
+    /// change.
     var ownUsernames: AsyncStream<String?> { get }
-    /// Whether a name may be taken now.
+    /// Whether a name can be claimed now.
     func isAvailable(_ username: String) async throws -> Bool
-    /// Takes a name for the own user, and gives back the one before.
+    /// Claims a name for the signed-in user, and releases the former one.
     ///
-    /// - Throws: ``UserError/invalid(field:reason:)`` if somebody else has it.
+    /// - Throws: ``UserError/invalid(field:reason:)`` if another user has it.
     func take(_ username: String) async throws
-    /// Gives the own user's name back; that there is none is no error.
+    /// Releases the signed-in user's name; does nothing if there is none.
     func release() async throws
 }

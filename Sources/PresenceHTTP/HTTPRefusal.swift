@@ -1,25 +1,25 @@
 import Foundation
 
-/// What an answer with an error says.
+/// The content of an error response.
 package struct HTTPRefusal: Sendable {
     /// The status code, such as 403.
     package var status: Int
-    /// The protocol's code; `nil` for an answer of something that stands before the server.
+    /// The protocol's code; `nil` if the response came from something in front of the server.
     package var code: String?
-    /// What exactly is wrong, for programs.
+    /// The exact reason, for programs.
     package var reason: String?
-    /// The member of the request that it is about.
+    /// The member of the request that is at fault.
     package var field: String?
-    /// For developers and logs, in English.
+    /// The reason in English, for developers and logs.
     package var message: String
     package var retryAfter: Duration?
     package var outcomeUnknown: Bool
 
-    /// Whether it is passing by its status: too much at the moment.
+    /// Whether the status is that of a temporary error.
     package var isPassing: Bool { Self.isPassing(status) }
     private static func isPassing(_ status: Int) -> Bool { status == 429 || status == 503 }
 
-    /// Reads the protocol's error object, or what a proxy says in its place.
+    /// Reads the protocol's error object, or the response of a proxy.
     package init(_ response: HTTPResponse) {
         struct Message: Decodable {
             var type: String
@@ -33,7 +33,7 @@ package struct HTTPRefusal: Sendable {
         status = response.status
         guard let error = try? JSONDecoder().decode(Message.self, from: response.body), error.type == "error" else {
             message = "HTTP status \(status)"
-            // A proxy's word: any number may stand there.
+            // From a proxy, so the number may have any size.
             retryAfter = response.headers["retry-after"].flatMap(Int.init).map {
                 .seconds(min(max($0, 0), 1 << 30))
             }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The requests of a presence server over HTTP, one by one: it knows their addresses and refusals, and nothing of who asks.
+/// The HTTP requests of a presence server. It knows URLs and errors, but no sessions.
 package struct HTTPServer: Sendable {
     /// Without a path of the API.
     package let url: URL
     package let transport: any HTTPTransport
-    /// How long nothing may happen, for requests that do not say.
+    /// The idle timeout of requests without one of their own.
     package let timeout: Duration
 
     package init(url: URL, transport: any HTTPTransport, timeout: Duration) {
@@ -14,16 +14,16 @@ package struct HTTPServer: Sendable {
         self.timeout = timeout
     }
 
-    /// A request before it has an address.
+    /// A request without the server's URL.
     package struct Request: Sendable {
         package var method: String
-        /// Behind the server's address, such as `v1/me`, with its query; every part is percent-encoded.
+        /// The path below the server's URL, such as `v1/me`, with its query; every part is percent-encoded.
         package var path: String
         package var body: Data?
         package var bodyFile: URL?
         package var contentType = "application/json"
         package var timeout: Duration?
-        /// Whether it does no harm to send it again when its answer was lost.
+        /// Whether the request can safely be repeated if its response was lost.
         package var isRepeatable = false
 
         package init(_ method: String, _ path: String, isRepeatable: Bool = false) {
@@ -33,15 +33,15 @@ package struct HTTPServer: Sendable {
         }
     }
 
-    /// Why a request was not done.
+    /// Why a request failed.
     package enum Failure: Error {
-        /// There is no answer.
+        /// There is no response.
         case unanswered(HTTPFailure)
-        /// The answer is an error.
+        /// The response is an error.
         case refused(HTTPRefusal)
     }
 
-    /// Sends a request, and gives back its answer, whose status is 2xx.
+    /// Sends a request and returns its response, which has a status of 2xx.
     ///
     /// - Throws: ``Failure``, or `CancellationError`.
     package func send(
@@ -50,7 +50,7 @@ package struct HTTPServer: Sendable {
         do {
             return try await sendOnce(request, token, progress)
         } catch Failure.unanswered(let failure) where failure.wasSent && request.isRepeatable {
-            // A connection that was kept for the next request may have been closed by the server meanwhile.
+            // The server may have closed the kept-alive connection in the meantime.
             try Task.checkCancellation()
             return try await sendOnce(request, token, progress)
         }
@@ -82,11 +82,11 @@ package struct HTTPServer: Sendable {
         return URL(string: base.hasSuffix("/") ? base + request.path : "\(base)/\(request.path)")!
     }
 
-    /// A part of a path, or of a query.
+    /// Percent-encodes a part of a path or query.
     package static func escaped(_ part: String) -> String {
         let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~.")
         let text = part.addingPercentEncoding(withAllowedCharacters: plain) ?? ""
-        // Parts that would not stay in an address.
+        // Dots alone would be resolved as parts of the path.
         return text.allSatisfy { $0 == "." } ? text.replacingOccurrences(of: ".", with: "%2E") : text
     }
 }

@@ -1,32 +1,32 @@
 import Foundation
 
-/// Sends HTTP requests: URLSession (``URLSessionHTTPTransport``), or what an app or a test puts in its place.
+/// Sends HTTP requests. The default is ``URLSessionHTTPTransport``; apps and tests can supply another.
 public protocol HTTPTransport: Sendable {
-    /// Sends a request and gives back its answer, whatever its status. Redirects are not followed.
+    /// Sends a request and returns its response, with any status. Redirects are not followed.
     ///
-    /// - Parameter progress: told how many bytes of the body are sent, from any thread.
+    /// - Parameter progress: called with the number of bytes sent so far, from any thread.
     /// - Throws: ``HTTPFailure``, or `CancellationError` when the task is cancelled.
     func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse
 }
 
-/// A request over HTTP.
+/// An HTTP request.
 public struct HTTPRequest: Sendable {
-    /// Such as `POST`, in capitals.
+    /// The method in capitals, such as `POST`.
     public var method: String
-    /// Where it goes, with its query.
+    /// The URL with its query.
     public var url: URL
-    /// By name; the transport adds those that HTTP itself needs.
+    /// The headers by name; the transport adds those that HTTP itself requires.
     public var headers: [String: String]
-    /// What is sent; `nil` for a request without a body, and for one whose body is a ``bodyFile``.
+    /// The body; `nil` for a request without one, or with a ``bodyFile``.
     public var body: Data?
-    /// The file that is sent; it has to stay until there is an answer, since it may be read piece by piece meanwhile.
+    /// A file to send as body. It must exist until there is a response, because it may be read in pieces.
     public var bodyFile: URL?
-    /// How long nothing may happen.
+    /// The idle timeout.
     public var timeout: Duration
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
         method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
         timeout: Duration = .seconds(15)
@@ -40,16 +40,16 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-/// An answer over HTTP, whatever its status.
+/// An HTTP response, with any status.
 public struct HTTPResponse: Sendable {
     /// The status code, such as 200.
     public var status: Int
-    /// The names in lower case.
+    /// The headers, with names in lower case.
     public var headers: [String: String]
-    /// What was answered; empty without a body.
+    /// The body; empty if there is none.
     public var body: Data
 
-    /// Makes an answer, as a fake needs it.
+    /// Creates a response, for fakes.
     public init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.status = status
         self.headers = headers
@@ -57,21 +57,21 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 public struct HTTPFailure: Error, Hashable, Sendable {
-    /// For developers.
+    /// The reason, for developers.
     public var message: String
     /// Whether the request may have reached the server.
     public var wasSent: Bool
 
-    /// Says what failed, and whether the server may have got the request.
+    /// Creates a failure with a reason and whether the request may have reached the server.
     public init(_ message: String, wasSent: Bool) {
         self.message = message
         self.wasSent = wasSent
     }
 }
 
-/// What people are shown: plain language.
+/// Texts for users, in plain language.
 extension HTTPFailure: LocalizedError {
     public var errorDescription: String? { "Network error. Please check your connection." }
 

@@ -4,16 +4,16 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Sends requests with URLSession, without cookies, caches and redirects. On Linux a file is read into memory before it is
-/// sent; elsewhere it is read piece by piece.
+/// Sends requests with URLSession, without cookies, caches and redirects. On Linux a file is read into memory before it
+/// is sent; elsewhere it is read in pieces.
 public final class URLSessionHTTPTransport: HTTPTransport {
-    /// The longest answer, in bytes: the server sends none that comes near.
+    /// The longest response, in bytes; the server's are far shorter.
     static let longestAnswer = 1 << 20
 
     private let session: URLSession
     private let exchanges: Exchanges
 
-    /// - Parameter configuration: proxies and the like; cookies and caches are switched off in any case.
+    /// - Parameter configuration: proxies and similar settings; cookies and caches are disabled in any case.
     public init(_ configuration: URLSessionConfiguration = .ephemeral) {
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
@@ -25,7 +25,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
         session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: queue)
     }
 
-    /// Requests in flight are finished; the session lets go of its delegate then.
+    /// Finishes the requests in flight; after that the session releases its delegate.
     deinit { session.finishTasksAndInvalidate() }
 
     public func send(
@@ -51,8 +51,8 @@ public final class URLSessionHTTPTransport: HTTPTransport {
     private func task(_ request: inout URLRequest, _ file: URL?) throws(HTTPFailure) -> URLSessionTask {
         guard let file else { return session.dataTask(with: request) }
         #if canImport(FoundationNetworking)
-            // swift-corelibs-foundation reads a file beside the transfer, and ends the process when a piece comes after the
-            // transfer was cancelled, refused or lost (`_BodyFileSource`). Bytes in memory have no such moment.
+            // On Linux, swift-corelibs-foundation reads the file during the transfer, and crashes if a piece arrives
+            // after the transfer was cancelled, rejected or lost (`_BodyFileSource`). A body in memory avoids that.
             guard let bytes = try? Data(contentsOf: file) else {
                 throw HTTPFailure("the file cannot be read", wasSent: false)
             }
@@ -67,7 +67,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
     }
 }
 
-/// What is known of a request in flight.
+/// A request in flight.
 private struct Exchange {
     let answer: CheckedContinuation<HTTPResponse, any Error>
     let progress: (@Sendable (Int) -> Void)?
@@ -76,7 +76,7 @@ private struct Exchange {
 }
 
 // @unchecked: `exchanges` and `ended` are only touched with the lock.
-/// The requests in flight, by the number of their task.
+/// The requests in flight, by task identifier.
 private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let lock = NSLock()
     private var exchanges: [Int: Exchange] = [:]
@@ -113,7 +113,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
         lock.withLock { exchanges[task.taskIdentifier]?.progress }?(Int(totalBytesSent))
     }
 
-    /// Another address must not get the user's token.
+    /// Rejects redirects, because another host must not get the user's token.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -136,7 +136,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             returning: HTTPResponse(status: response.statusCode, headers: headers, body: exchange.body))
     }
 
-    /// What is known of a task that is over; `nil` before it has begun.
+    /// Removes and returns the request of a finished task; `nil` if it has not begun.
     private func end(_ number: Int) -> Exchange? {
         lock.withLock {
             let exchange = exchanges.removeValue(forKey: number)
@@ -157,7 +157,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             wasSent = false
         default: wasSent = true
         }
-        // Its description would have the address; the code is enough.
+        // The error's description would contain the URL, so only the code is used.
         return HTTPFailure("URLError \(error.code.rawValue)", wasSent: wasSent)
     }
 }

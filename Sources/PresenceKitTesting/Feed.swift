@@ -2,8 +2,8 @@ import Foundation
 import PresenceKit
 
 // @unchecked: `state` is only touched with the lock.
-/// A value that changes when the test says so, and the sequence of it: each loop gets the newest at once, then the newest
-/// after each change, as from a client.
+/// A value set by a test, and its sequence: each loop gets the newest value at once, then the newest after each change,
+/// as from a client.
 public final class Feed<Value: Sendable>: @unchecked Sendable {
     private struct State {
         var value: Value?
@@ -17,7 +17,7 @@ public final class Feed<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var state: State
 
-    /// Without a value, loops wait for the first one.
+    /// Creates a feed. Without a value, loops wait for the first one.
     public init(_ value: Value? = nil) {
         state = State(value: value, version: value == nil ? 0 : 1)
     }
@@ -25,10 +25,10 @@ public final class Feed<Value: Sendable>: @unchecked Sendable {
     /// The newest value; `nil` before the first one.
     public var value: Value? { lock.withLock { state.value } }
 
-    /// How many loops are being iterated.
+    /// The number of active loops.
     public var loops: Int { lock.withLock { state.loops } }
 
-    /// The sequence of it; each iteration is a loop.
+    /// The sequence of values; each iteration is a loop.
     public var updates: PresenceUpdates<Value> { PresenceUpdates(Sequence(feed: self)) }
 
     public func send(_ value: Value) {
@@ -38,7 +38,7 @@ public final class Feed<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Ends all loops, once they have the newest value.
+    /// Ends all loops after their newest value.
     public func finish() {
         change { $0.isOver = true }
     }
@@ -107,7 +107,7 @@ public final class Feed<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Counts as long as it lives.
+    /// Counts as an active loop for its lifetime.
     fileprivate final class Loop: Sendable {
         let feed: Feed
         init(_ feed: Feed) {

@@ -1,11 +1,11 @@
 import Foundation
 
 // @unchecked: `state` is only touched with the lock.
-/// A clock whose time passes when the test says so.
+/// A clock that the test advances.
 public final class TestClock: Clock, @unchecked Sendable {
     /// A point in this clock's time.
     public struct Instant: InstantProtocol {
-        /// How long after the clock's beginning.
+        /// The time since the clock's start.
         public var offset: Duration
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
         public func duration(to other: Instant) -> Duration { other.offset - offset }
@@ -16,20 +16,20 @@ public final class TestClock: Clock, @unchecked Sendable {
         var now = Instant(offset: .zero)
         var sleepers: [Int: (until: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var last = 0
-        /// Tests that wait for so many sleepers.
+        /// Calls that wait for this many sleepers.
         var waiting: [Int: (count: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
     }
 
     private let lock = NSLock()
     private var state = State()
 
-    /// Makes a clock that stands still at its beginning.
+    /// Creates a clock that stands still at its start.
     public init() {}
 
     public var now: Instant { lock.withLock { state.now } }
     public var minimumResolution: Duration { .zero }
 
-    /// Lets time pass. Each task that has slept long enough wakes, in the order of their times.
+    /// Advances the time. Each task whose sleep is over wakes, in the order of their deadlines.
     public func advance(by duration: Duration) {
         let awake = lock.withLock {
             state.now = state.now.advanced(by: duration)
@@ -40,7 +40,7 @@ public final class TestClock: Clock, @unchecked Sendable {
         for continuation in awake { continuation.resume() }
     }
 
-    /// Waits until so many sleep, or its task is cancelled: then time can pass without anybody missing it.
+    /// Waits until this many tasks sleep, or its task is cancelled. After that, advancing the time reaches all of them.
     public func sleepers(_ count: Int = 1) async {
         let number = lock.withLock {
             state.last += 1
@@ -77,7 +77,7 @@ public final class TestClock: Clock, @unchecked Sendable {
         }
     }
 
-    /// Whether there is nothing to wait for; the tests that waited for this sleeper.
+    /// Registers a sleeper. Returns whether its sleep is already over, and the tests that waited for it.
     private func fallAsleep(
         _ number: Int, until deadline: Instant, _ continuation: CheckedContinuation<Void, any Error>
     ) -> (isOver: Bool, watchers: [CheckedContinuation<Void, Never>]) {

@@ -1,8 +1,8 @@
 import Foundation
 import Observation
 
-/// Waits until something observable is as wanted, or its task is cancelled: looks at each change of what the condition
-/// reads, never at a clock. A time limit belongs to the test.
+/// Waits until a condition on observable values is true, or its task is cancelled. It evaluates the condition after
+/// each change of the values that it read. It has no timeout: give the test a time limit.
 @MainActor
 public func until(_ condition: @escaping @MainActor () -> Bool) async {
     while !Task.isCancelled, !condition() {
@@ -13,7 +13,7 @@ public func until(_ condition: @escaping @MainActor () -> Bool) async {
                 let isSo = withObservationTracking {
                     condition()
                 } onChange: {
-                    // It is told before the change; the condition is looked at after it.
+                    // Called before the change, so the condition is evaluated in a later step.
                     Task { @MainActor in once.resume() }
                 }
                 if isSo || Task.isCancelled { once.resume() }
@@ -24,7 +24,7 @@ public func until(_ condition: @escaping @MainActor () -> Bool) async {
     }
 }
 
-/// A continuation that is resumed by the first of several.
+/// A continuation that is resumed by the first of several callers.
 @MainActor
 private final class Once {
     private var continuation: CheckedContinuation<Void, Never>?

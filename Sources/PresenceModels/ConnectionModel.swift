@@ -1,15 +1,15 @@
 import Observation
 import PresenceKit
 
-/// How the connection is, as a banner shows it.
+/// The state of the connection for a banner.
 @MainActor @Observable
 public final class ConnectionModel {
-    /// How the connection is, as ``run()`` heard it last.
+    /// The latest state received by ``run()``.
     public private(set) var state = ConnectionState.idle
 
     private let service: any ConnectionService
 
-    /// Makes a model that shows nothing before ``run()``.
+    /// Creates a model; it is empty until ``run()``.
     public init(_ service: any ConnectionService) {
         self.service = service
     }
@@ -17,7 +17,7 @@ public final class ConnectionModel {
     /// Whether there is a connection, live or stale.
     public var isConnected: Bool { state.isConnected }
 
-    /// A line for people; `nil` while there is nothing to say.
+    /// A line for users; `nil` if there is nothing to report.
     public var banner: String? {
         switch state {
         case .idle, .live, .closed(nil): nil
@@ -29,7 +29,7 @@ public final class ConnectionModel {
         }
     }
 
-    /// Whether a button to try again makes sense.
+    /// Whether to show a retry button.
     public var canRetry: Bool {
         switch state {
         case .reconnecting, .closed(.some): true
@@ -42,7 +42,7 @@ public final class ConnectionModel {
         if case .closed = state { service.connect() } else { service.reconnectNow() }
     }
 
-    /// Follows the connection until its task is cancelled.
+    /// Observes the connection until its task is cancelled.
     public func run() async {
         for await state in service.connectionStates { self.state = state }
     }

@@ -1,37 +1,37 @@
 import Observation
 import PresenceKit
 
-/// The own user: status, profile and what waits to be saved.
+/// The signed-in user: status, profile and pending changes.
 @MainActor @Observable
 public final class MeModel {
-    /// The own user, as ``run()`` heard it last.
+    /// The latest value received by ``run()``.
     public private(set) var me = Me()
-    /// Profile changes that wait for a connection.
+    /// Profile changes that are queued.
     public private(set) var pending = PendingProfileChanges()
-    /// Whether a choice is on its way.
+    /// Whether a choice is being sent.
     public var isSaving: Bool { saving > 0 }
-    /// Whether a choice of a status waits for a connection: others do not see it yet. It ends when the choice is made or
-    /// refused.
+    /// Whether a chosen status is queued until there is a connection. Others do not see it until the server has
+    /// accepted it.
     public var isStatusQueued: Bool { me.queuedStatus != nil }
-    /// Why the last choice was not taken, for people; also one that waited and was refused then.
+    /// Why the last choice failed, as a text for users; includes rejections of queued choices.
     public private(set) var errorMessage: String?
 
     private let service: any MeService
-    /// How many choices are on their way.
+    /// The number of choices being sent.
     private var saving = 0
 
-    /// Makes a model that shows nothing before ``run()``.
+    /// Creates a model; it is empty until ``run()``.
     public init(_ service: any MeService) {
         self.service = service
     }
 
-    /// The name that is shown: what waits to be saved counts.
+    /// The displayed name, including a pending change.
     public var displayName: String? { pending.waiting?.displayName.value ?? me.profile?.displayName }
 
-    /// Why nothing newer comes.
+    /// Why the value is not updated.
     public var problem: PresenceError? { me.problem }
 
-    /// Follows the own user until its task is cancelled, or they sign out.
+    /// Observes the signed-in user until its task is cancelled, or they sign out.
     public func run() async {
         async let pending: Void = followPending()
         for await me in service.meUpdates {
@@ -47,10 +47,10 @@ public final class MeModel {
         for await pending in service.pendingProfileUpdates { self.pending = pending }
     }
 
-    /// Chooses a status. Without a connection it waits for one, which ``isStatusQueued`` tells.
+    /// Chooses a status. Without a connection it is queued (``isStatusQueued``).
     ///
     /// - Parameters:
-    ///   - text: an empty one clears it; `nil` leaves it as it is.
+    ///   - text: an empty text removes the current one; `nil` keeps it.
     ///   - clearAfter: 1 s to 30 days.
     public func choose(_ status: ChosenStatus, text: String? = nil, clearAfter: Duration? = nil) async {
         saving += 1

@@ -2,17 +2,17 @@ import Foundation
 import Observation
 import PresenceKit
 
-/// One person, as a header or a profile page shows them.
+/// One user, for a header or a profile page.
 @MainActor @Observable
 public final class PersonModel {
-    /// Whom it shows.
+    /// The user's id.
     public let user: String
-    /// `nil` until something is known.
+    /// `nil` until the user is known.
     public private(set) var person: Person?
 
     private let service: any PeopleService
 
-    /// Makes a model that shows nothing before ``run()``.
+    /// Creates a model; it is empty until ``run()``.
     public init(_ service: any PeopleService, user: String) {
         self.service = service
         self.user = user
@@ -20,14 +20,14 @@ public final class PersonModel {
 
     /// The display name, or the id without one.
     public var name: String { person?.displayName ?? user }
-    /// Whether they are here; `false` while nothing is known.
+    /// Whether the user is online; `false` while unknown.
     public var isOnline: Bool { person?.isOnline ?? false }
-    /// Whether what is shown is the truth of this moment.
+    /// Whether the value is current.
     public var isLive: Bool { person?.freshness.isLive ?? false }
-    /// Why nothing newer comes.
+    /// Why the value is not updated.
     public var problem: PresenceError? { person?.problem }
 
-    /// What stands beside the name: the status text, or what they are doing; nothing for somebody unknown.
+    /// The line beside the name: the status text, or the status; empty for an unknown user.
     public var subtitle: String {
         guard let presence = person?.presence, presence.isKnown else { return "" }
         switch presence.status {
@@ -38,7 +38,7 @@ public final class PersonModel {
         }
     }
 
-    /// Follows the person until its task is cancelled, or the user signs out.
+    /// Observes the user until its task is cancelled, or the signed-in user signs out.
     public func run() async {
         for await person in service.updates(of: user) { self.person = person }
     }

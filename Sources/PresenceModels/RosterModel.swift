@@ -1,7 +1,7 @@
 import Observation
 import PresenceKit
 
-/// Many people as a list: rows that a view shows as they are.
+/// Many users as a list, with rows that a view can show directly.
 ///
 /// ```swift
 /// List(model.people) { PersonRow($0) }
@@ -9,25 +9,25 @@ import PresenceKit
 /// ```
 @MainActor @Observable
 public final class RosterModel {
-    /// How the rows are sorted.
+    /// The order of the rows.
     public enum Order: Hashable, Sendable {
-        /// As the ids were given.
+        /// The order of the given ids.
         case given
-        /// Those who are here first, then by name.
+        /// Online users first, then by name.
         case presence
     }
 
-    /// Everybody with something to show, in order.
+    /// The users with known values, in order.
     public private(set) var people: [Person] = []
-    /// Who differs from what was shown before; those who are no longer in ``users`` are not named.
+    /// The users whose values differ from the previous ones; excludes users removed from ``users``.
     public private(set) var changed: Set<String> = []
-    /// Whether everybody has been answered for.
+    /// Whether the server has replied for all users.
     public private(set) var isComplete = false
-    /// Whether what is shown is the truth of this moment, and if not, since when it may not be.
+    /// Whether the values are current, and if not, since when they may be outdated.
     public private(set) var freshness = Freshness.unknown
-    /// Why nothing newer comes, for people; `nil` while something may.
+    /// Why the values are not updated; `nil` if they are.
     public private(set) var problem: PresenceError?
-    /// Whom it shows. A change takes effect at once; those who stay remain on the screen.
+    /// The ids of the shown users. A change takes effect at once; users in both lists stay on the screen.
     public var users: [String] {
         get { wanted }
         set { if newValue != wanted { want(newValue) } }
@@ -36,20 +36,21 @@ public final class RosterModel {
     private let service: any PeopleService
     private let order: Order
     private var wanted: [String]
-    /// The loop of ``run()``; it is begun anew when `users` changed.
+    /// The loop of ``run()``; restarted when `users` changes.
     private var following: Task<Void, Never>?
 
-    /// Makes a model that shows nobody before ``run()``.
+    /// Creates a model; it is empty until ``run()``.
     public init(_ service: any PeopleService, users: [String], order: Order = .presence) {
         self.service = service
         wanted = users
         self.order = order
     }
 
-    /// Those who are here.
+    /// The users who are online.
     public var online: [Person] { people.filter(\.isOnline) }
 
-    /// Follows the people until its task is cancelled, or the user signs out. One task at a time.
+    /// Observes the users until its task is cancelled, or the signed-in user signs out. Call it from one task at a
+    /// time.
     public func run() async {
         while !Task.isCancelled {
             let users = wanted
@@ -60,7 +61,7 @@ public final class RosterModel {
             } onCancel: {
                 loop.cancel()
             }
-            // A loop that nobody cancelled has ended for good.
+            // A loop that was not cancelled has ended for good.
             if !loop.isCancelled { return }
         }
     }
@@ -74,7 +75,7 @@ public final class RosterModel {
     }
 
     private func show(_ roster: Roster, isFirst: Bool) {
-        // A roster that begins names everybody, also those who are shown already.
+        // The first roster names all users, including those already shown.
         changed = isFirst ? Self.changes(from: people, to: roster.people) : roster.changed
         switch order {
         case .given: people = roster.people
@@ -92,7 +93,7 @@ public final class RosterModel {
         following?.cancel()
     }
 
-    /// Those who look different, those who were not there before included.
+    /// The users whose values differ, including new ones.
     private static func changes(from former: [Person], to newer: [Person]) -> Set<String> {
         let shown = Dictionary(former.map { ($0.user, $0) }) { $1 }
         return Set(newer.lazy.filter { shown[$0.user] != $0 }.map(\.user))

@@ -1,29 +1,29 @@
 import Observation
 import PresenceKit
 
-/// Who types in a conversation, and that the own user does.
+/// The typing users of a conversation, and the typing of the signed-in user.
 @MainActor @Observable
 public final class TypingModel {
-    /// Whose typists it shows.
+    /// The id of the conversation.
     public let conversation: String
-    /// The others who type, by id.
+    /// The other users who are typing, by id.
     public private(set) var users: [String] = []
-    /// How many more type than are named.
+    /// The number of users typing beyond those in ``users``.
     public private(set) var othersCount = 0
-    /// Why it is not shown: the user is not in this conversation.
+    /// Why typing is not shown: the user is not in this conversation.
     public private(set) var problem: PresenceError?
 
     private let service: any TypingService
     private let clock: any Clock<Duration>
     private let pause: Duration
     private let name: (String) -> String
-    // Not shown, and read when the model goes.
+    // Not shown by views, and read in `deinit`.
     @ObservationIgnored private var isTyping = false
     @ObservationIgnored private var stopping: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - pause: after so long without a key press the user does not type any more.
-    ///   - name: what somebody is called.
+    ///   - pause: the time without a key press after which typing ends.
+    ///   - name: returns the displayed name of a user.
     public init(
         _ service: any TypingService, conversation: String, pause: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock(), name: @escaping (String) -> String = { $0 }
@@ -35,19 +35,19 @@ public final class TypingModel {
         self.name = name
     }
 
-    // A screen that goes without a word leaves nobody typing.
+    // Ends typing when the model is released without ``stop()``.
     deinit {
         stopping?.cancel()
         if isTyping { service.stopTyping(in: conversation) }
     }
 
-    /// A line for people; empty while nobody types.
+    /// A line for users; empty while no user is typing.
     public var text: String {
         let names = users.map(name)
         let others = othersCount + max(0, names.count - 2)
         switch (names.count, others) {
         case (0, 0): return ""
-        case (0, let count): return count == 1 ? "Somebody is typing…" : "\(count) people are typing…"
+        case (0, let count): return count == 1 ? "Someone is typing…" : "\(count) people are typing…"
         case (1, 0): return "\(names[0]) is typing…"
         case (2, 0): return "\(names[0]) and \(names[1]) are typing…"
         case (1, let others): return "\(names[0]) and \(others) more are typing…"
@@ -55,7 +55,7 @@ public final class TypingModel {
         }
     }
 
-    /// Follows the others until its task is cancelled, or the user signs out.
+    /// Observes the other users until its task is cancelled, or the user signs out.
     public func run() async {
         for await typing in service.typing(in: conversation) {
             users = typing.users
@@ -64,7 +64,7 @@ public final class TypingModel {
         }
     }
 
-    /// The text field changed.
+    /// Call this when the text field changes.
     public func textChanged(_ text: String) {
         guard !text.isEmpty else { return stop() }
         isTyping = true
@@ -76,7 +76,7 @@ public final class TypingModel {
         }
     }
 
-    /// The text was sent, or the screen is left.
+    /// Call this when the text was sent, or the screen disappears.
     public func stop() {
         stopping?.cancel()
         stopping = nil

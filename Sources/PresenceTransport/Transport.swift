@@ -1,52 +1,52 @@
 import Foundation
 
-/// One WebSocket connection, whatever it is made of. It begins when a ``Dialler`` makes it.
+/// A WebSocket connection, independent of its implementation. It begins when a ``Dialler`` makes it.
 ///
-/// Its verbs may be called from any thread, in their order; after the end they do nothing.
+/// Methods may be called from any thread and take effect in order. After the end they do nothing.
 package protocol Transport: Sendable {
-    /// Sends one text message: valid UTF-8.
+    /// Sends a text message, which must be valid UTF-8.
     func send(_ text: [UInt8])
-    /// Makes the other side say something, if its signs of life would not be noticed otherwise.
+    /// Sends a ping, if the transport would not otherwise notice the server's signs of life.
     func ping()
-    /// Sends a close frame with 1000 after everything sent before, waits a little for the answer, and ends.
+    /// Sends a close frame with 1000 after all messages sent before, waits a little for the reply, and ends.
     func close()
-    /// Ends the connection, or the attempt to get one, without a close frame.
+    /// Ends the connection or the attempt without a close frame.
     func abort()
 }
 
 /// Makes WebSocket connections.
 package protocol Dialler: Sendable {
     /// Connects.
-    ///
+    /// Connects.
     /// - Parameters:
     ///   - url: `ws` or `wss`.
-    ///   - subprotocol: the one offered.
-    ///   - report: told what happens, in order, from any thread, one event at a time; the last one is
-    ///     ``TransportEvent/ended(_:)``, and it comes exactly once.
+    ///   - subprotocol: the offered subprotocol.
+    ///   - report: called with events in order, one at a time, from any thread. The last event is
+    ///     ``TransportEvent/ended(_:)``, exactly once.
     func dial(
         _ url: URL, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void
     ) -> any Transport
 }
 
-/// What a transport tells.
+/// An event of a transport.
 package enum TransportEvent: Hashable, Sendable {
-    /// The server accepted.
+    /// The connection is open.
     case opened
-    /// One whole text message.
+    /// A complete text message.
     case received([UInt8])
-    /// The server gave a sign of life without content.
+    /// A sign of life without content.
     case alive
     case ended(TransportEnd)
 }
 
-/// How a connection, or the attempt to make one, ended.
+/// The reason for which a connection or an attempt ended.
 package enum TransportEnd: Hashable, Sendable {
-    /// The server closed it, with this code (1005: without one) and reason.
+    /// The server closed the connection with this code (1005: without one) and reason.
     case closed(code: UInt16, reason: [UInt8])
-    /// The server refused the upgrade with this HTTP status.
+    /// The server rejected the upgrade with this HTTP status.
     case refused(status: Int)
-    /// The server sent something that is not of this protocol, such as a binary message.
+    /// The server violated the protocol, for example with a binary message.
     case violated(String)
-    /// It broke, was aborted, or never came about; why, for a log.
+    /// The connection broke, was aborted, or could not be made; the reason for a log.
     case lost(String)
 }

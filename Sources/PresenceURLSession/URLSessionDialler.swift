@@ -9,7 +9,7 @@ import PresenceTransport
 package struct URLSessionDialler: Dialler {
     private let configuration: URLSessionConfiguration
 
-    /// - Parameter configuration: proxies, headers and the like.
+    /// - Parameter configuration: proxies, headers and similar settings.
     package init(_ configuration: URLSessionConfiguration = .ephemeral) { self.configuration = configuration }
 
     package func dial(

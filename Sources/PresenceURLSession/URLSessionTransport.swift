@@ -5,18 +5,18 @@ import PresenceTransport
     import FoundationNetworking
 #endif
 
-/// One WebSocket connection of URLSession.
+/// A WebSocket connection of URLSession.
 ///
 /// It lives until its end: the session retains its delegate, and the end invalidates the session.
-// @unchecked: everything that can change is confined to `queue`, on which the session calls its delegate, too.
+// @unchecked: all mutable state is confined to `queue`, on which the session also calls its delegate.
 final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegate, @unchecked Sendable {
-    /// Serial; also what orders the events that are reported.
+    /// Serial; it also orders the reported events.
     private let queue = OperationQueue()
     private var session: URLSession?
     private var task: URLSessionWebSocketTask?
     private var report: (@Sendable (TransportEvent) -> Void)?
 
-    /// The longest message taken: the server sends none over 256 KiB.
+    /// The longest accepted message; the server sends none over 256 KiB.
     private static let maximumMessageSize = 1 << 20
 
     init(
@@ -26,7 +26,7 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
         self.report = report
         super.init()
         queue.maxConcurrentOperationCount = 1
-        // The session retains its delegate until it is invalidated, which the end does.
+        // The session retains its delegate until the end invalidates it.
         let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
         let task = session.webSocketTask(with: url, protocols: [subprotocol])
         task.maximumMessageSize = Self.maximumMessageSize
@@ -37,12 +37,13 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
 
     func send(_ text: [UInt8]) {
         queue.addOperation { [self] in
-            // A failure to send ends the connection, of which the delegate hears.
+            // A failure to send ends the connection, which the delegate reports.
             task?.send(.string(String(decoding: text, as: UTF8.self))) { _ in }
         }
     }
 
-    /// URLSession answers the server's pings without telling anybody: one of our own shows whether it is there.
+    /// URLSession answers the server's pings without notifying its delegate. A ping of the client shows whether the
+    /// server is alive.
     func ping() {
         queue.addOperation { [self] in
             task?.sendPing { [weak self] error in
@@ -75,12 +76,12 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
             report?(.received(Array(text.utf8)))
             receive()
         case .success: end(.violated("a binary message"))
-        // The delegate hears of the end too, and more exactly; but if it does not, this is it.
+        // The delegate reports the end too, in more detail; this is the fallback.
         case .failure(let error): queue.addOperation { [self] in end(ending(orElse: error)) }
         }
     }
 
-    /// How the task ended, as exactly as it tells.
+    /// The ending of the task, with all known details.
     private func ending(orElse error: (any Error)?) -> TransportEnd {
         if let task, task.closeCode != .invalid {
             return .closed(code: UInt16(task.closeCode.rawValue), reason: Array(task.closeReason ?? Data()))
@@ -114,7 +115,7 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
     ) {
-        // 4001 and its like are no cases of Apple's enum, but its raw values are what was on the wire.
+        // Apple's enum has no cases for codes such as 4001, but its raw values are the codes received.
         end(.closed(code: UInt16(clamping: closeCode.rawValue), reason: Array(reason ?? Data())))
     }
 

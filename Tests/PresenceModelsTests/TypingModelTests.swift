@@ -13,7 +13,7 @@ import Testing
         for (users, more, text) in [
             (["bob"], 0, "Bob is typing…"), (["bob", "cy"], 0, "Bob and Cy are typing…"),
             (["bob", "cy", "dan"], 0, "Bob, Cy and 1 more are typing…"),
-            (["bob"], 4, "Bob and 4 more are typing…"), ([], 1, "Somebody is typing…"), ([], 3, "3 people are typing…"),
+            (["bob"], 4, "Bob and 4 more are typing…"), ([], 1, "Someone is typing…"), ([], 3, "3 people are typing…"),
             ([], 0, ""),
         ] {
             presence.setTyping(users, in: "c1", othersCount: more)

@@ -1,12 +1,12 @@
 import PresenceKit
 
-/// A part of what a loop gets, each time that this part has changed.
+/// A part of a sequence's elements, yielded each time that this part changes.
 struct ChangesOnly<Source: Sendable, Element: Equatable & Sendable>: AsyncSequence, Sendable {
     typealias Failure = Never
     private let base: PresenceUpdates<Source>
     private let part: @Sendable (Source) -> Element?
 
-    /// - Parameter part: `nil` where there is nothing to show.
+    /// - Parameter part: returns `nil` if there is nothing to show.
     init(_ base: PresenceUpdates<Source>, _ part: @escaping @Sendable (Source) -> Element?) {
         self.base = base
         self.part = part

@@ -1,22 +1,22 @@
 import Foundation
 import PresenceKit
 
-// The fake's connection comes and goes, and so does its user.
+// The fake's connection and its user.
 extension FakePresence {
     /// Whether calls cannot reach the server.
     var isOffline: Bool { lock.withLock { state.lastKnown } != nil }
 
-    /// Of what is held.
+    /// The freshness of current values.
     var freshness: Freshness {
         lock.withLock { state.offlineSince ?? state.staleSince }.map { .stale(since: $0) } ?? .live
     }
 
-    /// Why nothing newer comes to any loop; `nil` while something may.
+    /// Why loops get no new values; `nil` if they can.
     private var closingProblem: PresenceError? {
         if case .closed = connection.value { whyAway } else { nil }
     }
 
-    /// Why a call that needs a connection fails.
+    /// The error of a call that needs a connection.
     var whyAway: PresenceError {
         if lock.withLock({ state.isSignedOut }) { return PresenceError(.signedOut, "the user signed out") }
         if case .closed(let error?) = connection.value { return error }
@@ -26,7 +26,7 @@ extension FakePresence {
     func goOffline(as connection: ConnectionState, at date: Date) {
         lock.withLock {
             state.staleSince = nil
-            // What was known at the first loss stays what is known.
+            // Values keep the state of the first loss.
             guard state.lastKnown == nil else { return }
             state.offlineSince = date
             var held = state.people
@@ -60,7 +60,7 @@ extension FakePresence {
         pendingProfile.send(PendingProfileChanges())
     }
 
-    /// Everything held is as fresh as this.
+    /// Shows all values with this freshness.
     private func show(_ freshness: Freshness) {
         publish(nil)
         for (conversation, feed) in lock.withLock({ state.conversations }) { feed.send(shownTyping(conversation)) }
@@ -74,7 +74,7 @@ extension FakePresence {
         }
     }
 
-    /// Who types, as loops see it: nobody who may have stopped long ago.
+    /// The typing users as loops see them: none while offline, because they may have stopped.
     func shownTyping(_ conversation: String) -> Typing {
         var typing =
             lock.withLock { state.lastKnown == nil ? state.typists[conversation] : nil }
@@ -84,7 +84,7 @@ extension FakePresence {
         return typing
     }
 
-    /// Somebody as loops see them.
+    /// A user as loops see them.
     func shownPerson(_ user: String) -> Person {
         let person = known(user)
         guard person.problem == nil, let problem = closingProblem else { return person }
@@ -97,7 +97,7 @@ extension FakePresence {
         if me != self.me { set(me) }
     }
 
-    /// All loops but those on the connection end, without another element; those that begin later wait for another user.
+    /// Ends all loops except those on the connection, without another element. Later loops wait for another user.
     func endLoops() {
         let (watched, conversations, rosters, ownUser, pendingProfile) = lock.withLock {
             defer {
@@ -117,7 +117,7 @@ extension FakePresence {
         pendingProfile.finish()
     }
 
-    /// Another user: nothing of the former one is left, and loops go on.
+    /// Changes the user: the former one's data is removed, and loops continue.
     func forget() {
         lock.withLock {
             (state.pending, state.chosen, state.isSignedOut) = (PendingProfileChanges(), nil, false)

@@ -45,7 +45,7 @@ extension FakePresence {
             problem: whyAway)
     }
 
-    // MARK: The own user
+    // MARK: The signed-in user
 
     public var meUpdates: PresenceUpdates<Me> { ownUser.updates }
 
@@ -65,7 +65,7 @@ extension FakePresence {
         try StatusRule.check(text: text, clearAfter: clearAfter)
         try await note(.setStatus(status, text, clearAfter))
         let clearsAt = await clearAfter.map { [now = serverNow] in now + $0 / .seconds(1) }
-        // A closed client holds no choices: nobody knows whether it will be opened again.
+        // A closed client queues no choices, because it may never be opened again.
         if case .closed = connection.value { throw whyAway }
         let former = lock.withLock { state.chosen } ?? me.status
         var chosen = MyStatus(status: status, text: former?.text, clearsAt: clearsAt, freshness: freshness)
@@ -129,18 +129,18 @@ extension FakePresence {
         set(.closed(nil))
     }
 
-    /// The test says who it is, with ``set(_:)``.
+    /// The test sets the new user with ``set(_:)``.
     public func switchUser(token: @escaping PresenceClient.TokenProvider) async {
         noteAtOnce(.switchUser)
         forget()
     }
 
     public func clearCache() async { noteAtOnce(.clearCache) }
-    /// As ``clock`` says, which begins at ``Foundation/Date/inTests``.
+    /// The time of ``clock``, which starts at ``Foundation/Date/inTests``.
     public var serverTime: ServerTime {
         get async { ServerTime { [clock] in .inTests + clock.now.offset / .seconds(1) } }
     }
-    /// As ``serverTime``.
+    /// The time of ``serverTime``.
     public var serverNow: Date { get async { await serverTime.now } }
 
     // MARK: Conversations
@@ -151,7 +151,7 @@ extension FakePresence {
         return make(others, "made-\(lock.withLock { state.made.count } + 1)")
     }
 
-    /// One for each key.
+    /// Creates one conversation for each key.
     public func createConversation(with others: [String], key: String) async throws -> Conversation {
         try Self.check(others)
         guard PresenceID.isValid(key), key.utf8.count <= 64 else {

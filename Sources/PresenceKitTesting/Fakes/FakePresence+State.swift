@@ -1,9 +1,9 @@
 import Foundation
 import PresenceKit
 
-// What the fake does behind its calls.
+// The fake's behaviour behind its calls.
 extension FakePresence {
-    /// Notes a call; it waits, or fails, as the test said.
+    /// Records a call, then waits or fails as the test has set.
     func note(_ call: Call) async throws {
         let (delay, error) = lock.withLock {
             state.calls.append(call)
@@ -16,7 +16,7 @@ extension FakePresence {
         if let error { throw error }
     }
 
-    /// Until the test releases it, or the task is cancelled.
+    /// Waits until the test releases the call, or its task is cancelled.
     private func waitWhileHeld() async {
         let number = lock.withLock {
             state.lastHeld += 1
@@ -38,7 +38,7 @@ extension FakePresence {
 
     func noteAtOnce(_ call: Call) { lock.withLock { state.calls.append(call) } }
 
-    /// A call that cannot be made offline.
+    /// Records a call that cannot be made offline.
     func noteOnline(_ call: Call) async throws {
         try await note(call)
         if isOffline { throw whyAway }
@@ -56,7 +56,7 @@ extension FakePresence {
         }
     }
 
-    /// What a roster of these shows: offline nothing is known of those who were never heard of.
+    /// The users of a roster as it is shown. Offline, users that were never seen are unknown.
     func shown(_ users: [String]) -> [String: Person] {
         var shown: [String: Person] = [:]
         for user in users {
@@ -90,7 +90,7 @@ extension FakePresence {
         }
     }
 
-    /// Tells the loops of these people, or all.
+    /// Sends the new values of these users, or of all users, to their loops.
     func publish(_ users: Set<String>?) {
         let (watched, rosters) = lock.withLock { (state.watched, state.rosters) }
         for (user, feed) in watched where users?.contains(user) ?? true { feed.send(shownPerson(user)) }
@@ -99,7 +99,7 @@ extension FakePresence {
         }
     }
 
-    /// Changes the own profile as a server would.
+    /// Changes the signed-in user's profile as a server would.
     func apply(_ changes: ProfileChanges) -> PersonProfile {
         let changes = changes.trimmed
         var me = ownUser.value!
@@ -119,7 +119,7 @@ extension FakePresence {
         change(changes.locale, \.locale)
         me.profile = profile
         ownUser.send(me)
-        // Loops on the own user as on any other see it too.
+        // Also updates loops that observe this user like any other.
         if let user = me.user {
             var person = known(user)
             person.profile = profile
@@ -155,14 +155,14 @@ extension FakePresence {
 }
 
 extension Person {
-    /// Somebody whom the server knows nothing of, or does not show.
+    /// A user who does not exist on the server, or is hidden.
     public init(absent user: String) {
         self.init(
             presence: PersonPresence(user: user, freshness: .live), profile: PersonProfile(user: user, freshness: .live)
         )
     }
 
-    /// Somebody who is here.
+    /// A user who is online.
     public static func online(
         _ user: String, name: String? = nil, status: PresenceStatus = .online, text: String? = nil,
         devices: [DeviceKind] = [.phone]
@@ -174,7 +174,7 @@ extension Person {
                 user: user, exists: name != nil, displayName: name, version: name == nil ? 0 : 1, freshness: .live))
     }
 
-    /// Somebody who is not.
+    /// A user who is offline.
     public static func offline(_ user: String, name: String? = nil, lastSeen: Date = .inTests) -> Person {
         Person(
             presence: PersonPresence(
@@ -205,6 +205,6 @@ extension PresenceError {
 }
 
 extension Date {
-    /// 21 November 2025, 08:00 UTC: a time like another.
+    /// 21 November 2025, 08:00 UTC, an arbitrary time.
     public static let inTests = Date(timeIntervalSince1970: 1_763_712_000)
 }

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 
 // @unchecked: `state` is only touched with the lock.
-/// A client without a server: people, typing and the connection are as the test says, and calls are noted.
+/// A client without a server: the test sets users, typing and connection, and calls are recorded.
 ///
 /// ```swift
 /// let presence = FakePresence(people: [.online("bob", name: "Bob")])
@@ -10,10 +10,10 @@ import PresenceKit
 /// presence.goOffline()
 /// ```
 ///
-/// While it is offline it follows a client's rules: reads answer with what is held, marked stale, writes are queued or
-/// fail. ``fail(_:with:)`` scripts an error, ``hold()`` lets calls wait, ``delay`` makes them take invented time.
+/// While offline it follows a client's rules: reads return cached values, marked stale; writes are queued or fail.
+/// ``fail(_:with:)`` scripts an error, ``hold()`` makes calls wait, ``delay`` lets them take time of ``clock``.
 public final class FakePresence: PresenceService, @unchecked Sendable {
-    /// What was asked of it.
+    /// A call of the fake.
     public enum Call: Hashable, Sendable {
         case people([String])
         case setStatus(ChosenStatus, Change<String>, Duration?)
@@ -33,15 +33,15 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
     }
 
     struct State {
-        /// As the server has them.
+        /// The values on the server.
         var people: [String: Person] = [:]
-        /// Who was asked for, and is not there.
+        /// Users who were requested and do not exist.
         var absent: Set<String> = []
-        /// As they were known when the connection was lost; `nil` while there is one.
+        /// The values when the connection was lost; `nil` while there is one.
         var lastKnown: [String: Person]?
-        /// Since when the server has lost sight of the truth.
+        /// Since when the server may have missed changes.
         var staleSince: Date?
-        /// Who types, by conversation, as the server has it.
+        /// The typing users on the server, by conversation.
         var typists: [String: Typing] = [:]
         var conversations: [String: Feed<Typing>] = [:]
         var watched: [String: Feed<Person>] = [:]
@@ -57,7 +57,7 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         var offlineSince: Date?
         var isSignedOut = false
         var pending = PendingProfileChanges()
-        /// Chosen offline.
+        /// The status chosen offline.
         var chosen: MyStatus?
         var made: [String: Conversation] = [:]
         var ownUser: Feed<Me>
@@ -79,7 +79,7 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
     var ownUser: Feed<Me> { lock.withLock { state.ownUser } }
     var pendingProfile: Feed<PendingProfileChanges> { lock.withLock { state.pendingProfile } }
 
-    /// Makes a fake whose server knows these people.
+    /// Creates a fake whose server has these users.
     public init(
         user: String = "me", people: [Person] = [], connection: ConnectionState = .live, clock: TestClock = TestClock()
     ) {
@@ -94,26 +94,26 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         }
     }
 
-    // MARK: What the test looks at
+    // MARK: For assertions
 
-    /// What was asked of it, in order.
+    /// All calls, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
 
-    /// The own user as it is.
+    /// The signed-in user now.
     public var me: Me { ownUser.value! }
 
-    /// How many loops observe somebody.
+    /// The number of loops that observe a user.
     public func loops(on user: String) -> Int { lock.withLock { state.watched[user] }?.loops ?? 0 }
 
     // MARK: The script
 
-    /// Somebody is like this now. While it is offline, that shows with the next connection; only somebody whose freshness is
-    /// stale is shown at once, as last known.
+    /// Sets the values of users. While offline, they show with the next connection; only values with a stale freshness
+    /// are shown at once, as last known.
     public func set(_ people: Person...) {
         set(people)
     }
 
-    /// The same of several at once.
+    /// Sets the values of several users at once.
     public func set(_ people: [Person]) {
         lock.withLock {
             for person in people {
@@ -124,7 +124,8 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         publish(Set(people.map(\.user)))
     }
 
-    /// These, and nobody else, type in a conversation; the own user is not shown among them, and nobody while it is offline.
+    /// Sets the users who type in a conversation. The signed-in user is not shown among them, and no users are shown
+    /// while offline.
     public func setTyping(_ users: [String], in conversation: String, othersCount: Int = 0) {
         let me = me.user
         let typing = Typing(
@@ -133,10 +134,11 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         feed(of: conversation).send(shownTyping(conversation))
     }
 
-    /// The own user is like this now.
+    /// Sets the signed-in user.
     public func set(_ me: Me) { ownUser.send(me) }
 
-    /// The connection is like this now: without one everything is stale and writes wait, with one all is live and done.
+    /// Sets the state of the connection. Without one all values are stale and writes are queued; with one all values
+    /// are live and the queue is done.
     public func set(_ state: ConnectionState) {
         switch state {
         case .idle, .connecting: connection.send(state)
@@ -145,21 +147,21 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         }
     }
 
-    /// The next call that matches fails.
+    /// Makes the next matching call fail.
     public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
         lock.withLock { state.failures.append((matches, error)) }
     }
 
-    /// How long calls take, of ``clock``; `nil`: no time.
+    /// The duration of calls, by ``clock``; `nil`: none.
     public var delay: Duration? {
         get { lock.withLock { state.delay } }
         set { lock.withLock { state.delay = newValue } }
     }
 
-    /// Lets calls wait until ``release()``.
+    /// Makes calls wait until ``release()``.
     public func hold() { lock.withLock { state.isHolding = true } }
 
-    /// Lets them go on.
+    /// Lets the waiting calls continue.
     public func release() {
         let held = lock.withLock {
             state.isHolding = false
@@ -169,12 +171,12 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         for continuation in held { continuation.resume() }
     }
 
-    /// The connection is lost: everything is stale from now on.
+    /// Ends the connection: all values are stale from now on.
     public func goOffline(at date: Date = Date(timeIntervalSince1970: 1_763_712_000)) {
         goOffline(as: .reconnecting(in: .seconds(1), because: .offline), at: date)
     }
 
-    /// The connection is back: everything is live, and what was queued is done.
+    /// Restores the connection: all values are live, and queued changes are made.
     public func goOnline() { goOnline(as: .live) }
 }
 

@@ -2,13 +2,13 @@ import Foundation
 import PresenceDomain
 import PresenceKit
 
-// What belongs to accounts: the username, the picture, the first form.
+// The parts of accounts: username, picture, first form.
 extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupRepository {
     public var ownUsernames: AsyncStream<String?> {
         stream(of: feed(of: me)) { $0.user.username }
     }
 
-    /// With the lock held: whether somebody else has it, or nobody may.
+    /// With the lock held: whether another user has the name, or it is reserved.
     private func isTaken(_ username: String) -> Bool {
         let name = username.lowercased()
         return state.takenUsernames.contains { $0.lowercased() == name }
@@ -41,8 +41,8 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
         }
     }
 
-    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`. What breaks the
-    /// rule (`PhotoRule`) is refused, and not among ``uploads``.
+    /// Yields a progress of 0.47, takes ``delay``, and saves the picture as `https://example.org/photo-N.jpg`. Pictures
+    /// that violate `PhotoRule` are rejected and not listed in ``uploads``.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         if let fault = PhotoRule.fault(in: picture) {
             return AsyncThrowingStream { $0.finish(throwing: UserError.invalid(field: "photo", reason: fault)) }

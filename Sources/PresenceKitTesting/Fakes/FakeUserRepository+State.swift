@@ -1,11 +1,11 @@
 import Foundation
 import PresenceDomain
 
-// What the fake does behind its calls.
+// The fake's behaviour behind its calls.
 extension FakeUserRepository {
     static let noConnection = "There is no connection to the server."
 
-    /// A call takes its time, or fails, as the test said.
+    /// Waits or fails as the test has set.
     func answer() async throws {
         let (delay, failure) = lock.withLock { (state.delay, state.failure) }
         if let delay { try await clock.sleep(for: delay) }
@@ -19,7 +19,7 @@ extension FakeUserRepository {
         if isOffline { throw UserError.updateFailed(reason: Self.noConnection, outcomeUnknown: false) }
     }
 
-    /// - Throws: for what the server never takes.
+    /// - Throws: for values that the server never accepts.
     static func check(_ changes: UserChanges) throws {
         if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
             throw UserError.invalid(field: "displayName", reason: "This name cannot be used.")
@@ -32,7 +32,7 @@ extension FakeUserRepository {
         }
     }
 
-    /// The server makes a change.
+    /// Makes a change as the server would.
     @discardableResult
     func make(_ changes: UserChanges) -> User {
         var user = lock.withLock { state.users[me] } ?? User(id: me, displayName: "")
@@ -63,7 +63,7 @@ extension FakeUserRepository {
         }
     }
 
-    /// The newest values: a slow loop misses those between.
+    /// The newest values; a slow loop misses intermediate ones.
     func stream<Value: Sendable, Element: Sendable>(
         of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
     ) -> AsyncStream<Element> {

@@ -2,10 +2,10 @@ import Foundation
 import PresenceDomain
 
 // @unchecked: `state` is only touched with the lock.
-/// Users in memory, and what was asked for.
+/// Users in memory, and a record of the calls.
 ///
-/// It keeps the rules of a client: values that the server never takes are refused, changes made offline wait and are made
-/// when there is a connection again, and what is shown offline is stale.
+/// It follows a client's rules: values that the server never accepts are rejected, changes made offline are queued
+/// until there is a connection, and values shown offline are stale.
 public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     struct State {
         var users: [String: User] = [:]
@@ -13,7 +13,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         var failure: (any Error)?
         var isOffline = false
         var updates: [UserChanges] = []
-        /// What was changed offline.
+        /// The changes queued offline.
         var waiting: UserChanges?
         var waitingOnline: Bool?
         var onlineChanges: [Bool] = []
@@ -29,13 +29,13 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     private let refusals = Feed<UserError>()
     private let pending = Feed(false)
     let me: String
-    /// Whose time ``delay`` is of.
+    /// The clock of ``delay``.
     public let clock: TestClock
 
     /// - Parameters:
-    ///   - users: who there is.
-    ///   - me: whose changes ``update(_:)`` makes.
-    ///   - clock: whose time ``delay`` is of.
+    ///   - users: the existing users.
+    ///   - me: the signed-in user, whom ``update(_:)`` changes.
+    ///   - clock: the clock of ``delay``.
     public init(_ users: [User] = [], me: String = "me", clock: TestClock = TestClock()) {
         self.me = me
         self.clock = clock
@@ -44,16 +44,16 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     // MARK: What the test looks at
 
-    /// The changes that were made or tried, in order.
+    /// All attempted changes, in order.
     public var updates: [UserChanges] { lock.withLock { state.updates } }
-    /// What was told with ``setOnline(_:)``.
+    /// The values passed to ``setOnline(_:)``.
     public var onlineChanges: [Bool] { lock.withLock { state.onlineChanges } }
-    /// The usernames that were asked for.
+    /// The usernames that were checked.
     public var usernameChecks: [String] { lock.withLock { state.usernameChecks } }
 
-    /// The pictures that were uploaded, or tried.
+    /// The pictures of all attempted uploads.
     public var uploads: [Data] { lock.withLock { state.uploads } }
-    /// How often the first form was noted as done.
+    /// How often the first form was marked as completed.
     public var setupsCompleted: Int { lock.withLock { state.setupsCompleted } }
 
     // MARK: The script
@@ -64,8 +64,8 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         set { lock.withLock { state.failure = newValue } }
     }
 
-    /// While it is so, changes are queued and what is shown is stale; username, picture and setup fail. What was queued is
-    /// made when it is set to `false`.
+    /// While `true`, changes are queued and values are stale; username, picture and setup calls fail. Setting it to
+    /// `false` makes the queued changes.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
         set {
@@ -83,19 +83,19 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         }
     }
 
-    /// Names that nobody may have; those of the other users are taken, too.
+    /// Reserved names; those of the other users are taken, too.
     public var takenUsernames: Set<String> {
         get { lock.withLock { state.takenUsernames } }
         set { lock.withLock { state.takenUsernames = newValue } }
     }
 
-    /// How long calls take, of ``clock``; `nil`: no time.
+    /// The duration of calls, by ``clock``; `nil`: none.
     public var delay: Duration? {
         get { lock.withLock { state.delay } }
         set { lock.withLock { state.delay = newValue } }
     }
 
-    /// A user is like this now, which is heard at once.
+    /// Sets a user and notifies the loops.
     public func set(_ user: User) {
         let (feed, isOffline) = lock.withLock {
             state.users[user.id] = user
@@ -104,7 +104,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         feed?.send(UserState(user: user, isStale: isOffline))
     }
 
-    /// A change that was queued will not be made: the member that the error names, or all of it.
+    /// Rejects a queued change: the member that the error names, or all of it.
     public func refuse(_ error: UserError) {
         let isOver = lock.withLock {
             guard var waiting = state.waiting else { return false }
@@ -122,7 +122,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         if isOver { pending.send(false) }
     }
 
-    /// The user signs out: all loops end, for good.
+    /// Signs the user out: all loops end for good.
     public func signOut() {
         let feeds = lock.withLock {
             defer { (state.feeds, state.waiting, state.waitingOnline) = ([:], nil, nil) }

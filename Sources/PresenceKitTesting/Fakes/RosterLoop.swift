@@ -1,6 +1,6 @@
 import PresenceKit
 
-/// The rosters of a feed, as one loop sees them: each names who differs from the one that the loop got before.
+/// The rosters of a feed for one loop: each names the users that differ from the loop's previous roster.
 struct RosterLoop: AsyncSequence, Sendable {
     typealias Element = Roster
     typealias Failure = Never

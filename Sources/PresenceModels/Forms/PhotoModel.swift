@@ -2,25 +2,25 @@ import Foundation
 import Observation
 import PresenceDomain
 
-/// The own picture in a form: its upload, with progress, cancelling and retry.
+/// The user's own picture in a form: upload with progress, cancellation and retry.
 @MainActor @Observable
 public final class PhotoModel {
-    /// The picture that was uploaded here last; `nil` before, and after it was removed.
+    /// The picture uploaded last by this model; `nil` before, and after a removal.
     public private(set) var photo: Photo?
-    /// Whether a picture is on its way: ``progress`` says how far.
+    /// Whether an upload is in progress; see ``progress``.
     public private(set) var isUploading = false
-    /// How much was sent, from 0 to 1.
+    /// The fraction that was sent, from 0 to 1.
     public private(set) var progress = 0.0
-    /// Why the last upload or removal failed, for people.
+    /// Why the last upload or removal failed, as a text for users.
     public private(set) var errorMessage: String?
 
     /// Called after an upload and a removal.
     @ObservationIgnored var onChange: (@MainActor (Photo?) -> Void)?
     private let photos: any PhotoRepository
-    /// What failed, to be tried again.
+    /// The failed attempt, for ``retry()``.
     private var failed: Attempt?
     private var uploading: Task<Void, Never>?
-    /// Grows with each attempt; what an earlier one still says is dropped.
+    /// Increases with each attempt; results of earlier attempts are ignored.
     private var number = 0
 
     private enum Attempt {
@@ -28,17 +28,17 @@ public final class PhotoModel {
         case remove
     }
 
-    /// Makes a model of where the own user's picture is stored.
+    /// Creates a model that uses the given repository.
     public init(photos: any PhotoRepository) {
         self.photos = photos
     }
 
-    /// Such as `Uploading... 47%`; `nil` while nothing is uploaded.
+    /// A text such as `Uploading... 47%`; `nil` if there is no upload.
     public var progressText: String? { isUploading ? "Uploading... \(Int(progress * 100))%" : nil }
-    /// Whether ``retry()`` has something to try again.
+    /// Whether ``retry()`` has an attempt to repeat.
     public var canRetry: Bool { failed != nil && !isUploading }
 
-    /// Uploads a picture: JPEG or PNG, at most 5 MiB. It takes the place of one that is being uploaded.
+    /// Uploads a picture: JPEG or PNG, at most 5 MiB. Replaces an upload in progress.
     public func upload(_ picture: Data) async {
         cancel()
         if let fault = PhotoRule.fault(in: picture) { return errorMessage = fault }
@@ -79,7 +79,7 @@ public final class PhotoModel {
         }
     }
 
-    /// Ends an upload; the former picture stays. What was tried before is forgotten.
+    /// Cancels an upload; the former picture stays. Also discards a failed attempt.
     public func cancel() {
         number += 1
         uploading?.cancel()
@@ -104,7 +104,7 @@ public final class PhotoModel {
         }
     }
 
-    /// Tries again what failed.
+    /// Repeats the failed attempt.
     public func retry() async {
         switch failed {
         case .upload(let picture): await upload(picture)

@@ -2,41 +2,41 @@ import Foundation
 import Observation
 import PresenceDomain
 
-/// The form in which a user changes their profile, with what was not saved yet.
+/// The form in which users edit their profile, with the unsaved changes.
 @MainActor @Observable
 public final class ProfileModel {
-    /// The name in the form; it follows the profile until it is changed here.
+    /// The name in the form; follows the profile until it is edited.
     public var displayName: String {
         get { fields.displayName }
         set { change(\.displayName, newValue) }
     }
-    /// The picture in the form; it follows the profile until it is changed here.
+    /// The picture in the form; follows the profile until it is edited.
     public var photoURL: URL? {
         get { fields.photoURL }
         set { change(\.photoURL, newValue) }
     }
-    /// Where accounts are used; changes are checked after a pause.
+    /// The username in the form, if accounts are used. Edits are checked after a pause.
     public var username: String {
         get { fields.username }
         set { if change(\.username, newValue) { usernameChanged() } }
     }
 
-    /// Whether ``save()`` is under way.
+    /// Whether ``save()`` is in progress.
     public private(set) var isLoading = false
-    /// Whether a changed username waits for its check, or is being checked.
+    /// Whether an edited username is being checked, or waits for its check.
     public private(set) var isCheckingAvailability = false
-    /// Whether the username may be taken; `nil` while it is not known.
+    /// Whether the username is available; `nil` while unknown.
     public private(set) var usernameAvailable: Bool?
-    /// What is wrong with the username, for people: its form, that it is taken, that the check failed.
+    /// The fault of the username, as a text for users: malformed, taken, or the check failed.
     public private(set) var usernameError: String?
-    /// Why the last save failed, for people; `nil` again with the next change.
+    /// Why the last save failed, as a text for users; cleared by the next edit.
     public private(set) var errorMessage: String?
-    /// Whether the last save was taken; `false` again with the next change.
+    /// Whether the last save succeeded; cleared by the next edit.
     public private(set) var showSuccess = false
-    /// Whether a change that was saved here waits for a connection. It is `false` again when the change was made, which
-    /// ``showSuccess`` tells then, or refused, which ``errorMessage`` tells.
+    /// Whether a saved change is queued until there is a connection. When it becomes `false`, the change was made
+    /// (``showSuccess``) or rejected (``errorMessage``).
     public private(set) var isQueued = false
-    /// The picture that is stored on the server, where there are photos: it is saved when it is chosen.
+    /// The stored picture, if there are photos. It is saved as soon as it is chosen.
     public let photo: PhotoModel?
 
     private let users: any UserRepository
@@ -44,32 +44,32 @@ public final class ProfileModel {
     private let clock: any Clock<Duration>
     private let user: String
     private var fields = Fields()
-    /// As the repository showed it last.
+    /// The latest value from the repository.
     private var heard: User?
-    /// The same, with what is queued.
+    /// The latest value, including queued changes.
     private var saved: User?
-    /// What is queued, until the repository shows it or tells that it is refused.
+    /// The queued changes, until the repository has them or reports their rejection.
     private var queued = UserChanges()
-    /// The same as `saved`, where there are usernames.
+    /// The saved username, if there are usernames.
     private var savedUsername: String?
     private var checking: Task<Void, Never>?
-    /// Whether the last check of the username had no answer.
+    /// Whether the last check of the username failed.
     private var checkFailed = false
 
-    /// What the user sees and types.
+    /// The content of the form.
     private struct Fields {
         var displayName = ""
         var photoURL: URL?
         var username = ""
     }
 
-    /// How long after the last key press a username is checked.
+    /// The delay between the last key press and the check of a username.
     private static let debounce = Duration.milliseconds(500)
 
     /// - Parameters:
-    ///   - user: whose profile it is: the own user.
-    ///   - usernames: where the user has a username; without one, `username` has no effect.
-    ///   - photos: where the user's picture is stored; without one there is no ``photo``.
+    ///   - user: the id of the signed-in user.
+    ///   - usernames: the repository of usernames; without one, `username` has no effect.
+    ///   - photos: the repository of the picture; without one there is no ``photo``.
     public init(
         user: String, users: any UserRepository, usernames: (any UsernameRepository)? = nil,
         photos: (any PhotoRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
@@ -82,14 +82,14 @@ public final class ProfileModel {
         photo?.onChange = { [weak self] photo in self?.take(photo) }
     }
 
-    /// Whether anything differs from what is saved.
+    /// Whether the form differs from the saved values.
     public var hasChanges: Bool { nameChanged || photoURL != saved?.profileImageURL || hasNewUsername }
     /// Whether there is an ``errorMessage``.
     public var showError: Bool { errorMessage != nil }
-    /// What is wrong with the name, for people; `nil` also while the field is empty.
+    /// The fault of the name, as a text for users; also `nil` while the field is empty.
     public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
 
-    /// Whether saving makes sense now.
+    /// Whether saving is possible now.
     public var canSave: Bool {
         !isLoading && hasChanges && DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
             && !isCheckingAvailability && (!hasNewUsername || username.isEmpty || usernameAvailable == true)
@@ -99,9 +99,9 @@ public final class ProfileModel {
     private var nameChanged: Bool { DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
     private var hasNewUsername: Bool { usernames != nil && username != savedUsername ?? "" }
 
-    /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
+    /// Observes the profile until its task is cancelled, or the user signs out. Unsaved edits stay.
     public func run() async {
-        // They end with this: the account of a user who signed out goes on telling of names.
+        // They end with this method: the account would otherwise continue to report names after a sign-out.
         async let _ = followRefusals()
         async let _ = followPending()
         async let _ = followUsernames()
@@ -125,12 +125,12 @@ public final class ProfileModel {
         for await isPending in users.pendingUpdates where !isPending { await settle() }
     }
 
-    /// Nothing waits any longer: what the profile has now counts, which may be a later change of another device.
+    /// The queue is empty: the profile's current values are shown, which may include a later change by another device.
     private func settle() async {
         guard isQueued else { return }
         isQueued = false
         let newer = try? await users.user(user)
-        // Something else may have been queued meanwhile.
+        // Another change may have been queued in the meantime.
         guard !isQueued else { return }
         if let newer {
             queued = UserChanges()
@@ -139,7 +139,7 @@ public final class ProfileModel {
         showSuccess = errorMessage == nil
     }
 
-    /// Whether something waits now; `nil` if the repository does not say so.
+    /// Whether a change is queued now; `nil` if the repository does not report it.
     private func isPending() async -> Bool? {
         for await isPending in users.pendingUpdates { return isPending }
         return nil
@@ -166,7 +166,7 @@ public final class ProfileModel {
         }
     }
 
-    /// A picture was uploaded, or removed.
+    /// A picture was uploaded or removed.
     private func take(_ photo: Photo?) {
         heard?.profileImageURL = photo?.url
         saved?.profileImageURL = photo?.url
@@ -174,7 +174,7 @@ public final class ProfileModel {
         showSuccess = true
     }
 
-    /// What is queued counts as saved until an element agrees.
+    /// Applies queued changes, which count as saved until the repository has them.
     private func withQueued(_ newer: User) -> User {
         var user = newer
         if let name = queued.displayName {
@@ -186,14 +186,14 @@ public final class ProfileModel {
         return user
     }
 
-    /// Saves what was changed. It is shown as saved when the repository has taken it; what is changed meanwhile is not.
+    /// Saves the edits. They count as saved once the repository has accepted them; later edits do not.
     public func save() async {
         guard canSave else { return }
         isLoading = true
         (errorMessage, showSuccess) = (nil, false)
         defer { isLoading = false }
         do {
-            // As it is now: the user goes on typing.
+            // A snapshot, because the user may continue to type.
             let (form, name) = (fields, DisplayNameRule.trimmed(displayName))
             let changes = UserChanges(
                 displayName: nameChanged ? name : nil,
@@ -204,7 +204,7 @@ public final class ProfileModel {
             showSuccess = true
         } catch is CancellationError {
         } catch {
-            // Somebody else was faster.
+            // Another user claimed the name first.
             if case UserError.invalid("username", let reason) = error {
                 (usernameAvailable, usernameError) = (false, reason)
             }
@@ -215,13 +215,13 @@ public final class ProfileModel {
     private func save(_ changes: UserChanges) async throws {
         let update = try await users.update(changes)
         isQueued = update == .queued
-        // An element that came meanwhile may be older than what was saved.
+        // An element received during the save may be older than the saved change.
         if let name = changes.displayName { queued.displayName = isQueued ? name : nil }
         if let picture = changes.profileImageURL { queued.profileImageURL = isQueued ? .some(picture) : nil }
         if case .saved(let user) = update { return take(user) }
         if let name = changes.displayName { saved?.displayName = name }
         if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
-        // It may have been done before this was told.
+        // The queued change may have been made already.
         if isQueued, await isPending() == false { await settle() }
     }
 
@@ -231,14 +231,14 @@ public final class ProfileModel {
         savedUsername = name.isEmpty ? nil : name
     }
 
-    /// Tries again what failed: the check of the username if that had no answer, else the save.
+    /// Repeats the failed attempt: the check of the username if that failed, otherwise the save.
     public func retry() async {
         guard checkFailed else { return await save() }
         usernameChanged(debounce: nil)
         await checking?.value
     }
 
-    /// Goes back to what is saved.
+    /// Restores the saved values.
     public func discardChanges() {
         displayName = saved?.displayName ?? ""
         photoURL = saved?.profileImageURL
@@ -246,7 +246,7 @@ public final class ProfileModel {
         errorMessage = nil
     }
 
-    /// Whether it is another value.
+    /// Sets a field; returns whether the value differs.
     @discardableResult
     private func change<Value: Equatable>(_ field: WritableKeyPath<Fields, Value>, _ value: Value) -> Bool {
         guard fields[keyPath: field] != value else { return false }
@@ -265,7 +265,7 @@ public final class ProfileModel {
             usernameAvailable = username.isEmpty ? nil : true
             return
         }
-        // An empty one gives the name back.
+        // An empty username releases the name.
         guard !username.isEmpty, let usernames else { return }
         usernameError = UsernameRule.fault(in: username)
         guard usernameError == nil else { return }

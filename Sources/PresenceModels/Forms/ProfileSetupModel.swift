@@ -2,29 +2,29 @@ import Foundation
 import Observation
 import PresenceDomain
 
-/// The first form that a new user sees: a display name, which may be skipped.
+/// The first form for a new user: a display name, which can be skipped.
 @MainActor @Observable
 public final class ProfileSetupModel {
-    /// Cut to length while it is typed.
+    /// The name in the form, cut to the maximum length while it is typed.
     public var displayName: String {
         get { name }
         set { name = String(newValue.prefix(DisplayNameRule.maximumLength)) }
     }
-    /// The picture that is saved with the name; it follows ``photo``.
+    /// The picture that is saved with the name; follows ``photo``.
     public var profileImageURL: URL?
-    /// Whether saving or skipping is under way.
+    /// Whether saving or skipping is in progress.
     public private(set) var isLoading = false
-    /// Why the last attempt failed, or what is wrong with the name, for people.
+    /// Why the last attempt failed, or the fault of the name, as a text for users.
     public private(set) var errorMessage: String?
-    /// Whether the form is done: saved, or skipped.
+    /// Whether the form was saved or skipped.
     public private(set) var profileSaved = false
-    /// The picture, where there are photos: it is saved when it is chosen.
+    /// The picture, if there are photos. It is saved as soon as it is chosen.
     public let photo: PhotoModel?
 
     private var name: String
-    /// The name that the user begins with.
+    /// The name before the user edits it.
     private let standardName: String
-    /// The picture as it is stored.
+    /// The stored picture.
     private var savedImageURL: URL?
     private let users: any UserRepository
     private let setup: (any SetupRepository)?
@@ -34,12 +34,11 @@ public final class ProfileSetupModel {
         case save, skip
     }
 
-    /// The name is filled in with the user's own if they have one; else with the part of the e-mail address before `@`, or
-    /// `User`.
+    /// Creates the form with the user's name, or without one with the part of the e-mail address before `@`, or `User`.
     ///
     /// - Parameters:
-    ///   - photos: where the user's picture is stored; without one there is no ``photo``.
-    ///   - setup: where it is noted that the form is done.
+    ///   - photos: the repository of the picture; without one there is no ``photo``.
+    ///   - setup: stores that the form is completed.
     public init(
         currentUser: User, users: any UserRepository, photos: (any PhotoRepository)? = nil,
         setup: (any SetupRepository)? = nil
@@ -58,24 +57,24 @@ public final class ProfileSetupModel {
         }
     }
 
-    /// Whether a user has not chosen a name yet: it is the one that everybody begins with. A user who skips the form keeps that
-    /// name, so where there are accounts, ask `isNeeded(for:)` of PresenceAccountModels with the account: it notes that the
-    /// form is done.
+    /// Whether a user has not chosen a name yet and still has the default one. A user who skips the form keeps the
+    /// default name, so with accounts call `isNeeded(for:)` of PresenceAccountModels, which uses the account's record
+    /// of the completed form.
     public static func isNeeded(for user: User) -> Bool {
         user.displayName.isEmpty || user.displayName == DisplayNameRule.standard(for: user.email)
     }
 
-    /// Such as `12/50`.
+    /// A text such as `12/50`.
     public var counter: String { "\(displayName.count)/\(DisplayNameRule.maximumLength)" }
-    /// Whether the counter warns: above 45.
+    /// Whether to highlight the counter: above 45.
     public var isNearLimit: Bool { displayName.count > 45 }
-    /// Whether the buttons make sense now: nothing is being saved or uploaded.
+    /// Whether the buttons are enabled: no save or upload is in progress.
     public var canContinue: Bool { !isLoading && photo?.isUploading != true }
 
-    /// What is wrong with the name, for people.
+    /// The fault of the name, as a text for users.
     public func validateDisplayName() -> String? { DisplayNameRule.fault(in: displayName) }
 
-    /// Saves the profile. A fault is told before anything is sent.
+    /// Saves the profile. An invalid name is reported without a request.
     public func saveProfile() async {
         guard !isLoading else { return }
         lastAttempt = .save
@@ -84,8 +83,8 @@ public final class ProfileSetupModel {
         await save(DisplayNameRule.trimmed(displayName), profileImageURL)
     }
 
-    /// Goes on with the name that the user began with, and with the picture that is stored already, if there is one. What was
-    /// typed, chosen, or not uploaded yet is dropped.
+    /// Completes the form with the original name and the stored picture, if any. Edits and an unfinished upload are
+    /// discarded.
     public func skipSetup() async {
         guard !isLoading else { return }
         photo?.cancel()
@@ -94,7 +93,7 @@ public final class ProfileSetupModel {
         await save(standardName, savedImageURL)
     }
 
-    /// Tries again what failed.
+    /// Repeats the failed attempt.
     public func retry() async {
         switch lastAttempt {
         case .save: await saveProfile()
@@ -111,8 +110,8 @@ public final class ProfileSetupModel {
                 UserChanges(
                     displayName: name, profileImageURL: picture == savedImageURL ? nil : .some(picture)))
             savedImageURL = picture
-            // A change that is queued is as good as saved: it will be. What is noted then is only that; without a
-            // connection the form may be shown once more.
+            // A queued change counts as saved. In that case, recording the completed form is optional: without a
+            // connection it may fail, and the form may be shown once more.
             if update == .queued { try? await setup?.completeSetup() } else { try await setup?.completeSetup() }
             profileSaved = true
         } catch is CancellationError {

@@ -2,8 +2,8 @@ import Foundation
 import PresenceDomain
 import PresenceKit
 
-/// Users as a presence server knows them: a profile and a presence. What belongs to accounts (e-mail, username, preferred
-/// language, push token) is not there.
+/// Users of a presence server: profile and presence. Members that belong to accounts (e-mail, preferred language, push
+/// token) are `nil`.
 extension PresenceClient: UserRepository {
     public func user(_ id: User.ID) async throws -> User {
         do {
@@ -16,7 +16,7 @@ extension PresenceClient: UserRepository {
 
     public func users(_ ids: [User.ID]) async throws -> Users {
         do {
-            // A malformed id is nobody's, and no reason to show none of the others.
+            // A malformed id counts as missing, so that the other users are still returned.
             let people = try await people(ids.filter(PresenceID.isValid))
             var seen: Set<String> = []
             let missing = Set(people.missing)
@@ -37,7 +37,7 @@ extension PresenceClient: UserRepository {
         found(id) { UserState(user: User($0), isStale: $0.freshness != .live) }
     }
 
-    /// Somebody from when they are found on, then also when they are not found any more.
+    /// Observes a user from the first time they are found; after that also while they are not found.
     private func found<Element: Sendable>(
         _ id: User.ID, _ transform: @escaping @Sendable (Person) -> Element
     ) -> AsyncStream<Element> {
@@ -53,7 +53,7 @@ extension PresenceClient: UserRepository {
 
     public var updateRefusals: AsyncStream<UserError> {
         let pending = pendingProfileUpdates
-        // The client itself holds only the newest one.
+        // The client itself keeps only the newest one.
         return AsyncStream(newest: 16) { elements in
             var last: PresenceError?
             for await pending in pending where pending.refusal != last {
@@ -63,9 +63,9 @@ extension PresenceClient: UserRepository {
         }
     }
 
-    /// Whether profile changes wait for a connection, or to be taken out of the storage.
+    /// Whether profile changes are queued, or still in the storage.
     public var pendingUpdates: AsyncStream<Bool> {
-        // Also where two follow that are alike: between them something may have waited and been done.
+        // Equal values are yielded too: a change may have been queued and made between them.
         stream(of: pendingProfileUpdates) { $0.waiting != nil }
     }
 
@@ -75,7 +75,8 @@ extension PresenceClient: UserRepository {
             switch try await updateProfile(ProfileChanges(changes), offline: .queue) {
             case .queued: return .queued
             case .saved(let profile):
-                // The answer has no presence: it is asked for, and a device that saved something is here.
+                // The reply has no presence, so it is requested. As a fallback, the user is online, because this device
+                // just saved.
                 let me = try? await person(profile.user)
                 let presence =
                     me?.presence ?? PersonPresence(user: profile.user, status: .online, freshness: profile.freshness)
@@ -97,7 +98,7 @@ extension PresenceClient: UserRepository {
         }
     }
 
-    /// Online is what the devices do; gone is invisible, on all devices, while this one stays connected.
+    /// Online follows the devices; offline is invisible, for all devices, while this one stays connected.
     public func setOnline(_ isOnline: Bool) async throws {
         do {
             try await setStatus(isOnline ? .auto : .invisible)
@@ -106,7 +107,7 @@ extension PresenceClient: UserRepository {
         }
     }
 
-    /// The newest values: a slow loop misses those between.
+    /// The newest values; a slow loop misses intermediate ones.
     private func stream<Source: Sendable, Element: Sendable>(
         of updates: PresenceUpdates<Source>, _ transform: @escaping @Sendable (Source) -> Element
     ) -> AsyncStream<Element> {
@@ -117,7 +118,8 @@ extension PresenceClient: UserRepository {
 }
 
 extension User {
-    /// A person as a user. Without a display name it is empty; what a presence server does not know is `nil`.
+    /// Creates a user from presence and profile. A missing display name is empty; members that a presence server does
+    /// not have are `nil`.
     public init(_ person: Person) {
         let presence = person.presence
         let profile = person.profile
@@ -130,7 +132,7 @@ extension User {
 }
 
 extension ProfileChanges {
-    /// The same change in the words of a presence server.
+    /// Converts a change of a user to one of the profile.
     public init(_ changes: UserChanges) {
         func change<Value>(_ value: Value??) -> Change<Value> {
             value.map { inner in inner.map { .set($0) } ?? .remove } ?? .keep

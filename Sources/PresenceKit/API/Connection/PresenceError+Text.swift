@@ -13,7 +13,7 @@ extension PresenceError: LocalizedError {
         case .forbidden: "You are not allowed to do that."
         case .validationFailed: Self.described(field)
         case .notFound: "That is no longer there."
-        case .conflict: "Somebody else changed this in the meantime."
+        case .conflict: "This was changed elsewhere in the meantime."
         case .tooLarge: "That is too large."
         case .notOffered: "The server does not offer that."
         case .tooMany: "That is more than the server allows."
