@@ -3,73 +3,73 @@ import Observation
 import PresenceKit
 import PresenceMessages
 
-/// The files that the next message of a conversation is to have attached: each is uploaded at once, with progress, retry and
-/// removal.
+/// The attachments of the next message of a conversation. Each file is uploaded as soon as it is attached, with
+/// progress, retry and removal.
 ///
 /// ```swift
 /// List(model.attachments.items) { AttachmentRow($0.name, progress: $0.progressText, error: $0.errorMessage) }
 /// ```
 @MainActor @Observable
 public final class AttachmentsModel {
-    /// One file, and how far it is.
+    /// One file and the state of its upload.
     public struct Item: Hashable, Sendable, Identifiable {
-        /// How far a file is.
+        /// The state of a file's upload.
         public enum State: Hashable, Sendable {
-            /// How much of it was sent, from 0 to 1.
+            /// The fraction that was sent, from 0 to 1.
             case uploading(Double)
-            /// It can be sent.
+            /// The file is uploaded and can be sent.
             case uploaded(MessageAttachment)
-            /// Why it was not uploaded, for people, and whether that may be otherwise if it is tried again.
+            /// The reason as a text for users, and whether a retry may succeed.
             case failed(String, canRetry: Bool)
         }
 
-        /// Made here; not the attachment's.
+        /// Local to this device; not the attachment's id.
         public let id = UUID()
-        /// What is uploaded.
+        /// The uploaded file.
         public let file: AttachmentFile
-        /// How far it is.
+        /// The state of the upload.
         public internal(set) var state = State.uploading(0)
 
-        /// What it is called; `File` without a name.
+        /// The name of the file; `File` without one.
         public var name: String { file.name ?? "File" }
-        /// Such as `Uploading... 47%`; `nil` while it is not uploaded.
+        /// A text such as `Uploading... 47%`; `nil` unless the file is being uploaded.
         public var progressText: String? {
             if case .uploading(let part) = state { "Uploading... \(Int(part * 100))%" } else { nil }
         }
-        /// What a message has; `nil` before it is uploaded.
+        /// The attachment for the message; `nil` before it is uploaded.
         public var attachment: MessageAttachment? {
             if case .uploaded(let attachment) = state { attachment } else { nil }
         }
-        /// Why it was not uploaded, for people.
+        /// Why the upload failed, as a text for users.
         public var errorMessage: String? {
             if case .failed(let message, _) = state { message } else { nil }
         }
-        /// Whether ``AttachmentsModel/retry(_:)`` may help.
+        /// Whether ``AttachmentsModel/retry(_:)`` may succeed.
         public var canRetry: Bool {
             if case .failed(_, let canRetry) = state { canRetry } else { false }
         }
     }
 
-    /// In the order in which they were attached.
+    /// The files in the order in which they were attached.
     public private(set) var items: [Item] = []
-    /// Why the last file was not taken, for people.
+    /// Why the last file was not accepted, as a text for users.
     public private(set) var errorMessage: String?
 
     private let repository: any MessageRepository
     private let conversation: String
     private var uploads: [UUID: Task<Void, Never>] = [:]
 
-    /// Makes a model of the files for one conversation.
+    /// Creates a model of the attachments for one conversation.
     public init(_ messages: any MessageRepository, conversation: String) {
         repository = messages
         self.conversation = conversation
     }
 
-    /// Whether all of them can be sent.
+    /// Whether all files are uploaded.
     public var isReady: Bool { items.allSatisfy { $0.attachment != nil } }
 
-    /// Uploads a file for the next message. It returns when that is done, or has failed; where the task is cancelled, the file
-    /// is removed.
+    /// Uploads a file for the next message. Returns when the upload has succeeded or failed. If the task is cancelled,
+    /// the file is removed.
     public func attach(_ file: AttachmentFile) async {
         errorMessage = nil
         guard items.count < MessageRule.maximumAttachments else {
@@ -80,27 +80,27 @@ public final class AttachmentsModel {
         await begin(item)
     }
 
-    /// Uploads a file again that has failed.
+    /// Repeats a failed upload.
     public func retry(_ item: Item) async {
         guard items.first(where: { $0.id == item.id })?.canRetry == true else { return }
         set(item.id, .uploading(0))
         await begin(item)
     }
 
-    /// Removes a file; its upload ends.
+    /// Removes a file and cancels its upload.
     public func remove(_ item: Item) {
         errorMessage = nil
         uploads.removeValue(forKey: item.id)?.cancel()
         items.removeAll { $0.id == item.id }
     }
 
-    /// Removes all of them, because they are being sent.
+    /// Removes all files, because they are being sent.
     func take() -> [Item] {
         defer { items = [] }
         return items
     }
 
-    /// What was taken could not be sent.
+    /// Restores files that could not be sent.
     func putBack(_ taken: [Item]) { items.insert(contentsOf: taken, at: 0) }
 
     private func begin(_ item: Item) async {

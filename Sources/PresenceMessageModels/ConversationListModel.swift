@@ -3,7 +3,7 @@ import Observation
 import PresenceKit
 import PresenceMessages
 
-/// The conversations of the own user as a list.
+/// The signed-in user's conversations as a list.
 ///
 /// ```swift
 /// List(model.conversations) { Text(model.title(of: $0)).badge($0.unreadCount) }
@@ -11,17 +11,17 @@ import PresenceMessages
 /// ```
 @MainActor @Observable
 public final class ConversationListModel {
-    /// The own user.
+    /// The signed-in user.
     public let user: String
-    /// Those that are not archived, newest first.
+    /// The conversations that are not archived, newest first.
     public private(set) var conversations: [ChatConversation] = []
-    /// Those that are.
+    /// The archived conversations.
     public private(set) var archived: [ChatConversation] = []
-    /// Whether the list is known: an empty one before that is one that is still to come.
+    /// Whether the list is known. An empty list before that is not yet loaded.
     public private(set) var isLoaded = false
-    /// Whether something that was asked for is under way.
+    /// Whether an operation is in progress.
     public private(set) var isBusy = false
-    /// Why the last thing that was asked for was not done, for people.
+    /// Why the last operation failed, as a text for users.
     public private(set) var errorMessage: String?
 
     private let repository: any ConversationRepository
@@ -29,9 +29,9 @@ public final class ConversationListModel {
     private let now: () -> Date
 
     /// - Parameters:
-    ///   - user: the own user.
-    ///   - now: the time, which tells whether a conversation is still muted.
-    ///   - name: what somebody is called.
+    ///   - user: the signed-in user.
+    ///   - now: the current time, by which mutes end.
+    ///   - name: returns the displayed name of a user.
     public init(
         user: String, conversations: any ConversationRepository, now: @escaping () -> Date = { Date() },
         name: @escaping (String) -> String = { $0 }
@@ -42,9 +42,9 @@ public final class ConversationListModel {
         self.name = name
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
-    /// Unread messages of all that are neither muted nor archived: the number for a badge.
+    /// The number of unread messages for a badge; excludes muted and archived conversations.
     public var unreadCount: Int {
         let date = now()
         return conversations.filter { !$0.isMuted(at: date) }.reduce(0) { $0 + $1.unreadCount }
@@ -53,13 +53,13 @@ public final class ConversationListModel {
     /// Whether a conversation is muted now.
     public func isMuted(_ conversation: ChatConversation) -> Bool { conversation.isMuted(at: now()) }
 
-    /// What a conversation is called.
+    /// The title of a conversation.
     public func title(of conversation: ChatConversation) -> String {
         let names = conversation.participants.map { ($0, name($0)) }
         return conversation.displayName(for: user, names: Dictionary(names) { $1 })
     }
 
-    /// Its newest message as a line; empty if there is none.
+    /// The newest message as a line; empty if there is none.
     public func preview(of conversation: ChatConversation) -> String {
         guard let message = conversation.lastMessage else { return "" }
         if message.isDeleted { return "Message deleted" }
@@ -77,7 +77,7 @@ public final class ConversationListModel {
         }
     }
 
-    /// Follows the list until its task is cancelled.
+    /// Observes the list until its task is cancelled.
     public func run() async {
         for await list in repository.conversationList {
             conversations = list.filter { !$0.isArchived }
@@ -86,14 +86,14 @@ public final class ConversationListModel {
         }
     }
 
-    // MARK: What the user does
+    // MARK: Actions
 
-    /// The conversation with one other, made if there is none; `nil` if that failed.
+    /// Returns the direct conversation with another user, and creates it if needed; `nil` if that failed.
     public func open(with other: String) async -> ChatConversation? {
         await attempt { try await self.repository.directConversation(with: other, metadata: nil) }
     }
 
-    /// Makes a group; `nil` if that failed.
+    /// Creates a group; `nil` if that failed.
     public func createGroup(with others: [String], name: String? = nil) async -> ChatConversation? {
         await attempt {
             try await self.repository.createGroup(
@@ -101,27 +101,27 @@ public final class ConversationListModel {
         }
     }
 
-    /// Notes that all of a conversation that is known here was read.
+    /// Marks all known messages of a conversation as read.
     public func markRead(_ conversation: ChatConversation) async {
         await repository.markRead(in: conversation.id, upTo: nil)
     }
 
-    /// Mutes a conversation, for a time or until that is taken back.
+    /// Mutes a conversation for a time, or until it is unmuted.
     public func mute(_ conversation: ChatConversation, for duration: Duration? = nil) async {
         await attempt { try await self.repository.mute(conversation.id, for: duration) }
     }
 
-    /// Takes ``mute(_:for:)`` back. A failure is told in ``errorMessage``, as by all of these.
+    /// Unmutes a conversation. As for all actions, a failure is reported in ``errorMessage``.
     public func unmute(_ conversation: ChatConversation) async {
         await attempt { try await self.repository.unmute(conversation.id) }
     }
 
-    /// Puts a conversation away, or takes that back.
+    /// Archives or unarchives a conversation.
     public func archive(_ conversation: ChatConversation, _ isArchived: Bool = true) async {
         await attempt { try await self.repository.archive(conversation.id, isArchived) }
     }
 
-    /// Names a group anew; it needs a connection.
+    /// Renames a group; it needs a connection.
     public func rename(_ conversation: ChatConversation, to name: String) async {
         await attempt { try await self.repository.rename(conversation.id, to: name) }
     }

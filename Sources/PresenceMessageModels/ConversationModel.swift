@@ -4,7 +4,7 @@ import PresenceKit
 import PresenceMessages
 import PresenceModels
 
-/// One conversation on a screen: its messages, who types, and the text that the user writes.
+/// One conversation on a screen: its messages, the typing users, and the text that the user writes.
 ///
 /// ```swift
 /// List(model.messages) { MessageRow($0, status: model.statusText(of: $0)) }
@@ -12,31 +12,31 @@ import PresenceModels
 /// ```
 @MainActor @Observable
 public final class ConversationModel {
-    /// Which conversation it shows.
+    /// The id of the conversation.
     public let id: String
-    /// The own user.
+    /// The signed-in user.
     public let user: String
-    /// Oldest first; those on their way stand at the end.
+    /// Oldest first; messages being sent are at the end.
     public private(set) var messages: [Message] = []
     /// `nil` until it is known, and after the user has left it.
     public private(set) var conversation: ChatConversation?
-    /// Who else types.
+    /// The other users who are typing.
     public let typing: TypingModel
-    /// The files that the next message is to have attached.
+    /// The attachments of the next message.
     public let attachments: AttachmentsModel
     /// Whether ``loadEarlier(limit:)`` may add messages.
     public private(set) var hasEarlier = false
-    /// Whether an earlier page is under way.
+    /// Whether an earlier page is being loaded.
     public private(set) var isLoadingEarlier = false
-    /// The message whose text is being changed.
+    /// The message whose text is being edited.
     public private(set) var editing: Message?
-    /// Changes of this conversation that waited for a connection, and that the server then refused: each until
-    /// ``retry(_:)-(MessageChange)`` or ``discard(_:)-(MessageChange)``.
+    /// Queued changes of this conversation that the server rejected. Each stays until ``retry(_:)-(MessageChange)`` or
+    /// ``discard(_:)-(MessageChange)``.
     public private(set) var refusedChanges: [MessageChange] = []
-    /// Why the last thing that was asked for was not done, for people.
+    /// Why the last operation failed, as a text for users.
     public private(set) var errorMessage: String?
 
-    /// The text field: of a new message, or of the one that is ``editing``. Others see that the user types.
+    /// The content of the text field: a new message, or the one being ``editing``. Others see that the user is typing.
     public var text: String {
         get { field }
         set {
@@ -47,15 +47,17 @@ public final class ConversationModel {
         }
     }
 
-    /// Whether the next message is marked as urgent; `false` again when it is sent. What is being ``editing`` stays as it is.
+    /// Whether the next message is marked as urgent; reset when it is sent. It does not affect a message being
+    /// ``editing``.
     public var isPriority = false
-    /// Why it is, in the user's words; cut to length while it is typed. It is sent with ``isPriority`` only.
+    /// The user's reason for the urgency, cut to the maximum length while it is typed. It is only sent with
+    /// ``isPriority``.
     public var priorityReason: String {
         get { reason }
         set { reason = String(newValue.prefix(MessageRule.maximumReasonCharacters)) }
     }
 
-    /// Whether the user looks at it: what is shown then counts as read.
+    /// Whether the conversation is visible: shown messages then count as read.
     public var isVisible = false {
         didSet { if isVisible, !oldValue { Task { await markRead() } } }
     }
@@ -65,15 +67,15 @@ public final class ConversationModel {
     private let name: (String) -> String
     private var field = ""
     private var reason = ""
-    /// What stood in the field before ``beginEditing(_:)``.
+    /// The text in the field before ``beginEditing(_:)``.
     private var draft = ""
-    /// Up to which message the server was told that it is read.
+    /// The last message that was reported to the server as read.
     private var marked: Int64 = 0
 
     /// - Parameters:
-    ///   - user: the own user.
-    ///   - pause: after so long without a key press the user does not type any more.
-    ///   - name: what somebody is called.
+    ///   - user: the signed-in user.
+    ///   - pause: the time without a key press after which typing ends.
+    ///   - name: returns the displayed name of a user.
     public init(
         conversation: String, user: String, messages: any MessageRepository, conversations: any ConversationRepository,
         typing: any TypingService, pause: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock(),
@@ -88,9 +90,9 @@ public final class ConversationModel {
         self.typing = TypingModel(typing, conversation: conversation, pause: pause, clock: clock, name: name)
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
-    /// What the conversation is called; empty until it is known.
+    /// The title of the conversation; empty until it is known.
     public var title: String {
         guard let conversation else { return "" }
         let names = conversation.participants.map { ($0, name($0)) }
@@ -100,10 +102,10 @@ public final class ConversationModel {
     /// Whether the user wrote a message.
     public func isOwn(_ message: Message) -> Bool { message.senderId == user }
 
-    /// What the sender is called.
+    /// The displayed name of the sender.
     public func sender(of message: Message) -> String { name(message.senderId) }
 
-    /// What stands beside an own message; `nil` beside others' and deleted ones.
+    /// The status beside a message of this user; `nil` for others' and deleted messages.
     public func statusText(of message: Message) -> String? {
         guard isOwn(message), !message.isDeleted else { return nil }
         switch message.status {
@@ -116,7 +118,7 @@ public final class ConversationModel {
         }
     }
 
-    /// What is wrong with the text, while it is written; `nil` for an empty field.
+    /// The fault of the text, as a text for users; `nil` for an empty field.
     public var textError: String? {
         guard !trimmed.isEmpty else { return nil }
         do {
@@ -127,34 +129,34 @@ public final class ConversationModel {
         }
     }
 
-    /// Whether ``send()`` has something to do: a text that keeps the rule and differs from what is being changed; or files,
-    /// all uploaded, with a text or without.
+    /// Whether ``send()`` has something to send: a valid text that differs from that of the edited message, or uploaded
+    /// files with or without a text.
     public var canSend: Bool {
         guard textError == nil else { return false }
         if let editing { return !trimmed.isEmpty && trimmed != editing.text }
         return attachments.isReady && !(trimmed.isEmpty && attachments.items.isEmpty)
     }
 
-    /// Whether the text of a message may be changed: of one's own, as long as it is there.
+    /// Whether the text of a message can be edited: a sent message of this user that is not deleted.
     public func canEdit(_ message: Message) -> Bool { isOwn(message) && message.sequence != nil && !message.isDeleted }
 
-    /// Whether a message may be deleted: one's own, and in a group of one's own any.
+    /// Whether a message can be deleted: the user's own, and any in a group that the user owns.
     public func canDelete(_ message: Message) -> Bool {
         message.sequence != nil && !message.isDeleted && (isOwn(message) || conversation?.owner == user)
     }
 
     private var trimmed: String { field.trimmingCharacters(in: .whitespacesAndNewlines) }
 
-    // MARK: What happens
+    // MARK: Observing
 
-    /// Follows the conversation until its task is cancelled.
+    /// Observes the conversation until its task is cancelled.
     public func run() async {
         async let typists: Void = typing.run()
         async let list: Void = followConversation()
         async let refused: Void = followRefusals()
         for await newer in repository.messages(in: id) {
             messages = newer.messages
-            // What was being changed is gone.
+            // The edited message was deleted.
             if let editing, newer.contains(where: { $0.id == editing.id && $0.isDeleted }) { cancelEditing() }
             hasEarlier = await repository.hasEarlier(in: id)
             if isVisible { await markRead() }
@@ -181,10 +183,10 @@ public final class ConversationModel {
         await conversations.markRead(in: id, upTo: last)
     }
 
-    // MARK: What the user does
+    // MARK: Actions
 
-    /// Sends what is written, with the ``attachments``, or changes the message that is ``editing``. What cannot be sent is
-    /// back where it was.
+    /// Sends the text with the ``attachments``, or changes the message being ``editing``. If that fails, text and
+    /// attachments are restored.
     public func send() async {
         guard canSend else { return }
         let text = trimmed
@@ -207,11 +209,11 @@ public final class ConversationModel {
 
     private func change(_ message: Message, to text: String) async {
         guard await attempt({ try await self.repository.edit(message, text: text) }) else { return }
-        // Another one may have been chosen meanwhile.
+        // The user may have started to edit another message in the meantime.
         if editing?.id == message.id { cancelEditing() }
     }
 
-    /// Puts a message's text into the field, to be changed. What stands there is back afterwards.
+    /// Puts a message's text into the field for editing. The current text is restored afterwards.
     public func beginEditing(_ message: Message) {
         guard canEdit(message) else { return }
         if editing == nil {
@@ -222,7 +224,7 @@ public final class ConversationModel {
         field = message.text
     }
 
-    /// Leaves the message as it is, and puts back what stood in the field before ``beginEditing(_:)``.
+    /// Ends editing without a change, and restores the text from before ``beginEditing(_:)``.
     public func cancelEditing() {
         guard editing != nil else { return }
         (editing, field, draft) = (nil, draft, "")
@@ -234,21 +236,21 @@ public final class ConversationModel {
         await attempt { try await self.repository.delete(message) }
     }
 
-    /// Sends a message again that has failed.
+    /// Sends a failed message again.
     public func retry(_ message: Message) async { await attempt { try await self.repository.retry(message.id) } }
 
-    /// Drops a message that has failed.
+    /// Discards a failed message.
     public func discard(_ message: Message) async { await attempt { try await self.repository.discard(message.id) } }
 
-    /// Makes a change again that was refused.
+    /// Makes a rejected change again.
     public func retry(_ change: MessageChange) async { await attempt { try await self.repository.retry(change.id) } }
 
-    /// Drops a change that was refused.
+    /// Discards a rejected change.
     public func discard(_ change: MessageChange) async {
         await attempt { try await self.repository.discard(change.id) }
     }
 
-    /// Adds the page before the oldest message, unless that is under way.
+    /// Loads the page before the oldest message, unless one is being loaded.
     public func loadEarlier(limit: Int = 50) async {
         guard hasEarlier, !isLoadingEarlier else { return }
         isLoadingEarlier = true

@@ -14,22 +14,22 @@ import PresenceMessages
 public final class NotificationsModel {
     /// Newest first.
     public private(set) var notifications: [UserNotification] = []
-    /// How many were not seen: the number for a badge.
+    /// The number of unseen notifications, for a badge.
     public private(set) var unseenCount = 0
-    /// How many were not read.
+    /// The number of unread notifications.
     public private(set) var unreadCount = 0
     /// Whether ``loadEarlier(limit:)`` may add notifications.
     public private(set) var hasEarlier = false
-    /// Whether an earlier page is under way.
+    /// Whether an earlier page is being loaded.
     public private(set) var isLoadingEarlier = false
-    /// Whether the list is known: an empty one before that is one that is still to come.
+    /// Whether the list is known. An empty list before that is not yet loaded.
     public private(set) var isLoaded = false
-    /// The newest one that came while the model ran and is not seen yet: for a banner. ``dismissArrival()`` takes it away.
+    /// The newest unseen notification that arrived while the model ran, for a banner. ``dismissArrival()`` removes it.
     public private(set) var arrival: UserNotification?
-    /// Why the last thing that was asked for was not done, for people.
+    /// Why the last operation failed, as a text for users.
     public private(set) var errorMessage: String?
 
-    /// Whether the user looks at the list: what is shown then counts as seen.
+    /// Whether the list is visible: shown notifications then count as seen.
     public var isVisible = false {
         didSet {
             guard isVisible, !oldValue else { return }
@@ -39,18 +39,18 @@ public final class NotificationsModel {
     }
 
     private let repository: any NotificationRepository
-    /// The newest notification when the list was last marked as seen. A mark that fails shows the list as it was before, so
-    /// it is tried once for each newest notification, and again when the list appears.
+    /// The newest notification at the last attempt to mark the list as seen. A failed mark restores the list, so it is
+    /// tried once for each newest notification, and again when the list appears.
     private var lastTried: Int64?
 
-    /// Makes a model that shows nothing before ``run()``.
+    /// Creates a model; it is empty until ``run()``.
     public init(_ notifications: any NotificationRepository) {
         repository = notifications
     }
 
-    /// Follows the notifications until its task is cancelled.
+    /// Observes the notifications until its task is cancelled.
     public func run() async {
-        // What a loop begins with, and what another user has, did not come while the user looked.
+        // The first element, and another user's notifications, did not arrive while the model ran.
         var former: NotificationInbox?
         for await inbox in repository.inbox {
             let isOthers = former.map { $0.user != inbox.user } ?? false
@@ -67,7 +67,7 @@ public final class NotificationsModel {
         }
     }
 
-    /// An older page is no arrival.
+    /// Notifications of an older page do not count as arrivals.
     private func newArrival(_ inbox: NotificationInbox) -> UserNotification? {
         guard let newest = inbox.notifications.first, inbox.changes.added.contains(newest.id), !newest.isSeen else {
             return nil
@@ -81,30 +81,30 @@ public final class NotificationsModel {
         await attempt { try await self.repository.markSeen(upTo: self.notifications.first) }
     }
 
-    // MARK: What the user does
+    // MARK: Actions
 
-    /// Takes the banner away.
+    /// Removes the banner.
     public func dismissArrival() { arrival = nil }
 
-    /// The user has opened one.
+    /// Marks a notification as read, because the user has opened it.
     public func open(_ notification: UserNotification) async {
         if arrival?.id == notification.id { arrival = nil }
         await attempt { try await self.repository.markRead([notification]) }
     }
 
-    /// Notes that all that are shown were read.
+    /// Marks all shown notifications as read.
     public func markAllRead() async {
         let unread = notifications.filter { !$0.isRead }
         guard !unread.isEmpty else { return }
         await attempt { try await self.repository.markRead(unread) }
     }
 
-    /// Puts one away.
+    /// Archives a notification.
     public func archive(_ notification: UserNotification) async {
         await attempt { try await self.repository.archive([notification]) }
     }
 
-    /// Adds the page before the oldest one, unless that is under way.
+    /// Loads the page before the oldest notification, unless one is being loaded.
     public func loadEarlier(limit: Int = 50) async {
         guard hasEarlier, !isLoadingEarlier else { return }
         isLoadingEarlier = true

@@ -1,50 +1,51 @@
 import PresenceKit
 
-/// The common part of the libraries on a client: their user, their connection, and the data that an earlier process left.
+/// The common part of the libraries on a client: user, connection, and the restored data of an earlier process.
 protocol ClientLibrary: Actor {
     nonisolated var client: PresenceClient { get }
-    /// Tells when to try again what the server found too fast.
+    /// The clock for retries after rate limits.
     var clock: any Clock<Duration> { get }
 
-    /// Whether what an earlier process left was read.
+    /// Whether the data of an earlier process was read.
     var isRestored: Bool { get set }
-    /// Callers that wait for it.
+    /// Calls that wait for the restoration.
     var restorations: [CheckedContinuation<Void, Never>] { get set }
 
-    /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.
+    /// The signed-in user, as far as known. Before the first connection it may be the user of an earlier process.
     var own: String? { get }
-    /// Whether the server has said who that is.
+    /// Whether the server has confirmed the user.
     var isOwnConfirmed: Bool { get }
-    /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
+    /// Incremented by each connection and sign-out, so that a reply to an earlier one has no effect.
     var generation: Int { get }
-    /// Whether there is a connection, as far as is known.
+    /// Whether there is a connection, as far as known.
     var isConnected: Bool { get set }
 
-    /// The own user is another one than the storage said.
+    /// The user differs from the one in the storage.
     func adopt(_ user: String)
 }
 
 extension ClientLibrary {
-    /// What an earlier process left was read.
+    /// The data of an earlier process was read.
     func endRestoration() {
         isRestored = true
         restorations.forEach { $0.resume() }
         restorations = []
     }
 
-    /// Waits for what an earlier process left: for the disk, not for a connection.
+    /// Waits until the data of an earlier process is read. Depends on the disk only, not on a connection.
     func restored() async {
         if !isRestored { await withCheckedContinuation { restorations.append($0) } }
     }
 
-    /// - Throws: `notConnected` if there never was a connection, which then begins; `signedOut` if the user changed meanwhile.
+    /// - Throws: `notConnected` if there never was a connection, and starts to connect; `signedOut` if the user changed
+    ///   meanwhile.
     func ownUser() async throws -> String {
         await restored()
         if isOwnConfirmed, let own { return own }
         let asked = generation
         let known = await client.ownID
         if asked != generation {
-            // The connection was made, or the user changed, while the client was asked.
+            // The connection was made, or the user changed, while the client was called.
             guard isOwnConfirmed, let own, own == known else {
                 throw PresenceError(.signedOut, "the user signed out or was changed")
             }
@@ -52,21 +53,21 @@ extension ClientLibrary {
         }
         guard let user = known else {
             client.beginConnecting()
-            throw PresenceError(.notConnected, "the own user is not known before the first connection")
+            throw PresenceError(.notConnected, "the user is unknown until the first connection")
         }
         if own != user { adopt(user) }
         return user
     }
 
-    /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
+    /// Handles a failed request: waits for the delay and returns whether it may be repeated on this connection.
     ///
-    /// - Parameter faults: how many answers in a row nothing explains; this one is added.
+    /// - Parameter faults: the number of unexplained errors in a row; updated with this one.
     func mayRetry(after error: PresenceError, _ asked: Int, faults: inout Int) async -> Bool {
         guard asked == generation, error.isPassing else { return false }
         faults = error.isUnexplained ? faults + 1 : 0
         switch error.code {
         case .connectionLost, .notConnected, .signedOut:
-            // The next connection brings it.
+            // The request is repeated on the next connection.
             isConnected = false
             return false
         default:

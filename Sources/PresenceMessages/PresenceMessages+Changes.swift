@@ -1,28 +1,29 @@
 import Foundation
 import PresenceKit
 
-// Changes of messages and of the own settings of conversations. They wait for a connection as messages do, in one order
-// with them, and are shown at once.
+// Changes of messages, and of the user's settings of conversations. They are queued like messages, in one order with
+// them, and are shown at once.
 extension PresenceMessages {
-    /// Replaces the text of an own message. Without a connection, or if that breaks, the change waits for one, and this
-    /// returns the message as it will be.
+    /// Replaces the text of the user's own message. Without a connection, or if it breaks, the change is queued and
+    /// this returns the message as it will be.
     ///
-    /// With a connection it returns when the server has answered, and waits for what was written before it in the
-    /// conversation: for at most ``PresenceKit/PresenceClient/Configuration/requestTimeout`` for each. It does not wait for a
-    /// connection, nor for a server that finds it too fast.
+    /// With a connection it returns when the server has replied. It waits for earlier writes of the conversation, at
+    /// most ``PresenceKit/PresenceClient/Configuration/requestTimeout`` for each, but neither for a connection nor for
+    /// a rate limit.
     ///
-    /// - Throws: what the server refused it with, so `forbidden` or `conflict`; `validationFailed` with `field`; `invalidID`;
-    ///   `notFound` for a message that failed or is not there; `signedOut` if the user signs out or is changed meanwhile;
-    ///   `tooMany`, `storageFailed`, `notConnected` as ``send(_:in:attachments:isPriority:priorityReason:)``. What is refused
-    ///   later, with nobody waiting, is in ``refusedChanges``.
+    /// - Throws: the server's error, such as `forbidden` or `conflict`; `validationFailed` with `field`; `invalidID`;
+    ///   `notFound` for a message that failed or does not exist; `signedOut` if the user signs out or changes
+    ///   meanwhile; `tooMany`, `storageFailed`, `notConnected` as
+    ///   ``send(_:in:attachments:isPriority:priorityReason:)``. A rejection after this has returned is reported in
+    ///   ``refusedChanges``.
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
         try MessageRule.check(text: text, attachments: message.attachments)
         return try await change(message, .edit(message: message.id, text: text))
     }
 
-    /// Empties a message of one's own, or any in a group that one owns. It waits for a connection as
-    /// ``edit(_:text:)`` does, and returns as that does.
+    /// Deletes the content of the user's own message, or of any message in a group that the user owns. It is queued
+    /// like ``edit(_:text:)``, and returns like that.
     ///
     /// - Throws: as ``edit(_:text:)``.
     @discardableResult
@@ -44,33 +45,33 @@ extension PresenceMessages {
         return expected
     }
 
-    /// Mutes a conversation, for a time or until that is taken back. It waits for a connection as ``edit(_:text:)`` does, and
-    /// returns as that does; the time begins now.
+    /// Mutes a conversation for a time from now, or until it is unmuted. It is queued like ``edit(_:text:)``, and
+    /// returns like that.
     ///
     /// - Parameter duration: at most ``MessageRule/maximumMuting``, 366 days; `nil`: until ``unmute(_:)``.
-    /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in it; else as
-    ///   ``edit(_:text:)``.
+    /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in the conversation;
+    ///   otherwise as ``edit(_:text:)``.
     public func mute(_ conversation: String, for duration: Duration? = nil) async throws {
         if let duration { try MessageRule.check(muting: duration) }
         let until = duration.map { Date() + $0 / .seconds(1) }
         _ = try await make(.mute(until: until), in: conversation)
     }
 
-    /// Takes ``mute(_:for:)`` back. It waits for a connection as ``edit(_:text:)`` does, and returns as that does.
+    /// Unmutes a conversation. It is queued like ``edit(_:text:)``, and returns like that.
     ///
-    /// - Throws: `forbidden` if the user is not in it; else as ``edit(_:text:)``.
+    /// - Throws: `forbidden` if the user is not in the conversation; otherwise as ``edit(_:text:)``.
     public func unmute(_ conversation: String) async throws { _ = try await make(.unmute, in: conversation) }
 
-    /// Archives a conversation, or takes that back: nothing else ends it. It waits for a connection as ``edit(_:text:)`` does,
-    /// and returns as that does.
+    /// Archives or unarchives a conversation; new messages do not unarchive it. It is queued like ``edit(_:text:)``,
+    /// and returns like that.
     ///
     /// - Throws: as ``unmute(_:)``.
     public func archive(_ conversation: String, _ isArchived: Bool = true) async throws {
         _ = try await make(.archive(isArchived), in: conversation)
     }
 
-    /// The changes that the server refused when nobody waited for its answer, until ``retry(_:)`` or ``discard(_:)``, over
-    /// restarts.
+    /// The changes that the server rejected after their call had returned. Each stays until ``retry(_:)`` or
+    /// ``discard(_:)``, over restarts.
     public nonisolated var refusedChanges: PresenceUpdates<[MessageChange]> {
         PresenceUpdates(
             LoopSequence<[MessageChange]>(
@@ -86,9 +87,9 @@ extension PresenceMessages {
 
     // MARK: Through the outbox
 
-    /// Keeps a change, and waits for its answer if there is a connection that gives one.
+    /// Stores a change, and waits for the outcome if there is a connection.
     ///
-    /// - Returns: the message as the server has it, if it is of one and was made.
+    /// - Returns: the server's message, if the change is one of a message and was made.
     private func make(
         _ kind: MessageChange.Kind, in conversation: String
     ) async throws -> (MessageChange, made: Wire.Message?) {
@@ -96,7 +97,7 @@ extension PresenceMessages {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         let change = MessageChange(conversationId: conversation, user: try await ownUser(), kind: kind)
-        // Without a connection nobody waits for one, which may be long in coming.
+        // Without a connection the call does not wait for one.
         let isThere = await client.connectionState.isConnected
         try await keep(.change(change))
         switch await outcome(of: change.id, in: conversation, isThere: isThere) {
@@ -106,15 +107,15 @@ extension PresenceMessages {
         }
     }
 
-    /// What became of a change, as far as somebody waits for it.
+    /// The outcome of a change, as far as a call waits for it.
     enum Outcome: Sendable {
         case made(Wire.Message?)
         case refused(PresenceError)
-        /// For a connection, or for what the server found too fast.
+        /// The change waits for a connection or a rate limit.
         case waits
     }
 
-    /// Waits for at most one request of the conversation to fail.
+    /// Waits until the change is made, fails or is delayed.
     private func outcome(of id: String, in lane: String, isThere: Bool) async -> Outcome {
         guard isThere, isConnected, outbox[id] != nil, !paused.contains(lane) else {
             pump(lane)
@@ -126,7 +127,7 @@ extension PresenceMessages {
         }
     }
 
-    /// Whether somebody waited for it.
+    /// Reports the outcome of a change; returns whether a call waited for it.
     @discardableResult
     func tell(_ outcome: Outcome, of id: String, in lane: String) -> Bool {
         guard let waiting = outcomes[lane]?.removeValue(forKey: id) else { return false }
@@ -134,22 +135,22 @@ extension PresenceMessages {
         return true
     }
 
-    /// Nobody waits any longer in a conversation.
+    /// Ends the wait of all calls of a conversation.
     func release(_ lane: String, _ outcome: Outcome = .waits) {
         for waiting in (outcomes.removeValue(forKey: lane) ?? [:]).values { waiting.resume(returning: outcome) }
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
-    /// A conversation with the changes that the server has not made yet.
+    /// A conversation with pending changes applied.
     func changed(_ conversation: ChatConversation) -> ChatConversation {
         outbox.changes(in: conversation.id).reduce(into: conversation) { $1.apply(to: &$0) }
     }
 
-    /// The server has made a change, and tells the list of it a moment later. It may have told it, and what came after it,
-    /// already: an answer is often taken in after the events that followed it.
+    /// The server has made a change, and sends the list's update a moment later. It may have sent that and later
+    /// updates already, because a reply is often handled after the events that followed it.
     ///
-    /// - Parameter version: the conversation's before the change was asked for.
+    /// - Parameter version: the conversation's version before the request.
     func hold(_ change: MessageChange, _ made: Wire.Message?, at version: Int64?) {
         let id = change.conversationId
         guard let held = conversations[id] else { return }

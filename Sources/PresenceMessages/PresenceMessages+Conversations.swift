@@ -1,9 +1,9 @@
 import Foundation
 import PresenceKit
 
-// The list of conversations, and what can be done with one.
+// The list of conversations, and actions on them.
 extension PresenceMessages {
-    /// The own user's conversations, newest first: the whole list as soon as it is known, then after each change.
+    /// Observes the user's conversations, newest first: the whole list as soon as it is known, then after each change.
     public nonisolated var conversationList: PresenceUpdates<[ChatConversation]> {
         PresenceUpdates(
             LoopSequence(
@@ -18,14 +18,14 @@ extension PresenceMessages {
 
     private func end(_ id: UUID) { listLoops.remove(id) }
 
-    /// From now on the list is followed, on every connection: there is no way to leave it.
+    /// From now on the list is subscribed to on every connection. It cannot be unsubscribed.
     func want(list: Bool) {
         guard list, !isListWanted else { return }
         isListWanted = true
         self.list()
     }
 
-    /// Subscribes to the list on the present connection.
+    /// Subscribes to the list on the current connection.
     func list() {
         guard isConnected, !isListing else { return }
         isListing = true
@@ -58,7 +58,7 @@ extension PresenceMessages {
         }
     }
 
-    /// Takes a conversation as it was told, if that is news.
+    /// Applies a conversation from the server, if it is newer.
     @discardableResult
     func take(_ wire: Wire.Conversation) -> ChatConversation? {
         guard wire.version > versions[wire.id] ?? 0 else { return conversations[wire.id] }
@@ -79,9 +79,10 @@ extension PresenceMessages {
         return conversation
     }
 
-    /// A conversation as it is now: the held one, if the list is followed; without a connection, as it was last known.
+    /// Returns a conversation: the value in memory if the list is observed, otherwise the server's; without a
+    /// connection the last known value.
     ///
-    /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if nothing is known of it.
+    /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if there is no known value.
     public func conversation(_ id: String) async throws -> ChatConversation {
         if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
         let answer = try await client.call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
@@ -97,20 +98,21 @@ extension PresenceMessages {
         return changed(conversation)
     }
 
-    // MARK: Making them
+    // MARK: Creating
 
-    /// The conversation of the own user with one other: each pair has one, whichever of both asks.
+    /// Returns the direct conversation with another user, and creates it if needed. Each pair has only one.
     public func directConversation(
         with user: String, metadata: [String: JSONValue]? = nil
     ) async throws -> ChatConversation {
         try await create(Ask.Create(participants: [user], name: nil, key: UUID().uuidString, metadata: metadata))
     }
 
-    /// Makes a group of the own user and others.
+    /// Creates a group of the signed-in user and others.
     ///
     /// - Parameters:
-    ///   - name: what it is called; needed for a group of two, which would be their direct conversation without.
-    ///   - key: 1 to 64 bytes, the user's own: the same key finds the same group again.
+    ///   - name: the name of the group. Required for a group of two, which would otherwise be their direct
+    ///     conversation.
+    ///   - key: 1 to 64 bytes, unique for the user. A repeated call with the same key returns the same group.
     public func createGroup(
         with users: [String], name: String? = nil, metadata: [String: JSONValue]? = nil,
         key: String = UUID().uuidString
@@ -118,7 +120,7 @@ extension PresenceMessages {
         try await create(Ask.Create(participants: users, name: name, key: key, metadata: metadata))
     }
 
-    /// Asked for again if its outcome is not known: the key, or the pair, makes it one.
+    /// Repeats the request if its outcome is unknown; the key, or the pair, keeps it from creating a second one.
     private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
         for _ in 0..<2 {
             do {
@@ -130,14 +132,15 @@ extension PresenceMessages {
         return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
     }
 
-    // MARK: Changing them, which needs a connection
+    // MARK: Changes that need a connection
 
-    /// Names a group anew.
+    /// Renames a group.
     public func rename(_ conversation: String, to name: String) async throws {
         try await change("renameConversation", Ask.Rename(conversation: conversation, name: name))
     }
 
-    /// Adds people to a group, and removes some: members add, the owner removes, everybody may remove themselves.
+    /// Adds users to a group and removes users from it. Members can add, the owner can remove, and each member can
+    /// remove themselves.
     public func changeMembers(of conversation: String, add: [String] = [], remove: [String] = []) async throws {
         try await change("changeMembers", Ask.Members(conversation: conversation, add: add, remove: remove))
     }

@@ -1,11 +1,11 @@
 import Foundation
 import PresenceKit
 
-// The messages of conversations that somebody looks at.
+// The messages of observed conversations.
 extension PresenceMessages {
-    /// The messages of a conversation, oldest first: what is held at once, then the whole list after each change. It begins
-    /// with the newest page; ``loadEarlier(in:)`` adds the one before. What this device has not sent yet stands at the end.
-    /// Each list says what is different from the one that the loop got before.
+    /// Observes the messages of a conversation, oldest first: known messages at once, then the whole list after each
+    /// change. It starts with the newest page; ``loadEarlier(in:)`` adds the one before. Messages that this device has
+    /// not sent yet are at the end. Each list has the changes since the loop's previous one.
     public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
         MessageList.updates(
             LoopSequence<[Message]>(
@@ -19,7 +19,7 @@ extension PresenceMessages {
         if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
         messageLoops[conversation, default: Loops()].add(id, loop, shown(conversation))
         client.connect()
-        // Its members' marks come with the list.
+        // The marks of its members come with the list.
         want(list: true)
         if isFirst { follow(conversation) }
     }
@@ -30,17 +30,17 @@ extension PresenceMessages {
         messageLoops[conversation] = nil
         talks[conversation] = nil
         problems[conversation] = nil
-        // The client unsubscribes if nobody else looks at it.
+        // The client unsubscribes, unless the app observes the typing itself.
         typing[conversation] = nil
     }
 
-    /// Subscribes on the present connection, from where the last one ended.
+    /// Subscribes on the current connection, from where the last one ended.
     func follow(_ conversation: String) {
         guard isConnected, following.insert(conversation).inserted else { return }
         Task {
             await self.subscribe(conversation)
             self.following.remove(conversation)
-            // There may be another connection, or somebody may have begun to look anew meanwhile.
+            // There may be a new connection or a new observer in the meantime.
             if self.isConnected, let talk = self.talks[conversation], !talk.isLive,
                 self.problems[conversation] == nil
             {
@@ -51,8 +51,8 @@ extension PresenceMessages {
 
     private func subscribe(_ conversation: String) async {
         if typing[conversation] == nil {
-            // Held as long as the messages are followed, so that the end of an app's own typing loop does not end the
-            // subscription, which is one for both.
+            // Kept while the messages are observed. Typing and messages share one subscription, so the end of the app's
+            // own typing loop must not end it.
             do throws(PresenceError) {
                 let observation = try await client.observeTyping(in: conversation)
                 guard talks[conversation] != nil else { return }
@@ -82,21 +82,21 @@ extension PresenceMessages {
         }
     }
 
-    /// The user is not in a conversation any more: the server tells no messages of it.
+    /// The user is no longer in a conversation, so the server sends no messages of it.
     func exclude(_ conversation: String) {
         guard talks[conversation] != nil else { return }
         talks[conversation]!.begin()
         problems[conversation] = PresenceError(.forbidden, "the user is not in \(conversation)")
     }
 
-    /// The user is in a conversation: what could not be followed while they were not is followed now, from where it was left.
+    /// The user is in a conversation again: it is subscribed to from where it was left.
     func include(_ conversation: String) {
         guard messageLoops[conversation] != nil, problems[conversation]?.code == .forbidden else { return }
         problems[conversation] = nil
         follow(conversation)
     }
 
-    /// Why a conversation cannot be followed: `forbidden` if the user is not in it, until they are.
+    /// Why a conversation cannot be observed: `forbidden` while the user is not in it.
     public func problem(in conversation: String) -> PresenceError? { problems[conversation] }
 
     func heard(_ event: Wire.OneMessage) {
@@ -106,7 +106,7 @@ extension PresenceMessages {
         arrived(event.conversation)
     }
 
-    /// The server no longer knows what comes next: it is asked anew, and its newest page replaces what is held.
+    /// The server can no longer continue from here: a new subscription replaces the list by its newest page.
     func reset(_ conversation: String) {
         guard talks[conversation] != nil else { return }
         talks[conversation] = Talk(id: conversation)
@@ -116,10 +116,10 @@ extension PresenceMessages {
 
     // MARK: Pages
 
-    /// Whether there may be messages before those that ``messages(in:)`` shows.
+    /// Whether there may be messages before the first one in ``messages(in:)``.
     public func hasEarlier(in conversation: String) -> Bool { talks[conversation]?.hasEarlier ?? true }
 
-    /// Adds the page before the oldest message that ``messages(in:)`` shows.
+    /// Loads the page before the oldest message in ``messages(in:)``.
     ///
     /// - Parameter limit: 1 to 100.
     /// - Returns: whether there may be more.
@@ -135,10 +135,10 @@ extension PresenceMessages {
         return hasEarlier(in: conversation)
     }
 
-    /// A page of messages, oldest first, without following them.
+    /// Reads a page of messages, oldest first, without subscribing.
     ///
     /// - Parameters:
-    ///   - sequence: those before it; the newest without.
+    ///   - sequence: the page ends before this message; without it, the newest page.
     ///   - limit: 1 to 100.
     public func getMessages(
         in conversation: String, before sequence: Int64? = nil, limit: Int = 50

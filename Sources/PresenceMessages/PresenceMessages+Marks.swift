@@ -1,23 +1,23 @@
 import Foundation
 import PresenceKit
 
-// How far the own user is.
+// The user's marks of delivered and read messages.
 extension PresenceMessages {
-    /// Notes that the user has read a conversation, up to a message or up to the newest that this device knows. It is told
-    /// to the server when there is a connection, also by a later process; the furthest counts.
+    /// Marks a conversation as read, up to a message or up to the newest known one. The mark is sent once there is a
+    /// connection, also by a later process; the furthest mark wins.
     ///
-    /// It shows at once and throws nothing. It returns when it is stored, and waits for the disk only. If it cannot be stored,
-    /// it is told if there is a connection before the process ends. Of a conversation of which this process knows no message,
-    /// something is noted only with a number.
+    /// It shows at once and never throws. It returns when the mark is stored, and waits for the disk only. If it cannot
+    /// be stored, it is only sent by this process. If no message of the conversation is known yet, the mark needs a
+    /// number.
     public func markRead(in conversation: String, upTo sequence: Int64? = nil) async {
         let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
-        // A process that was begun for one push knows no message: the server cuts the mark to what there is.
+        // A process that handles only one push knows no messages. The server cuts the mark to the existing ones.
         let read = last > 0 ? min(sequence ?? last, last) : sequence ?? 0
         guard read > 0 else { return }
         let mark = Ask.Mark(conversation: conversation, delivered: nil, read: read)
         want(mark)
         if let own, let index = conversations[conversation]?.members.firstIndex(where: { $0.user == own }) {
-            // Shown at once; the server's word follows.
+            // Shown at once, before the server's confirmation.
             let former = conversations[conversation]!.members[index].read ?? 0
             conversations[conversation]!.members[index].read = max(former, read)
             let unread = Int(max(0, conversations[conversation]!.lastSequence - max(former, read)))
@@ -29,8 +29,7 @@ extension PresenceMessages {
         await keep(mark)
     }
 
-    /// Moves the status of a message of somebody else forward, for the own user: `delivered` or `read`. It is kept like
-    /// ``markRead(in:upTo:)``.
+    /// Advances the status of another user's message to `delivered` or `read`. Stored like ``markRead(in:upTo:)``.
     public func updateStatus(of message: Message, to status: MessageStatus) async {
         guard let sequence = message.sequence else { return }
         switch status {
@@ -43,13 +42,14 @@ extension PresenceMessages {
         }
     }
 
-    /// What a followed conversation has is at this device.
+    /// The messages of an observed conversation have arrived on this device.
     func arrived(_ conversation: String) {
         guard let talk = talks[conversation], talk.isLive, talk.through > 0 else { return }
         delivered(conversation, talk.through)
     }
 
-    /// Tells the server what has arrived, unless it knows. It is not kept: the next connection finds it out again.
+    /// Reports messages as delivered, unless the server knows. Not stored, because the next connection determines it
+    /// again.
     func delivered(_ conversation: String, _ sequence: Int64) {
         let known = own.flatMap { conversations[conversation]?.member($0)?.delivered } ?? 0
         guard sequence > known else { return }
@@ -61,7 +61,7 @@ extension PresenceMessages {
         pumpMarks(mark.conversation)
     }
 
-    /// Tells the newest marks, one request at a time.
+    /// Sends the newest marks, one request at a time.
     func pumpMarks(_ conversation: String) {
         guard marks[conversation] != nil else { return }
         guard isConnected else { return client.beginConnecting() }
@@ -82,7 +82,7 @@ extension PresenceMessages {
             faults = 0
             if own != nil, asked == generation { await took(mark) }
         } catch {
-            // What the server will never take is not told again.
+            // Marks that the server will never accept are dropped.
             if asked == generation, !error.isPassing { dropMarks(of: mark.conversation) }
             guard error.isPassing, own != nil, error.code != .signedOut else { return }
             marks[mark.conversation, default: mark].raise(to: mark)

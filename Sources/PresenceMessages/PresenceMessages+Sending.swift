@@ -1,17 +1,19 @@
 import Foundation
 import PresenceKit
 
-// The outbox at work.
+// Sending from the outbox.
 extension PresenceMessages {
-    /// How many messages and changes may wait, those that have failed counted. The storage bounds all of its writes, too.
+    /// The maximum number of messages and changes in the outbox, including failed ones. The storage limits the total of
+    /// all its writes, too.
     public static let maximumWaiting = 1_000
 
-    /// Sends a message: it is kept when this returns, and sent as soon as there is a connection, after those written
-    /// before it. ``messages(in:)`` tells what becomes of it.
+    /// Sends a message. It is stored when this returns, and sent once there is a connection, after those written before
+    /// it. ``messages(in:)`` shows its status.
     ///
     /// - Returns: the message, `sending`.
-    /// - Throws: `validationFailed` with `field`; `tooMany` if ``maximumWaiting`` messages wait already; `storageFailed`
-    ///   if it cannot be kept; `notConnected` if the own user is not known, because there never was a connection.
+    /// - Throws: `validationFailed` with `field`; `tooMany` if the outbox already has ``maximumWaiting`` entries;
+    ///   `storageFailed` if the message cannot be stored; `notConnected` if the user is unknown because there never was
+    ///   a connection.
     @discardableResult
     public func send(
         _ text: String, in conversation: String, attachments: [MessageAttachment] = [], isPriority: Bool = false,
@@ -24,7 +26,7 @@ extension PresenceMessages {
                 isPriority: isPriority || priorityReason != nil, priorityReason: priorityReason))
     }
 
-    /// The same with a message that the app has made. Its `id` decides: one that is on its way is not sent again.
+    /// Sends a message made by the app. A message whose `id` is already in the outbox is not sent again.
     @discardableResult
     public func send(_ message: Message) async throws -> Message {
         try MessageRule.check(
@@ -45,7 +47,8 @@ extension PresenceMessages {
         return message
     }
 
-    /// How many messages and changes wait for the server, over all conversations; those that have failed are not counted.
+    /// Observes the number of messages and changes that wait for the server, over all conversations; excludes failed
+    /// ones.
     public nonisolated var waiting: PresenceUpdates<Int> {
         PresenceUpdates(
             LoopSequence(
@@ -59,12 +62,12 @@ extension PresenceMessages {
 
     private func endWaiting(_ id: UUID) { waitingLoops.remove(id) }
 
-    /// Takes something into the outbox; it is in the storage when this returns.
+    /// Adds an entry to the outbox; it is stored when this returns.
     func keep(_ work: Outbox.Work) async throws {
-        // The user may have changed since it was made.
+        // The user may have changed since the entry was made.
         guard work.owner == own else { throw PresenceError(.signedOut, "the user signed out or was changed") }
         guard outbox.count < Self.maximumWaiting else {
-            throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes wait or have failed already")
+            throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes are pending or have failed")
         }
         let entry = outbox.append(work)
         publish(entry)
@@ -74,7 +77,7 @@ extension PresenceMessages {
             outbox.remove(entry.id)
             publish(entry)
             pump(entry.lane)
-            throw PresenceError(.storageFailed, "this cannot be kept: \(error)")
+            throw PresenceError(.storageFailed, "the message or change cannot be stored: \(error)")
         }
         guard outbox[entry.id] != nil else {
             try? await client.removeWrites([entry.id])
@@ -94,11 +97,11 @@ extension PresenceMessages {
         max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
     }
 
-    // MARK: Refused ones
+    // MARK: Failed entries
 
-    /// Sends a message again that has failed, or makes a change of ``refusedChanges`` again.
+    /// Sends a failed message again, or makes a change of ``refusedChanges`` again.
     ///
-    /// - Throws: `notFound` if there is none; `storageFailed`.
+    /// - Throws: `notFound` if there is no such entry; `storageFailed`.
     public func retry(_ id: String) async throws {
         let entry = try await failed(id)
         try await forgetWrites([Outbox.failureID(id)])
@@ -108,7 +111,7 @@ extension PresenceMessages {
         pump(entry.lane)
     }
 
-    /// Drops a message that has failed, or a change of ``refusedChanges``.
+    /// Discards a failed message, or a change of ``refusedChanges``.
     ///
     /// - Throws: as ``retry(_:)``.
     public func discard(_ id: String) async throws {
@@ -121,7 +124,7 @@ extension PresenceMessages {
     private func failed(_ id: String) async throws(PresenceError) -> Outbox.Entry {
         await restored()
         guard let entry = outbox[id], entry.hasFailed else {
-            throw PresenceError(.notFound, "nothing that has failed has the id \(id)")
+            throw PresenceError(.notFound, "no failed message or change has the id \(id)")
         }
         return entry
     }
@@ -136,7 +139,7 @@ extension PresenceMessages {
         unremoved.removeAll { all.contains($0) }
     }
 
-    /// Takes what is done out of the storage, and what could not be taken out before.
+    /// Removes a completed entry from the storage, with those whose removal failed before.
     private func takeOut(_ id: String) async { await takeOut([id]) }
 
     func takeOut(_ ids: [String]) async {
@@ -146,12 +149,12 @@ extension PresenceMessages {
         unremoved.removeAll { all.contains($0) }
     }
 
-    // MARK: One after the other
+    // MARK: Sending in order
 
-    /// Does what waits in a conversation, unless that is under way.
+    /// Processes the entries of a conversation, unless that is in progress.
     func pump(_ lane: String) {
         guard isConnected else {
-            // A process that only sends asks for nothing else.
+            // Connects, because a process that only sends makes no other call that would.
             client.beginConnecting()
             return release(lane)
         }
@@ -180,7 +183,7 @@ extension PresenceMessages {
             var faults = entry.faults
             let isFault = error.isUnexplained && faults >= Outbox.mostFaults - 1
             guard !error.isPassing || isFault, asked == generation, outbox[entry.id] != nil else {
-                // Done again whatever became of it: the server knows its id.
+                // Repeated regardless of the outcome: the server recognizes the id.
                 release(lane, error.code == .signedOut ? .refused(error) : .waits)
                 paused.insert(lane)
                 _ = await mayRetry(after: error, asked, faults: &faults)
@@ -200,7 +203,7 @@ extension PresenceMessages {
         }
     }
 
-    /// Somebody who waits for a change is told; without them it is kept until somebody looks.
+    /// Reports the rejection to the waiting call. Without one, the failed entry is stored until the app handles it.
     private func refused(_ entry: Outbox.Entry, _ error: PresenceError) async {
         if tell(.refused(error), of: entry.id, in: entry.lane) {
             outbox.remove(entry.id)

@@ -2,19 +2,19 @@ import Foundation
 import PresenceHTTP
 import PresenceKit
 
-/// The conversations of the own user and their messages, over a ``PresenceKit/PresenceClient``.
+/// The signed-in user's conversations and messages, over a ``PresenceKit/PresenceClient``.
 ///
 /// ```swift
 /// let messages = PresenceMessages(client)
-/// for await list in messages.messages(in: trip.id) { show(list) }      // whole, oldest first, own echoes at the end
-/// try await messages.send("On my way", in: trip.id)                    // returns at once, also without a connection
+/// for await list in messages.messages(in: trip.id) { show(list) }      // all, oldest first, unsent ones at the end
+/// try await messages.send("On my way", in: trip.id)                    // returns at once, even without a connection
 /// ```
 ///
-/// It guarantees: a message is in the client's storage before anything is sent, and stays there until the server has
-/// answered: it is sent once, in the order written within its conversation, over restarts and breaks. What is followed is
-/// followed again on every connection, from where it was left: nothing is missing, and nothing is there twice.
+/// Guarantees: a message is in the client's storage before it is sent, and stays there until the server has replied. It
+/// is sent once, in the order of its conversation, over restarts and lost connections. Observed conversations are
+/// subscribed to again on every connection, from where they were left, without gaps or duplicates.
 ///
-/// One of it for each client. It belongs to the client's user: a sign-out forgets everything.
+/// Create one for each client. It belongs to the client's user: a sign-out deletes all data.
 public actor PresenceMessages: ClientLibrary {
     nonisolated let client: PresenceClient
     nonisolated let configuration: Configuration
@@ -30,9 +30,10 @@ public actor PresenceMessages: ClientLibrary {
 
     var outbox = Outbox()
     var waitingLoops = Loops<Int>()
-    /// The conversations whose part of the outbox is being worked at.
+    /// The conversations whose entries are being sent.
     var sending: Set<String> = []
-    /// Who waits for what becomes of a change, by conversation and change: until a request fails, or the user goes.
+    /// The calls that wait for the outcome of a change, by conversation and change, until a request fails or the user
+    /// signs out.
     var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
     /// The conversations whose next request is retried after a delay. Callers do not wait for the changes behind it.
     var paused: Set<String> = []
@@ -43,43 +44,43 @@ public actor PresenceMessages: ClientLibrary {
 
     var talks: [String: Talk] = [:]
     var messageLoops: [String: Loops<[Message]>] = [:]
-    /// Of each conversation that is followed, what keeps the client's subscription to it.
+    /// For each observed conversation, the observation that keeps the client's subscription.
     var typing: [String: ObservationShare] = [:]
-    /// The conversations whose subscription is being asked for.
+    /// The conversations whose subscription is in progress.
     var following: Set<String> = []
-    /// Why a conversation cannot be followed.
+    /// Why a conversation cannot be observed.
     var problems: [String: PresenceError] = [:]
 
     var conversations: [String: ChatConversation] = [:]
-    /// The newest version that is known of each, those included that the user has left.
+    /// The newest known version of each, including those that the user has left.
     var versions: [String: Int64] = [:]
     var listLoops = Loops<[ChatConversation]>()
     var isListWanted = false
     var isListing = false
-    /// Whether it was told once.
+    /// Whether the list was received.
     var isListKnown = false
 
-    /// What is sent over HTTP goes with it; `nil` until there is one.
+    /// The HTTP transport; `nil` until it is needed.
     var transport: (any HTTPTransport)?
     let turns = UploadTurns()
-    /// Those that run or wait.
+    /// The uploads in progress or waiting.
     var uploads: [UUID: Task<Wire.Attachment, any Error>] = [:]
 
     var push = PushRegistration()
 
-    /// Marks that the server has not been told.
+    /// Marks to be sent to the server.
     var marks: [String: Ask.Mark] = [:]
     var marking: Set<String> = []
-    /// Those of them that are in the storage, or on their way into it.
+    /// Marks that are stored, or being stored.
     var keptMarks: [KeptMark] = []
-    /// What the server has taken of each conversation.
+    /// The marks that the server has accepted, by conversation.
     var told: [String: Ask.Mark] = [:]
 
     /// - Parameters:
-    ///   - client: whose connection and storage it uses.
-    ///   - configuration: how files are uploaded.
-    ///   - transport: what they are uploaded with; URLSession, unless another one is given.
-    ///   - clock: tells when to try again what the server found too fast.
+    ///   - client: the client whose connection and storage are used.
+    ///   - configuration: the settings of uploads.
+    ///   - transport: the HTTP transport of uploads; URLSession by default.
+    ///   - clock: the clock for retries after rate limits.
     public init(
         _ client: PresenceClient, configuration: Configuration = Configuration(),
         transport: (any HTTPTransport)? = nil, clock: any Clock<Duration> = ContinuousClock()
@@ -99,25 +100,25 @@ public actor PresenceMessages: ClientLibrary {
 
     deinit { events.finish() }
 
-    // MARK: What an earlier process left
+    // MARK: Restoring
 
     private func restore() async {
         if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, KeptMark.kind])) {
             own = kept.owner
-            // Whose they are may turn out with the token or the first connection.
+            // Their owner is checked against the token or the first connection.
             outbox.recall(kept.writes)
             keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
         }
         endRestoration()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func handle(_ event: LibraryEvent) {
         switch event {
         case .connected(let user): connected(user)
         case .event("message", let data):
-            // What a later server says otherwise is no news to this version.
+            // Events of a later server that this version cannot read are ignored.
             if let event = try? Wire.read(Wire.OneMessage.self, data) { heard(event) }
         case .event("conversation", let data):
             if let event = try? Wire.read(Wire.OneConversation.self, data) { take(event.conversation) }
@@ -155,7 +156,7 @@ public actor PresenceMessages: ClientLibrary {
         generation += 1
         (isConnected, isOwnConfirmed) = (false, false)
         own = nil
-        // What was being appended while the storage was cleared may have come into it behind that.
+        // Writes that were being appended while the storage was cleared may have been stored after that.
         let ids = keptMarks.map(\.id) + outbox.entries.flatMap { [$0.id, Outbox.failureID($0.id)] }
         if !ids.isEmpty { Task { [client] in try? await client.removeWrites(ids) } }
         outbox.removeAll()
@@ -170,7 +171,7 @@ public actor PresenceMessages: ClientLibrary {
         for id in messageLoops.keys { publish(id) }
     }
 
-    /// What the former user waited for is not made.
+    /// Fails the former user's waiting calls.
     private func abandon() {
         let error = PresenceError(.signedOut, "the user signed out or was changed")
         for lane in outcomes.keys { release(lane, .refused(error)) }
@@ -178,7 +179,7 @@ public actor PresenceMessages: ClientLibrary {
         refusedLoops.publish(outbox.refused)
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
     func publish(_ id: String) {
         waitingLoops.publish(outbox.waiting)
@@ -186,7 +187,7 @@ public actor PresenceMessages: ClientLibrary {
         messageLoops[id]!.publish(shown(id))
     }
 
-    /// A conversation's messages, and behind them those on their way; with the changes that wait.
+    /// The messages of a conversation, followed by those being sent, with pending changes applied.
     func shown(_ id: String) -> [Message] {
         let held = talks[id]?.shown(to: own ?? "", at: Date()) ?? []
         let ids = Set(held.map(\.id))

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import PresenceMessages
 
-// Changes of messages and settings: without a connection they wait, and are shown.
+// Changes of messages and settings. Without a connection they are queued and shown.
 extension FakeMessages {
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
@@ -48,7 +48,7 @@ extension FakeMessages {
         return expected
     }
 
-    /// Makes a change, or keeps it for a connection.
+    /// Makes a change, or queues it.
     private func change(
         _ kind: MessageChange.Kind, in conversation: String
     ) throws -> (MessageChange, made: Message?) {
@@ -63,7 +63,7 @@ extension FakeMessages {
         return result
     }
 
-    /// With the lock held: the server makes a change.
+    /// With the lock held: makes a change as the server would.
     private func make(_ wanted: MessageChange) throws -> Message? {
         let id = wanted.conversationId
         guard let message = wanted.messageId else {
@@ -73,11 +73,11 @@ extension FakeMessages {
         let owner = try talk(id).conversation.owner
         return try changeMessage(message, in: id) { stored in
             if case .edit = wanted.kind {
-                guard stored.senderId == user else { throw PresenceError(.forbidden, "somebody else's message") }
+                guard stored.senderId == user else { throw PresenceError(.forbidden, "another user's message") }
                 guard !stored.isDeleted else { throw PresenceError(.conflict, "a deleted message") }
             } else {
                 guard stored.senderId == user || owner == user else {
-                    throw PresenceError(.forbidden, "somebody else's message")
+                    throw PresenceError(.forbidden, "another user's message")
                 }
             }
             wanted.apply(to: &stored)
@@ -85,7 +85,7 @@ extension FakeMessages {
         }
     }
 
-    /// With the lock held: what waited is made; what is refused can be looked at. All that is refused.
+    /// With the lock held: makes the queued changes. Returns all rejected ones.
     func makeChanges() -> [MessageChange] {
         let waiting = state.changes
         state.changes = []
@@ -101,7 +101,7 @@ extension FakeMessages {
         return state.refusedChanges
     }
 
-    // MARK: What was refused
+    // MARK: Rejected changes
 
     public func retry(_ id: String) async throws {
         try await note(.retry(id), needsConnection: false)
@@ -125,7 +125,7 @@ extension FakeMessages {
         try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
     }
 
-    /// Shows what is refused, if that has changed.
+    /// Publishes the rejected changes, if they differ.
     func publishRefused(_ changes: [MessageChange]) {
         if refused.value != changes { refused.send(changes) }
     }
@@ -145,7 +145,7 @@ extension FakeMessages {
                 talk.outbox.contains { $0.id == id && $0.status == .failed }
             }
             guard var talk = found, let index = talk.outbox.firstIndex(where: { $0.id == id }) else {
-                throw PresenceError(.notFound, "nothing that has failed has the id \(id)")
+                throw PresenceError(.notFound, "no failed message or change has the id \(id)")
             }
             _ = body(&talk, index)
             state.talks[talk.conversation.id] = talk

@@ -2,7 +2,7 @@ import PresenceKit
 import PresenceMessages
 
 extension FakeMessages: DeviceRepository {
-    /// Where the server pushes to; `nil` if this device is not pushed to.
+    /// The device registered on the server; `nil` if there is none.
     public var device: PushDevice? { lock.withLock { state.device } }
 
     @discardableResult
@@ -18,7 +18,7 @@ extension FakeMessages: DeviceRepository {
         return want(nil)
     }
 
-    /// While it is offline it is told with the next connection.
+    /// While offline, the registration waits for the next connection.
     private func want(_ device: PushDevice?) -> Bool {
         lock.withLock {
             state.wantedDevice = device

@@ -29,8 +29,8 @@ extension FakeMessages: MessageRepository {
         return message
     }
 
-    /// Tells of half of the file, takes ``delay``, and stores it as `https://example.org/upload-N`, a picture with a thumbnail.
-    /// What no server takes is refused before anything is asked for.
+    /// Yields a progress of 0.5, takes ``delay``, and stores the file as `https://example.org/upload-N`; a picture gets
+    /// a thumbnail. Files that no server accepts are rejected before the call is recorded.
     public func upload(
         _ file: AttachmentFile, to conversation: String
     ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
@@ -132,7 +132,7 @@ extension FakeMessages: ConversationRepository {
         guard PresenceID.isValid(key), key.utf8.count <= 64 else {
             throw PresenceError(.validationFailed, "key must be 1 to 64 bytes of printable ASCII", field: "key")
         }
-        // A pair without a name has its direct conversation.
+        // Two users without a group name share their direct conversation.
         if name == nil, let other = users.first(where: { $0 != user }), Set(users + [user]).count == 2 {
             return try await directConversation(with: other, metadata: metadata)
         }

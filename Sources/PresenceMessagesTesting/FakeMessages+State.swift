@@ -3,9 +3,9 @@ import PresenceKit
 import PresenceKitTesting
 import PresenceMessages
 
-// What the fake does behind its calls.
+// The fake's behaviour behind its calls.
 extension FakeMessages {
-    /// Notes a call; it takes time, or fails, as the test said.
+    /// Records a call, then takes time or fails as the test has set.
     func note(_ call: Call, needsConnection: Bool = true) async throws {
         let (delay, error, isOffline) = lock.withLock {
             state.calls.append(call)
@@ -18,7 +18,7 @@ extension FakeMessages {
         if needsConnection, isOffline { throw PresenceError(.notConnected, "the test is offline") }
     }
 
-    /// Shows what changed.
+    /// Publishes changed values.
     func publish(_ conversation: String? = nil) {
         if let conversation {
             let news = lock.withLock { state.talks[conversation].map { ($0.feed, shown(conversation)) } }
@@ -42,24 +42,24 @@ extension FakeMessages {
 
     // MARK: With the lock held
 
-    /// A conversation as the server has it; for one that there is not, an empty one of nobody.
+    /// The server's conversation; an empty one without participants if it does not exist.
     func anyTalk(_ id: String) -> Talk {
         state.talks[id] ?? Talk(conversation: ChatConversation(id: id, kind: .direct, participants: []))
     }
 
-    /// A conversation as the own user sees it.
+    /// A conversation as the signed-in user sees it.
     func seen(_ conversation: ChatConversation) -> ChatConversation {
         var seen = conversation
         seen.viewer = user
         return seen
     }
 
-    /// A conversation with the changes that the server has not made yet.
+    /// A conversation with pending changes applied.
     func changed(_ conversation: ChatConversation) -> ChatConversation {
         state.changes.filter { $0.conversationId == conversation.id }.reduce(into: conversation) { $1.apply(to: &$0) }
     }
 
-    /// - Throws: `forbidden` for what is not a conversation of the user.
+    /// - Throws: `forbidden` if the user is not in the conversation.
     func talk(_ id: String) throws -> Talk {
         guard let talk = state.talks[id], talk.conversation.participants.contains(user) else {
             throw PresenceError(.forbidden, "the user is not in \(id)")
@@ -75,7 +75,7 @@ extension FakeMessages {
         state.talks[id] = talk
     }
 
-    /// The server takes a message.
+    /// Stores a message as the server would.
     @discardableResult
     func store(_ message: Message) -> Message {
         guard var talk = state.talks[message.conversationId] else {
@@ -98,7 +98,7 @@ extension FakeMessages {
         return stored
     }
 
-    /// Sends what waits.
+    /// Sends the pending messages.
     func drain(_ id: String) {
         guard !state.isOffline, let waiting = state.talks[id]?.outbox else { return }
         let isMember = state.talks[id]!.conversation.participants.contains(user)
@@ -115,7 +115,7 @@ extension FakeMessages {
         }
     }
 
-    /// The own marks: they show at once, and reach up to what is known here.
+    /// Applies the user's own marks at once, up to the newest known message.
     func moveOwn(delivered: Int64, read: Int64, in id: String) {
         let last = (state.lastKnown ?? state.talks)[id]?.conversation.lastSequence ?? 0
         move(user, delivered: min(delivered, last), read: min(read, last), in: id)
@@ -124,7 +124,7 @@ extension FakeMessages {
         state.lastKnown![id] = known
     }
 
-    /// Marks only move forward; a read message has arrived.
+    /// Applies marks, which only advance; a read message is also delivered.
     func move(_ user: String, delivered: Int64, read: Int64, in id: String) {
         guard var talk = state.talks[id], move(user, delivered: delivered, read: read, in: &talk) else { return }
         state.version += 1
@@ -133,7 +133,7 @@ extension FakeMessages {
         state.talks[id] = talk
     }
 
-    /// Whether that was a move.
+    /// Returns whether the marks changed.
     private func move(_ user: String, delivered: Int64, read: Int64, in talk: inout Talk) -> Bool {
         let last = talk.conversation.lastSequence
         guard let index = talk.conversation.members.firstIndex(where: { $0.user == user }) else { return false }
@@ -144,7 +144,7 @@ extension FakeMessages {
         return talk.conversation.members[index] != member
     }
 
-    /// Unread are the messages after the own mark and the own newest message that are not deleted.
+    /// Counts the unread messages: those after the user's mark and newest message that are not deleted.
     private func count(_ talk: inout Talk) {
         let own = talk.log.last { $0.senderId == user }?.sequence ?? 0
         let seen = max(talk.conversation.member(user)?.read ?? 0, own)
@@ -171,7 +171,7 @@ extension FakeMessages {
 
     private func shown(_ id: String) -> [Message] {
         guard let talk = (state.lastKnown ?? state.talks)[id] ?? state.talks[id] else { return [] }
-        // What this device has written is known here, connected or not.
+        // Messages written on this device are known with and without a connection.
         let outbox = state.talks[id]?.outbox ?? []
         let others = talk.conversation.members.filter { $0.user != user }
         let ownRead = talk.conversation.member(user)?.read ?? 0

@@ -4,7 +4,8 @@ import PresenceKitTesting
 import PresenceMessages
 
 // @unchecked: `state` is only touched with the lock.
-/// Conversations and messages in memory, and what was asked for: both repositories, with the server's rules.
+/// Conversations and messages in memory, and a record of the calls. Implements both repositories, with the server's
+/// rules.
 ///
 /// ```swift
 /// let fake = FakeMessages(user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
@@ -12,10 +13,11 @@ import PresenceMessages
 /// fake.receive("Hello", from: "bob", in: "c1")
 /// ```
 ///
-/// While it ``isOffline``, messages, edits, deletions and settings wait as in the outbox, marks are taken, a conversation is
-/// answered as last known, and everything else fails with `notConnected`. What others do shows with the next connection.
+/// While it ``isOffline``, messages, edits, deletions and settings are queued as in the outbox, marks are accepted, a
+/// conversation has its last known value, and all other calls fail with `notConnected`. Changes of other users show
+/// with the next connection.
 public final class FakeMessages: @unchecked Sendable {
-    /// What was asked of it.
+    /// A call of the fake.
     public enum Call: Hashable, Sendable {
         case send(String, in: String)
         case upload(AttachmentFile, to: String)
@@ -42,24 +44,24 @@ public final class FakeMessages: @unchecked Sendable {
 
     struct Talk {
         var conversation: ChatConversation
-        /// What the server has, by number from 1.
+        /// The messages on the server; their numbers start at 1.
         var log: [Message] = []
-        /// What it has not: waiting or failed.
+        /// Messages that are pending or have failed.
         var outbox: [Message] = []
-        /// How many of the log's oldest are not shown yet.
+        /// How many of the oldest messages are not shown yet.
         var hidden = 0
         let feed = Feed<[Message]>([])
     }
 
     struct State {
-        /// As the server has them.
+        /// The values on the server.
         var talks: [String: Talk] = [:]
-        /// As they were known when the connection was lost, with the own marks since; `nil` while there is one.
+        /// The values when the connection was lost, with the user's own later marks; `nil` while there is a connection.
         var lastKnown: [String: Talk]?
         var calls: [Call] = []
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var refusals: [PresenceError] = []
-        /// What waits for a connection, in order.
+        /// Queued changes, in order.
         var changes: [MessageChange] = []
         var changeRefusals: [PresenceError] = []
         var refusedChanges: [MessageChange] = []
@@ -69,26 +71,26 @@ public final class FakeMessages: @unchecked Sendable {
         var keys: [String: String] = [:]
         var lastID = 0
         var uploads = 0
-        /// Where this device is pushed to: as the app wants it, and as the server has it.
+        /// The push registration: the app's wish, and the server's value.
         var wantedDevice: PushDevice?
         var device: PushDevice?
         var version: Int64 = 0
         var seconds: TimeInterval = 0
     }
 
-    /// The own user.
+    /// The signed-in user.
     public let user: String
-    /// Whose time ``delay`` is of.
+    /// The clock of ``delay``.
     public let clock: TestClock
     let lock = NSLock()
     var state = State()
     let list = Feed<[ChatConversation]>()
     let refused = Feed<[MessageChange]>([])
 
-    /// The time that the fake begins at; each message is a second later.
+    /// The fake's start time; each message is one second later.
     public static let beginning = Date(timeIntervalSince1970: 1_763_712_000)
 
-    /// Makes a fake whose server has these conversations, without messages.
+    /// Creates a fake whose server has these conversations, without messages.
     public init(user: String = "me", conversations: [ChatConversation] = [], clock: TestClock = TestClock()) {
         self.user = user
         self.clock = clock
@@ -96,12 +98,12 @@ public final class FakeMessages: @unchecked Sendable {
         publish()
     }
 
-    // MARK: What the test looks at
+    // MARK: For assertions
 
-    /// What was asked for, in order.
+    /// All calls, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
 
-    /// A conversation as the server has it; `nil` if there is none.
+    /// The server's conversation; `nil` if there is none.
     public subscript(id: String) -> ChatConversation? {
         lock.withLock {
             guard let conversation = state.talks[id]?.conversation, !conversation.participants.isEmpty else {
@@ -111,14 +113,14 @@ public final class FakeMessages: @unchecked Sendable {
         }
     }
 
-    /// The texts that the server has, oldest first.
+    /// The texts on the server, oldest first.
     public func texts(in conversation: String) -> [String] {
         lock.withLock { state.talks[conversation]?.log.map(\.text) ?? [] }
     }
 
     // MARK: The script
 
-    /// Somebody writes.
+    /// Another user sends a message.
     @discardableResult
     public func receive(_ text: String, from sender: String, in conversation: String) -> Message {
         let message = lock.withLock {
@@ -128,13 +130,13 @@ public final class FakeMessages: @unchecked Sendable {
         return message
     }
 
-    /// Somebody else is so far.
+    /// Sets another member's marks.
     public func mark(_ user: String, delivered: Int64 = 0, read: Int64 = 0, in conversation: String) {
         lock.withLock { move(user, delivered: delivered, read: read, in: conversation) }
         publish(conversation)
     }
 
-    /// A conversation is like this now; one that is not there is added.
+    /// Sets a conversation, and adds it if needed.
     public func set(_ conversation: ChatConversation) {
         let conversation = seen(conversation)
         lock.withLock {
@@ -143,28 +145,28 @@ public final class FakeMessages: @unchecked Sendable {
         publish(conversation.id)
     }
 
-    /// So many of the oldest messages are not shown before ``MessageRepository/loadEarlier(in:limit:)``.
+    /// Hides this number of the oldest messages until ``MessageRepository/loadEarlier(in:limit:)``.
     public func hide(_ count: Int, in conversation: String) {
         lock.withLock { state.talks[conversation]?.hidden = count }
         publish(conversation)
     }
 
-    /// The next call that matches fails with `error`.
+    /// Makes the next matching call fail with `error`.
     public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
         lock.withLock { state.failures.append((matches, error)) }
     }
 
-    /// The server refuses the next message that is sent: it is shown as failed.
+    /// The server rejects the next message, which is then shown as failed.
     public func refuseNextMessage(_ error: PresenceError = PresenceError(.forbidden, "refused by the test")) {
         lock.withLock { state.refusals.append(error) }
     }
 
-    /// The server refuses the next change that waited for a connection.
+    /// The server rejects the next queued change.
     public func refuseNextChange(_ error: PresenceError = PresenceError(.forbidden, "refused by the test")) {
         lock.withLock { state.changeRefusals.append(error) }
     }
 
-    /// Whether there is no connection. What waited is sent when there is one.
+    /// Whether there is no connection. Setting it to `false` sends pending messages and changes.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
         set {
@@ -180,7 +182,7 @@ public final class FakeMessages: @unchecked Sendable {
         }
     }
 
-    /// How long calls take, of ``clock``; `nil`: no time.
+    /// The duration of calls, by ``clock``; `nil`: none.
     public var delay: Duration? {
         get { lock.withLock { state.delay } }
         set { lock.withLock { state.delay = newValue } }

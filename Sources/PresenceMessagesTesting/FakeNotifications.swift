@@ -4,7 +4,7 @@ import PresenceKitTesting
 import PresenceMessages
 
 // @unchecked: `state` is only touched with the lock.
-/// A user's notifications in memory, and what was asked for, with the server's rules.
+/// A user's notifications in memory, and a record of the calls, with the server's rules.
 ///
 /// ```swift
 /// let fake = FakeNotifications()
@@ -12,10 +12,10 @@ import PresenceMessages
 /// fake.notify(id: "order-77", kind: "order", title: "Shipped")
 /// ```
 ///
-/// While it ``isOffline``, marks are taken and show at once, as from a client; pages fail with `notConnected`, and what the
-/// backend and other devices do shows with the next connection.
+/// While it ``isOffline``, marks are accepted and show at once, as from a client; pages fail with `notConnected`.
+/// Changes by the backend and other devices show with the next connection.
 public final class FakeNotifications: @unchecked Sendable {
-    /// What was asked of it.
+    /// A call of the fake.
     public enum Call: Hashable, Sendable {
         case markSeen(upTo: Int64?)
         case markRead([Int64])
@@ -23,31 +23,31 @@ public final class FakeNotifications: @unchecked Sendable {
         case loadEarlier(Int)
     }
 
-    /// As many are shown at first, and all unseen ones.
+    /// The number of notifications shown at first, in addition to all unseen ones.
     public static let page = 50
-    /// As many are kept.
+    /// The number of notifications that the server stores.
     public static let most = 200
-    /// The time that the fake begins at; each notification is a second later.
+    /// The fake's start time; each notification is one second later.
     public static let beginning = Date(timeIntervalSince1970: 1_763_712_000)
 
     private let lock = NSLock()
     private var state = State()
     private let feed = Feed(NotificationInbox())
 
-    /// Makes a fake without notifications.
+    /// Creates a fake without notifications.
     public init() {}
 
-    // MARK: What the test looks at
+    // MARK: For assertions
 
-    /// What was asked for, in order.
+    /// All calls, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
 
     // MARK: The script
 
-    /// The backend tells the user something. The same `id` again changes nothing; one with the same `collapse` replaces an
-    /// unread one.
+    /// The backend notifies the user. A repeated `id` changes nothing; a notification with the same `collapse` replaces
+    /// an unread one.
     ///
-    /// - Returns: the notification; `nil` if the user has had it.
+    /// - Returns: the notification; `nil` if its `id` was used before.
     @discardableResult
     public func notify(
         id: String = UUID().uuidString, kind: String = "news", title: String, body: String? = nil,
@@ -72,13 +72,14 @@ public final class FakeNotifications: @unchecked Sendable {
         return added
     }
 
-    /// Another device of the user marks; it shows here, too.
+    /// Another device of the user sets marks, which show here, too.
     public func mark(seen: Int64 = 0, read: [Int64] = [], archived: [Int64] = []) {
         lock.withLock { state.mark(seen: seen, read: read, archived: archived, isOwn: false) }
         publish()
     }
 
-    /// The next call fails with `error`. A mark that fails with `storageFailed` shows for a moment, as from a client.
+    /// Makes the next call fail with `error`. A mark that fails with `storageFailed` shows for a moment, as from a
+    /// client.
     public func failNext(with error: any Error) { lock.withLock { state.failures.append(error) } }
 
     /// Whether there is no connection.
@@ -94,7 +95,7 @@ public final class FakeNotifications: @unchecked Sendable {
         }
     }
 
-    // MARK: Behind it
+    // MARK: Implementation
 
     private func publish() {
         let inbox = lock.withLock {
@@ -161,23 +162,23 @@ extension FakeNotifications: NotificationRepository {
 }
 
 private struct State {
-    /// What the server has, oldest first.
+    /// The notifications on the server, oldest first.
     var kept: [UserNotification] = []
-    /// What the client had when it lost the connection, with its own marks since.
+    /// The client's values when the connection was lost, with its own later marks.
     var offline: [UserNotification]?
     var collapses: [Int64: String] = [:]
-    /// Ids that were given up.
+    /// Ids of removed notifications.
     var former: Set<String> = []
     var last: Int64 = 0
-    /// The oldest that is shown.
+    /// The oldest notification shown.
     var lowest: Int64 = 1
-    /// Whether a loop has begun: what is shown does not shrink from then on.
+    /// Whether a loop has begun. From then on, shown notifications stay.
     var isFollowed = false
     var calls: [FakeNotifications.Call] = []
     var failures: [any Error] = []
     var isOffline: Bool { offline != nil }
 
-    /// The newest page and all unseen ones.
+    /// Shows the newest page and all unseen notifications.
     mutating func subscribe() {
         lowest = kept.suffix(max(FakeNotifications.page, kept.count { !$0.isSeen })).first?.sequence ?? last + 1
     }

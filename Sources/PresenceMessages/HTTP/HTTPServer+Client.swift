@@ -2,11 +2,11 @@ import Foundation
 import PresenceHTTP
 import PresenceKit
 
-// Requests over HTTP as the user of a client.
+// HTTP requests as the user of a client.
 extension HTTPServer {
-    /// Sends a request, once more if its token is refused.
+    /// Sends a request, and repeats it once with a new token if its token is rejected.
     ///
-    /// - Returns: the answer, and the token that was taken.
+    /// - Returns: the response, and the token that was accepted.
     /// - Throws: `PresenceError`, or `CancellationError`.
     func send(
         _ request: Request, of client: PresenceClient, as user: String, with token: String,
@@ -27,7 +27,7 @@ extension HTTPServer {
 }
 
 extension PresenceClient {
-    /// A token of this user, as far as it says whose it is.
+    /// Returns a token, and checks that it is this user's if it names its user.
     ///
     /// - Throws: `PresenceError`, `signedOut` for another user's; `CancellationError`.
     func token(of user: String, insteadOf refused: String? = nil) async throws -> String {
@@ -46,7 +46,7 @@ extension PresenceClient {
 }
 
 extension PresenceError {
-    /// Why a request was not done. That its outcome may be unknown is nothing to tell: again is without harm.
+    /// Converts the error of a request. `outcomeUnknown` is never set, because repeating these requests is harmless.
     fileprivate init(_ failure: HTTPServer.Failure) {
         switch failure {
         case .unanswered(let failure):
@@ -61,9 +61,9 @@ extension PresenceError {
 
     private static func code(of refusal: HTTPRefusal) -> Code {
         switch (refusal.status, refusal.code) {
-        // The path is not there.
+        // The server has no such path.
         case (404, _): .notOffered
-        // A proxy says it without a code.
+        // Proxies return this without a code.
         case (413, _): .tooLarge
         case (_, let code?): Code(rawValue: code)
         case (429, nil), (500..., nil): .unavailable

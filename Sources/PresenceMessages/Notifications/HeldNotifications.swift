@@ -1,34 +1,34 @@
-/// What is held of the user's notifications: those that were told, and the server's counts.
+/// The known notifications of the user, and the server's counts.
 ///
-/// Of the counts the larger version holds. An event may be taken in before the subscription's answer although it came after
-/// it: until the answer is there, events wait.
+/// The counts with the larger version win. An event may be handled before the reply to the subscription although it was
+/// sent after it, so events wait until the reply is there.
 struct HeldNotifications {
     private var items: [Int64: UserNotification] = [:]
     private(set) var version: Int64 = -1
     private var unseen = 0
     private var unread = 0
-    /// Up to which they were seen.
+    /// The last seen notification.
     private var seen: Int64 = 0
-    /// The oldest that the server keeps.
+    /// The oldest notification that the server stores.
     private var first: Int64 = 1
-    /// The newest that is known of.
+    /// The newest known notification.
     private var newest: Int64 = 0
-    /// Whether it was ever told.
+    /// Whether the notifications were ever received.
     private(set) var isKnown = false
-    /// Whether the present connection's subscription was answered.
+    /// Whether the current connection's subscription was answered.
     private(set) var isLive = false
     private var early: [Wire.Notified] = []
-    /// Events that wait; with more, the list is asked for again.
+    /// The limit of waiting events. If it is reached, the list is requested again.
     static let mostEarly = 1_000
 
-    /// There is another connection: nothing was told on it.
+    /// There is a new connection, on which nothing was received yet.
     mutating func begin() {
         (isLive, early) = (false, [])
     }
 
-    /// The subscription is answered, with all its parts: they are what there is.
+    /// The reply to the subscription is complete; its parts replace all earlier values.
     ///
-    /// - Returns: whether that is all; if not, it has to be asked for again.
+    /// - Returns: false if events were lost, so that the list must be requested again.
     mutating func answered(_ parts: [Wire.Notified]) -> Bool {
         let told = early
         (isLive, isKnown, early) = (true, true, [])
@@ -37,13 +37,13 @@ struct HeldNotifications {
             count(part)
             for item in part.items ?? [] { hold(item) }
         }
-        // Several events may have one version.
+        // Several events may have the same version.
         let answered = version
         for event in told where event.version > answered { take(event) }
         return told.count < Self.mostEarly
     }
 
-    /// An event.
+    /// Handles an event.
     mutating func heard(_ event: Wire.Notified) {
         guard isLive else {
             if early.count < Self.mostEarly { early.append(event) }
@@ -63,16 +63,17 @@ struct HeldNotifications {
         count(event)
     }
 
-    /// The server has taken marks, and says what there is now.
+    /// The server has accepted marks and returned the new counts.
     mutating func marked(_ marks: Ask.NotificationMarks, _ counts: Wire.Notified) {
         var event = counts
         (event.read, event.archived) = (marks.read, marks.archived)
-        // The subscription's answer, still to come, may be older than the marks.
+        // A pending reply to the subscription may be older than the marks.
         if !isLive { heard(event) }
         take(event)
     }
 
-    /// A page of older ones; whether it could be taken: what has changed since it was read is not in it.
+    /// Adds a page of older notifications. Returns false if the page is outdated, because it lacks changes since it was
+    /// read.
     mutating func take(page: Wire.Notified) -> Bool {
         guard isLive, page.version >= version else { return false }
         count(page)
@@ -93,26 +94,26 @@ struct HeldNotifications {
         items = items.filter { $0.key >= first }
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
-    /// Whether all up to a number were seen.
+    /// Whether all notifications up to a number are seen.
     func isSeen(upTo seq: Int64) -> Bool { seq <= seen }
 
     func isRead(_ seq: Int64) -> Bool { items[seq]?.isRead ?? isGone(seq) }
 
-    /// Whether one is known to be archived, replaced or no longer kept: of those before the oldest that is held, nothing is
-    /// known.
+    /// Whether a notification is known to be archived, replaced or deleted. Notifications older than the oldest known
+    /// one are unknown.
     func isGone(_ seq: Int64) -> Bool {
         guard isLive, seq <= newest, items[seq] == nil else { return false }
         return seq < first || oldest.map { seq > $0 } ?? false
     }
 
-    /// The oldest that is held.
+    /// The oldest known notification.
     var oldest: Int64? { items.keys.min() }
 
     var hasEarlier: Bool { first < (oldest ?? newest + 1) }
 
-    /// What there is, as if the server knew these marks already.
+    /// The inbox as if the server had already accepted these marks.
     func inbox(over waiting: [Ask.NotificationMarks]) -> NotificationInbox {
         let alsoSeen = max(seen, waiting.compactMap(\.seen).max() ?? 0)
         let read = Set(waiting.flatMap { $0.read ?? [] })
@@ -128,7 +129,7 @@ struct HeldNotifications {
             item.isRead = item.isRead || read.contains(seq)
             inbox.notifications.append(item)
         }
-        // Counts and list may be of different moments while a part is under way.
+        // Counts and list may be from different moments while a part is pending.
         inbox.unseenCount = max(0, inbox.unseenCount)
         inbox.unreadCount = max(0, inbox.unreadCount)
         return inbox

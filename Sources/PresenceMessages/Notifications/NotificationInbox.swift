@@ -1,25 +1,25 @@
 import PresenceKit
 
-/// The user's notifications as they are now, and what is different from what the same loop got before.
+/// The user's notifications, and the changes since the loop's previous element.
 public struct NotificationInbox: Hashable, Sendable {
-    /// What is different, by ``UserNotification/id``. `removed` are those archived, replaced or no longer kept, and, with each
-    /// new connection, what ``PresenceNotifications/loadEarlier(limit:)`` added.
+    /// The changes by ``UserNotification/id``. `removed` includes archived, replaced and deleted notifications, and,
+    /// after each new connection, those added by ``PresenceNotifications/loadEarlier(limit:)``.
     public typealias Changes = ListChanges
 
-    /// Newest first, without those that are archived.
+    /// Newest first, without archived ones.
     public var notifications: [UserNotification]
-    /// How many were not seen, of all that the server keeps.
+    /// The number of unseen notifications among all on the server.
     public var unseenCount: Int
-    /// How many were not read, of all that the server keeps.
+    /// The number of unread notifications among all on the server.
     public var unreadCount: Int
-    /// Whether the server has older ones than these.
+    /// Whether the server has older notifications.
     public var hasEarlier: Bool
-    /// What is different from the element before, of the same loop.
+    /// The changes since the loop's previous element.
     public var changes = Changes()
-    /// Whose they are, if a client says so; `nil` after a sign-out.
+    /// The owner, if known to the client; `nil` after a sign-out.
     package var user: String?
 
-    /// Makes an inbox, as a fake or a preview needs it; by default an empty one.
+    /// Creates an inbox, for fakes and previews; empty by default.
     public init(
         notifications: [UserNotification] = [], unseenCount: Int = 0, unreadCount: Int = 0, hasEarlier: Bool = false
     ) {
@@ -31,15 +31,15 @@ public struct NotificationInbox: Hashable, Sendable {
 
     public subscript(id: String) -> UserNotification? { notifications.first { $0.id == id } }
 
-    /// The same with what is different from a former one.
+    /// The same inbox with the changes since a former one.
     package func changed(since former: NotificationInbox?) -> NotificationInbox {
         var inbox = self
-        // By number: an id that was given up long ago may come again.
+        // Compared by number, because an id may be reused.
         inbox.changes = ListChanges(from: former?.notifications ?? [], to: notifications, by: \.sequence)
         return inbox
     }
 
-    /// Says in each element what is different from the one before it.
+    /// Adds to each element the changes since the previous one.
     package static func updates<Base: AsyncSequence & Sendable>(
         _ inboxes: Base
     ) -> PresenceUpdates<NotificationInbox> where Base.Element == NotificationInbox {

@@ -1,14 +1,14 @@
 import PresenceKit
 
-/// The user's notifications, as an app's views and tests need them: ``PresenceNotifications``, or a fake.
+/// The user's notifications, for an app's views and tests: ``PresenceNotifications`` or a fake.
 public protocol NotificationRepository: Sendable {
     /// See ``PresenceNotifications/inbox``.
     var inbox: PresenceUpdates<NotificationInbox> { get }
     /// See ``PresenceNotifications/markSeen(upTo:)``.
     func markSeen(upTo notification: UserNotification?) async throws
-    /// Notes that the user has read notifications: see ``PresenceNotifications/markRead(_:)``.
+    /// Marks notifications as read: see ``PresenceNotifications/markRead(_:)``.
     func markRead(_ notifications: [UserNotification]) async throws
-    /// Puts notifications away on all devices: see ``PresenceNotifications/archive(_:)``.
+    /// Archives notifications on all devices: see ``PresenceNotifications/archive(_:)``.
     func archive(_ notifications: [UserNotification]) async throws
     /// See ``PresenceNotifications/loadEarlier(limit:)``.
     @discardableResult

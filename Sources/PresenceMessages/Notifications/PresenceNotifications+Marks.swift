@@ -1,20 +1,20 @@
 import Foundation
 import PresenceKit
 
-/// Marks that were promised to be made.
+/// Pending marks.
 struct WaitingMarks: Sendable {
     static let kind = "notificationMarks"
     let id: String
     let owner: String
     let marks: Ask.NotificationMarks
-    /// Whether they are in the storage: not told before.
+    /// Whether they are stored; not sent before that.
     var isStored: Bool
 
     init(owner: String, marks: Ask.NotificationMarks) {
         (id, self.owner, self.marks, isStored) = (UUID().uuidString, owner, marks, false)
     }
 
-    /// `nil` for what a later version wrote.
+    /// `nil` for a write of a later version.
     init?(_ write: QueuedWrite) {
         guard let owner = write.owner,
             let marks = try? JSONDecoder().decode(Ask.NotificationMarks.self, from: write.body)
@@ -29,15 +29,16 @@ struct WaitingMarks: Sendable {
     }
 }
 
-// What the user has seen, read and archived.
+// Marking notifications as seen, read and archived.
 extension PresenceNotifications {
-    /// Notes that the user has seen notifications, up to one or up to the newest that is shown. Without a connection the
-    /// mark waits for one, like the others here.
+    /// Marks notifications as seen, up to one or up to the newest shown. Without a connection the mark is queued, like
+    /// the other marks.
     ///
-    /// It returns when the mark is stored, and waits for the disk only. Marks that the server refuses are dropped.
+    /// Returns when the mark is stored, and waits for the disk only. Marks that the server rejects are dropped.
     ///
-    /// - Throws: `storageFailed` if it cannot be kept, the limit of the ``PresenceKit/Storage`` included; `notConnected` if
-    ///   the own user is not known, because there never was a connection; `signedOut` if the user changed meanwhile.
+    /// - Throws: `storageFailed` if the mark cannot be stored, also because of the limit of the
+    ///   ``PresenceKit/Storage``; `notConnected` if the user is unknown because there never was a connection;
+    ///   `signedOut` if the user changed meanwhile.
     public func markSeen(upTo notification: UserNotification? = nil) async throws {
         let last = notification?.sequence ?? shown.notifications.first?.sequence ?? 0
         guard last > 0, !held.isSeen(upTo: last) else { return }
@@ -45,8 +46,8 @@ extension PresenceNotifications {
         try await mark(Ask.NotificationMarks(seen: last))
     }
 
-    /// Notes that the user has read notifications, those included that ``inbox`` does not show just now. More than 1,000 are
-    /// marked in several steps, of which an error may leave the later ones undone.
+    /// Marks notifications as read, including ones that ``inbox`` does not currently show. More than 1,000 are marked
+    /// in several steps; if one fails, the later ones are not made.
     ///
     /// - Throws: as ``markSeen(upTo:)``.
     public func markRead(_ notifications: [UserNotification]) async throws {
@@ -56,8 +57,8 @@ extension PresenceNotifications {
         try await mark(unread.filter { !wanted.contains($0) }) { Ask.NotificationMarks(read: $0) }
     }
 
-    /// Puts notifications away: they are not shown any more, on any device, and their text is deleted. Those included that
-    /// ``inbox`` does not show just now; more than 1,000 as in ``markRead(_:)``.
+    /// Archives notifications: they are no longer shown on any device, and their text is deleted. It may include ones
+    /// that ``inbox`` does not currently show. More than 1,000 are handled as in ``markRead(_:)``.
     ///
     /// - Throws: as ``markSeen(upTo:)``.
     public func archive(_ notifications: [UserNotification]) async throws {
@@ -67,7 +68,7 @@ extension PresenceNotifications {
         try await mark(shown.filter { !wanted.contains($0) }) { Ask.NotificationMarks(archived: $0) }
     }
 
-    /// Those of the own user: of a former one, some may be there until there is a connection.
+    /// The pending marks of the signed-in user. Until there is a connection, there may be marks of a former user.
     private func ownWaiting() async throws -> [WaitingMarks] {
         let owner = try await ownUser()
         return waiting.filter { $0.owner == owner }
@@ -81,7 +82,7 @@ extension PresenceNotifications {
         }
     }
 
-    /// What is known to be marked is not marked again, so no more wait than there are notifications.
+    /// Known marks are not made again, so there are never more pending marks than notifications.
     private func mark(_ marks: Ask.NotificationMarks) async throws {
         let entry = WaitingMarks(owner: try await ownUser(), marks: marks)
         waiting.append(entry)
@@ -91,7 +92,7 @@ extension PresenceNotifications {
         } catch {
             waiting.removeAll { $0.id == entry.id }
             publish()
-            throw PresenceError(.storageFailed, "a mark cannot be kept: \(error)")
+            throw PresenceError(.storageFailed, "a mark cannot be stored: \(error)")
         }
         guard let place = waiting.firstIndex(where: { $0.id == entry.id }) else {
             try? await client.removeWrites([entry.id])
@@ -101,7 +102,7 @@ extension PresenceNotifications {
         pump()
     }
 
-    /// Tells what waits, unless that is under way.
+    /// Sends pending marks, unless that is in progress.
     func pump() {
         guard waiting.first?.isStored == true else { return }
         guard isConnected else { return client.beginConnecting() }
@@ -114,7 +115,7 @@ extension PresenceNotifications {
         }
     }
 
-    /// As many as go into one request.
+    /// The marks that fit into one request.
     private func batch() -> [WaitingMarks]? {
         var (batch, count) = ([WaitingMarks](), 0)
         for entry in waiting {
@@ -125,10 +126,10 @@ extension PresenceNotifications {
         return batch.isEmpty ? nil : batch
     }
 
-    /// What the server will never take, or has no notifications for.
+    /// Errors after which the marks are dropped: the server will never accept them, or has no notifications.
     private static let refusals: Set<PresenceError.Code> = [.unknownType, .validationFailed, .badRequest, .tooMany]
 
-    /// - Returns: whether more can be told now; if not, it is tried again with the next mark or connection.
+    /// - Returns: whether to continue now; if not, sending resumes with the next mark or connection.
     private func tell(_ batch: [WaitingMarks], faults: inout Int) async -> Bool {
         let asked = generation
         let ids = batch.map(\.id)
@@ -136,19 +137,19 @@ extension PresenceNotifications {
         do throws(PresenceError) {
             let counts = try await client.ask("markNotifications", marks, Wire.Notified.self)
             faults = 0
-            // Told again on the new connection.
+            // Sent again on the new connection.
             guard asked == generation else { return true }
             held.marked(marks, counts)
         } catch {
             guard !error.isPassing, Self.refusals.contains(error.code), asked == generation else {
-                // Told again whatever became of it: a mark that is made twice is made once.
+                // Sent again regardless of the outcome: repeating a mark has no effect.
                 let mayRetry = await mayRetry(after: error, asked, faults: &faults)
                 return mayRetry || asked != generation
             }
         }
         waiting.removeAll { ids.contains($0.id) }
         publish()
-        // If they cannot be removed, they are told again after a launch.
+        // Marks that cannot be removed are sent again after a launch.
         try? await client.removeWrites(ids)
         return true
     }

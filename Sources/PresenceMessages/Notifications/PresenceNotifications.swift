@@ -1,18 +1,18 @@
 import Foundation
 import PresenceKit
 
-/// What the app's backend told the own user, over a ``PresenceKit/PresenceClient``.
+/// The user's notifications from the app's backend, over a ``PresenceKit/PresenceClient``.
 ///
 /// ```swift
 /// let notifications = PresenceNotifications(client)
 /// for await inbox in notifications.inbox { show(inbox.notifications, badge: inbox.unseenCount) }
 /// ```
 ///
-/// It guarantees: each notification comes at least once, to each device; the counts are the server's, of one moment, and the
-/// same on all devices. What the user marks is shown at once, is in the client's storage when the call returns, and stays
-/// there until the server has taken it, over restarts and breaks.
+/// Guarantees: each notification arrives at least once on each device; the counts are the server's, from one moment,
+/// and the same on all devices. A mark is shown at once, is in the client's storage when the call returns, and stays
+/// there until the server has accepted it, over restarts and lost connections.
 ///
-/// One of it for each client. A sign-out of the client forgets everything.
+/// Create one for each client. A sign-out of the client deletes all data.
 public actor PresenceNotifications: ClientLibrary {
     nonisolated let client: PresenceClient
     let clock: any Clock<Duration>
@@ -29,16 +29,16 @@ public actor PresenceNotifications: ClientLibrary {
     private var loops = Loops<NotificationInbox>()
     private var isWanted = false
     private var isSubscribing = false
-    /// Why the server does not tell them: `unknownType` if it has none.
+    /// Why the server does not send notifications: `unknownType` if it has none.
     public private(set) var problem: PresenceError?
 
-    /// Marks that the server has not taken, in order.
+    /// Marks that the server has not accepted, in order.
     var waiting: [WaitingMarks] = []
     var isMarking = false
 
     /// - Parameters:
-    ///   - client: whose connection and storage it uses.
-    ///   - clock: tells when to try again what the server found too fast.
+    ///   - client: the client whose connection and storage are used.
+    ///   - clock: the clock for retries after rate limits.
     public init(_ client: PresenceClient, clock: any Clock<Duration> = ContinuousClock()) {
         self.client = client
         self.clock = clock
@@ -56,13 +56,13 @@ public actor PresenceNotifications: ClientLibrary {
     private func restore() async {
         if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind]) {
             own = kept.owner
-            // Whose they are may turn out with the token or the first connection.
+            // Their owner is checked against the token or the first connection.
             waiting = kept.writes.compactMap(WaitingMarks.init)
         }
         endRestoration()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func handle(_ event: LibraryEvent) {
         switch event {
@@ -97,9 +97,10 @@ public actor PresenceNotifications: ClientLibrary {
 
     // MARK: Reading
 
-    /// All that is shown, newest first: as soon as it is known, then after each change, with what has changed since the
-    /// loop's last element. It begins with the newest 50 and all unseen ones; ``loadEarlier(limit:)`` adds the page before.
-    /// Each new connection begins like this again: the older pages have to be asked for anew.
+    /// Observes the notifications, newest first: a first element as soon as they are known, then one after each change,
+    /// with the changes since the loop's previous element. It starts with the newest 50 and all unseen ones;
+    /// ``loadEarlier(limit:)`` adds the page before. After each new connection it starts like this again, without the
+    /// older pages.
     public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
         NotificationInbox.updates(
             LoopSequence<NotificationInbox>(begin: { await self.begin($0, $1) }, end: { await self.end($0) }))
@@ -114,7 +115,7 @@ public actor PresenceNotifications: ClientLibrary {
 
     private func end(_ id: UUID) { loops.remove(id) }
 
-    /// From now on they are told, on every connection.
+    /// From now on notifications are subscribed to on every connection.
     private func want() {
         guard !isWanted else { return }
         isWanted = true
@@ -166,14 +167,14 @@ public actor PresenceNotifications: ClientLibrary {
         if held.isKnown { loops.publish(shown) }
     }
 
-    /// Adds the page before the oldest notification that is shown.
+    /// Loads the page before the oldest shown notification.
     ///
     /// - Parameter limit: 1 to 50.
     /// - Returns: whether there may be more.
-    /// - Throws: `notConnected`, `connectionLost`; `unknownType` if the server does not know of pages.
+    /// - Throws: `notConnected`, `connectionLost`; `unknownType` if the server has no pages.
     @discardableResult
     public func loadEarlier(limit: Int = 50) async throws -> Bool {
-        // A page is read again if something changed meanwhile, which it does not know; not for ever.
+        // A page is read again if something changed while it was read, with a limit of attempts.
         for _ in 0..<10 where held.hasEarlier {
             let page = try await client.call(
                 "getNotifications", Ask.NotificationPage(before: held.oldest, limit: limit), Wire.Notified.self)

@@ -1,27 +1,27 @@
 import Foundation
 
-/// Something that the app's backend told the user, and what the user has done with it.
+/// A notification from the app's backend, with the user's marks.
 public struct UserNotification: Codable, Hashable, Sendable, Identifiable {
-    /// The backend's own.
+    /// The backend's id.
     public let id: String
-    /// Its number among the user's; a later one has a larger one.
+    /// The number among the user's notifications; later ones have larger numbers.
     public let sequence: Int64
-    /// What it is about, in the backend's words, such as `order`.
+    /// The subject as named by the backend, such as `order`.
     public let kind: String
-    /// A line for people; may be empty.
+    /// A line for users; may be empty.
     public let title: String
-    /// More text for people.
+    /// A longer text for users.
     public let body: String?
-    /// What the backend noted for the app.
+    /// Data from the backend for the app.
     public let data: JSONValue?
-    /// When the server took it, by its clock.
+    /// When the server accepted it, by its clock.
     public let timestamp: Date
-    /// Whether it was on a screen of the user.
+    /// Whether the user has seen it.
     public var isSeen: Bool
-    /// Whether the user opened it.
+    /// Whether the user has opened it.
     public var isRead: Bool
 
-    /// Makes a notification, as a fake or a preview needs it.
+    /// Creates a notification, for fakes and previews.
     public init(
         id: String, sequence: Int64, kind: String, title: String, body: String? = nil, data: JSONValue? = nil,
         timestamp: Date = Date(), isSeen: Bool = false, isRead: Bool = false

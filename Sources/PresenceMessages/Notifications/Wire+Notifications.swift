@@ -12,19 +12,19 @@ extension Wire {
         var read: Bool?
     }
 
-    /// What the server says of the user's notifications, in answers and events: the counts, and what comes with them.
+    /// The user's notifications in replies and events: the counts, and the members of each type.
     struct Notified: Decodable {
         var version: Int64
         var unseen: Int
         var unread: Int
         var seen: Int64?
         var first: Int64?
-        /// A subscription's and a page's.
+        /// In replies to a subscription or for a page.
         var items: [NotificationItem]?
-        /// A `notification` event's.
+        /// In a `notification` event.
         var notification: NotificationItem?
         var replaces: [Int64]?
-        /// `notificationCounts`.
+        /// In a `notificationCounts` event.
         var read: [Int64]?
         var archived: [Int64]?
         var kept: [Int64]?
@@ -45,13 +45,13 @@ extension Ask {
         var limit: Int
     }
 
-    /// `markNotifications`, and what of it is in the storage.
+    /// The request `markNotifications`, also as it is stored.
     struct NotificationMarks: Codable, Hashable, Sendable {
         var seen: Int64?
         var read: [Int64]?
         var archived: [Int64]?
 
-        /// As many numbers as one request may have.
+        /// The maximum of numbers in one request.
         static let most = 1_000
         var count: Int { (read?.count ?? 0) + (archived?.count ?? 0) }
 

@@ -1,21 +1,21 @@
 import Foundation
 import PresenceKit
 
-/// A mark that the user has made, in the client's storage until the server has it: one for each conversation and kind, the
-/// furthest.
+/// A mark of a conversation, in the client's storage until the server has it. For each conversation and kind only the
+/// furthest is kept.
 struct KeptMark: Sendable {
     static let kind = "conversationMark"
     let id: String
     let owner: String
     let mark: Ask.Mark
-    /// Whether it is in the storage: before, it covers no other one.
+    /// Whether it is stored; only then it replaces others.
     var isStored: Bool
 
     init(owner: String, mark: Ask.Mark) {
         (id, self.owner, self.mark, isStored) = (UUID().uuidString, owner, mark, false)
     }
 
-    /// `nil` for what a later version wrote.
+    /// `nil` for a write of a later version.
     init?(_ write: QueuedWrite) {
         guard let owner = write.owner, let mark = try? JSONDecoder().decode(Ask.Mark.self, from: write.body) else {
             return nil
@@ -31,7 +31,7 @@ struct KeptMark: Sendable {
 }
 
 extension Ask.Mark {
-    /// Whether it says all that another one of the same conversation does. What is read is delivered.
+    /// Whether it includes another mark of the same conversation. A read message is also delivered.
     func covers(_ other: Ask.Mark) -> Bool {
         let delivered = max(self.delivered ?? 0, read ?? 0)
         return conversation == other.conversation && (other.read ?? 0) <= read ?? 0
@@ -45,7 +45,7 @@ extension Ask.Mark {
 }
 
 extension PresenceMessages {
-    /// Keeps a mark that is wanted until the server has it. What cannot be kept is told only while the process lives.
+    /// Stores a mark until the server has it. If that fails, the mark is only sent during this process.
     func keep(_ mark: Ask.Mark) async {
         guard let owner = try? await ownUser(), told[mark.conversation]?.covers(mark) != true,
             !keptMarks.contains(where: { $0.isStored && $0.owner == owner && $0.mark.covers(mark) })
@@ -58,26 +58,26 @@ extension PresenceMessages {
         } catch {
             return keptMarks.removeAll { $0.id == entry.id }
         }
-        // Told meanwhile, or the user is another one.
+        // The mark was sent in the meantime, or the user changed.
         guard let place = keptMarks.firstIndex(where: { $0.id == entry.id }) else { return await takeOut([entry.id]) }
         keptMarks[place].isStored = true
         await drop(former)
     }
 
-    /// Marks of an earlier process, and those of a connection before.
+    /// Restores marks of an earlier process or connection.
     func recallMarks() {
         for kept in keptMarks {
             marks[kept.mark.conversation, default: Ask.Mark(conversation: kept.mark.conversation)].raise(to: kept.mark)
         }
     }
 
-    /// The server has a mark.
+    /// The server has accepted a mark.
     func took(_ mark: Ask.Mark) async {
         told[mark.conversation, default: Ask.Mark(conversation: mark.conversation)].raise(to: mark)
         await drop(keptMarks.filter { mark.covers($0.mark) }.map(\.id))
     }
 
-    /// Where the user is not any more, there is nothing to mark.
+    /// The user is no longer in the conversation, so its marks are dropped.
     func dropMarks(of conversation: String) {
         (marks[conversation], told[conversation]) = (nil, nil)
         let ids = keptMarks.filter { $0.mark.conversation == conversation }.map(\.id)

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-// What the server is asked for; the same whenever it is asked.
+// Requests to the server; a repetition is identical.
 extension Ask.Send {
     init(_ message: Message, after: Int64) {
         self.init(
@@ -21,9 +21,9 @@ extension Ask.Send {
 }
 
 extension PresenceClient {
-    /// Makes a change: a second time it changes nothing.
+    /// Makes a change; repeating it has no effect.
     ///
-    /// - Returns: the message as it is now, of a change of one.
+    /// - Returns: the changed message, if the change is one of a message.
     func make(_ change: MessageChange) async throws(PresenceError) -> Wire.Message? {
         let conversation = change.conversationId
         switch change.kind {
@@ -35,7 +35,7 @@ extension PresenceClient {
             return try await ask("deleteMessage", delete, Wire.OneMessage.self).message
         case .mute(nil): try await set(Ask.Settings(conversation: conversation, muted: true))
         case .mute(let until?):
-            // It may be over already: then it only takes the place of what was set before.
+            // The mute may have ended already. Then the request only clears an earlier setting.
             let longest = MessageRule.maximumMuting / .milliseconds(1)
             let left = Int64(min(longest, max(0, until.timeIntervalSinceNow * 1_000)).rounded())
             try await set(

@@ -1,11 +1,11 @@
 import Foundation
 import PresenceKit
 
-// What of it is in the client's storage.
+// The outbox in the client's storage.
 extension Outbox {
     static let kind = "message"
     static let changeKind = "messageChange"
-    /// Beside the write of what was refused.
+    /// Stored beside a rejected write.
     static let failureKind = "messageFailure"
     static let kinds: Set = [kind, changeKind]
 
@@ -43,7 +43,7 @@ extension Outbox {
         QueuedWrite(id: id, owner: entry.owner, lane: entry.lane, kind: kind, body: body, queuedAt: date)
     }
 
-    /// `nil` for what cannot be read.
+    /// `nil` if it cannot be read.
     static func read(_ write: QueuedWrite) -> (Work, number: Int)? {
         if write.kind == kind {
             return (try? JSONDecoder().decode(Stored.self, from: write.body)).map {

@@ -1,44 +1,43 @@
 import Foundation
 import PresenceKit
 
-/// What was promised to be done: messages to send, changes to make; in order within a conversation, until the server has
-/// answered each.
+/// Pending messages and changes, in order within a conversation, until the server has replied to each.
 struct Outbox {
     enum State: Hashable, Sendable {
-        /// On its way into the storage: nothing is done before it is there.
+        /// Being stored; nothing is sent before that.
         case storing
         case ready
         case failed(PresenceError)
     }
 
     enum Work: Sendable {
-        /// A message, with the newest one that was known when it was written.
+        /// A message, with the newest sequence known when it was written.
         case send(Message, after: Int64)
         case change(MessageChange)
     }
 
     struct Entry: Sendable {
         let work: Work
-        /// Its place: later ones have larger numbers.
+        /// The position: later entries have larger numbers.
         let number: Int
         var state: State
-        /// How often in a row it was answered what nothing explains, in this process.
+        /// The number of unexplained errors in a row, in this process.
         var faults = 0
     }
 
-    /// What the server has answered so often with a fault of its own, or with what this version does not know, has failed: what
-    /// comes behind it in its conversation does not wait for ever. With the delays in between that is 15 s.
+    /// After this many internal or unknown errors an entry has failed, so that later ones in its conversation are not
+    /// blocked forever. Including the delays that takes 15 s.
     static let mostFaults = 5
 
     private(set) var entries: [Entry] = []
     private var lastNumber = 0
-    /// Only this user's entries count; all of them while the user is unknown. Other users' entries stay until a connection
-    /// says who the user is.
+    /// Only entries of this user count; all of them while the user is unknown. Entries of other users stay until a
+    /// connection confirms the user.
     var owner: String?
 
-    // MARK: What comes in
+    // MARK: Adding
 
-    /// Takes something up, behind all others.
+    /// Appends an entry.
     mutating func append(_ work: Work) -> Entry {
         lastNumber += 1
         let entry = Entry(work: work, number: lastNumber, state: .storing)
@@ -46,14 +45,14 @@ struct Outbox {
         return entry
     }
 
-    /// Takes up what an earlier process left: it is older than anything here.
+    /// Takes over the entries of an earlier process, which are older than all others.
     mutating func recall(_ writes: [QueuedWrite]) {
         let failures = Dictionary(
             writes.filter { $0.kind == Self.failureKind }.map { ($0.id, $0.body) }, uniquingKeysWith: { $1 })
         let known = Set(entries.map(\.id))
         var recalled: [Entry] = []
         for write in writes where Self.kinds.contains(write.kind) && !known.contains(write.id) {
-            // One that a later version wrote stays where it is, for that version.
+            // A write of a later version stays in the storage for that version.
             guard let (work, number) = Self.read(write) else { continue }
             let failure = failures[Self.failureID(write.id)].map { body in
                 (try? JSONDecoder().decode(PresenceError.self, from: body)) ?? PresenceError(.badRequest, "refused")
@@ -82,31 +81,31 @@ struct Outbox {
 
     mutating func removeAll() { entries = [] }
 
-    /// Another user's go: the client takes them out of the storage.
+    /// Removes the entries of other users; the client removes them from the storage.
     mutating func removeAll(except user: String) { entries.removeAll { $0.owner != user } }
 
-    // MARK: What is in it
+    // MARK: Contents
 
     private func counts(_ entry: Entry) -> Bool { owner == nil || entry.owner == owner }
 
     subscript(id: String) -> Entry? { entries.first { $0.id == id && counts($0) } }
 
-    /// The conversations that something waits for.
+    /// The conversations with entries.
     var lanes: Set<String> { Set(entries.filter(counts).map(\.lane)) }
 
-    /// How many there are, those that have failed included.
+    /// The number of entries, including failed ones.
     var count: Int { entries.count(where: counts) }
 
-    /// How many are still to be done.
+    /// The number of entries that are not done.
     var waiting: Int { entries.count { !$0.hasFailed && counts($0) } }
 
-    /// The next one of a conversation: one that is not stored yet holds up those behind it, a failed one does not.
+    /// The next entry of a conversation. An entry that is still being stored blocks later ones; a failed one does not.
     func next(in lane: String) -> Entry? {
         let waiting = entries.first { $0.lane == lane && !$0.hasFailed && counts($0) }
         return waiting?.state == .ready ? waiting : nil
     }
 
-    /// The messages of a conversation that the server has not, in order.
+    /// The messages of a conversation that the server does not have, in order.
     func shown(in lane: String, except isHeld: (String) -> Bool) -> [Message] {
         entries.filter { $0.lane == lane && counts($0) && !isHeld($0.id) }.compactMap { entry in
             guard var message = entry.message else { return nil }
@@ -123,7 +122,7 @@ struct Outbox {
         entries.filter { $0.lane == lane && counts($0) && !$0.hasFailed }.compactMap(\.change)
     }
 
-    /// Those that it has refused.
+    /// The rejected changes.
     var refused: [MessageChange] {
         entries.filter(counts).compactMap { entry in
             guard var change = entry.change, case .failed(let error) = entry.state else { return nil }

@@ -2,19 +2,20 @@ import Foundation
 import PresenceHTTP
 import PresenceKit
 
-/// What the app wants of pushes to this device, and what the server has of it.
+/// The app's wish for pushes to this device, and the registration on the server.
 struct PushRegistration {
-    /// Whether and where this device is to be pushed to; `nil` until the app says.
+    /// Whether this device should receive pushes; `nil` until the app has called.
     var wish: Wish?
-    /// Grows with each wish.
+    /// Incremented by each wish.
     var number = 0
-    /// Whether the wish has to be told, whatever was told before.
+    /// Whether the wish must be sent, even if it was sent before.
     var isDue = false
-    /// What was registered, when the client's token was this one; with another one if that was refused.
+    /// The registered device, the client's token at that time, and the token that the server accepted, which differs if
+    /// the client's was rejected.
     var told: (device: PushDevice, token: String, taken: String)?
-    /// The last request: the next one waits for it.
+    /// The last request; the next one waits for it.
     var last: Task<Bool, any Error>?
-    /// The next try, and how many have failed in a row.
+    /// The next attempt, and the number of failures in a row.
     var retry: Task<Void, Never>?
     var failures = 0
 
@@ -23,37 +24,37 @@ struct PushRegistration {
         case noPushes
     }
 
-    /// The longest time between two tries.
+    /// The maximum delay between two attempts.
     static let longestDelay = Duration.seconds(300)
 }
 
-// Where this device is pushed to, while its user is away.
+// The registration of this device for pushes while its user is away.
 extension PresenceMessages {
-    /// Lets this device be pushed to when messages come for its user and they are away. Call it at each launch, and whenever
-    /// the push service gives another token; the newest call counts.
+    /// Registers this device for pushes of messages that arrive while its user is away. Call it at each launch, and
+    /// whenever the push service returns a new token; the newest call counts.
     ///
-    /// What cannot be told now is told later, as long as the process lives: while the server is out of reach, too busy, or
-    /// the user not signed in, with the next connection, and on a connection again after a growing pause of at most 5
-    /// minutes. It is told anew when the session is another one: another user, or a token that took the place of the former.
+    /// If the registration cannot be sent now, it is sent later, for the life of the process: on the next connection,
+    /// or on a connection after a growing delay of at most 5 minutes. It is sent again when the session changes:
+    /// another user, or a token that replaced the former one.
     ///
-    /// The device belongs to the session of the user's token, and goes with it. With tokens of the app's own it belongs to
-    /// the user, who has one: call ``removeDevice()`` before the sign-out. Otherwise the library tries to remove it with the
-    /// former token, once, when the client signs out or changes its user.
+    /// The registration belongs to the session of the user's token, and ends with it. With tokens of the app's own it
+    /// belongs to the user, who has only one: call ``removeDevice()`` before the sign-out. Otherwise the library tries
+    /// once to remove it with the former token, when the client signs out or changes its user.
     ///
-    /// - Returns: whether the server has it; `false` if it is told later.
-    /// - Throws: `validationFailed` with `field`, `forbidden`, `notOffered`: what the server refused it with. It is not told
-    ///   again then.
+    /// - Returns: whether the server has it; `false` if it will be sent later.
+    /// - Throws: the server's error: `validationFailed` with `field`, `forbidden`, `notOffered`. The registration is
+    ///   not sent again then.
     @discardableResult
     public func registerDevice(_ device: PushDevice) async throws -> Bool {
         try device.check()
         return try await want(.pushes(device))
     }
 
-    /// Lets this device be pushed to no more: the user does not want it, or is about to sign out. What cannot be told now is
-    /// told later, as with ``registerDevice(_:)``, as long as the user is the same, and once: with tokens of the app's own,
-    /// another device of the user may be registered afterwards.
+    /// Removes the registration of this device, because the user does not want pushes or is about to sign out. If it
+    /// cannot be sent now, it is sent later as with ``registerDevice(_:)``, while the user is the same, and only once:
+    /// with tokens of the app's own, another device of the user may be registered afterwards.
     ///
-    /// - Returns: whether the server knows; `false` if it is told later.
+    /// - Returns: whether the server has removed it; `false` if that will be sent later.
     /// - Throws: as ``registerDevice(_:)``.
     @discardableResult
     public func removeDevice() async throws -> Bool { try await want(.noPushes) }
@@ -65,15 +66,15 @@ extension PresenceMessages {
         return try await telling().value
     }
 
-    /// There is a connection: its session may be another one than that which was told.
+    /// There is a connection, whose session may differ from the one with the registration.
     func recallDevice() {
         guard push.wish != nil else { return }
         push.failures = 0
         _ = telling()
     }
 
-    /// The user is gone. What is registered for them here is removed, if their token is still good for that; the next user
-    /// of this client gets the pushes.
+    /// The user signed out. Their registration is removed, if their token is still valid; the next user of this client
+    /// gets the pushes.
     func forgetDevice() {
         push.isDue = true
         if push.wish == .noPushes { push.wish = nil }
@@ -88,7 +89,7 @@ extension PresenceMessages {
         }
     }
 
-    /// Tells the server what is wanted, after what it is being told.
+    /// Sends the wish to the server, after the last request.
     private func telling() -> Task<Bool, any Error> {
         let telling = Task { [former = push.last] in
             _ = await former?.result
@@ -128,7 +129,7 @@ extension PresenceMessages {
     }
 
     private func tellAgain(after error: PresenceError, _ asked: Int, _ number: Int) {
-        // Without a connection, or a session, the next connection brings it.
+        // Without a connection or a session, the next connection sends it.
         guard isConnected, asked == generation, number == push.number,
             ![.unauthorized, .signedOut, .tokenUnavailable].contains(error.code)
         else { return }
@@ -152,7 +153,7 @@ extension HTTPServer.Request {
         switch wish {
         case .pushes(let device):
             self.init("PUT", path, isRepeatable: true)
-            // Two strings can always be encoded.
+            // Cannot fail: a dictionary of strings.
             body = try! JSONEncoder().encode(["pushToken": device.token, "platform": device.platform.rawValue])
         case .noPushes: self.init("DELETE", path, isRepeatable: true)
         }

@@ -1,38 +1,38 @@
 import Foundation
 import PresenceKit
 
-/// Where a push service reaches this device.
+/// The address of this device at a push service.
 public struct PushDevice: Codable, Hashable, Sendable {
     /// The push service.
     public enum Platform: String, Codable, Hashable, Sendable {
         /// Firebase Cloud Messaging.
         case fcm
-        /// Apple's.
+        /// Apple Push Notification service.
         case apns
     }
 
-    /// What the push service calls this device: 1 to 1,024 bytes of printable ASCII without spaces. APNs' tokens are bytes,
+    /// The token from the push service: 1 to 1,024 bytes of printable ASCII without spaces. Tokens of APNs are bytes,
     /// in hexadecimal here.
     public let token: String
-    /// Whose token it is.
+    /// The push service of the token.
     public let platform: Platform
 
-    /// Makes one of a token as text.
+    /// Creates a device from a token as text.
     public init(token: String, platform: Platform) {
         (self.token, self.platform) = (token, platform)
     }
 
-    /// What `Messaging.messaging().token()` gives.
+    /// Creates a device from the result of `Messaging.messaging().token()`.
     public static func fcm(_ token: String) -> PushDevice { PushDevice(token: token, platform: .fcm) }
 
-    /// What `didRegisterForRemoteNotificationsWithDeviceToken` gives.
+    /// Creates a device from the token passed to `didRegisterForRemoteNotificationsWithDeviceToken`.
     public static func apns(_ token: Data) -> PushDevice {
         let digits = Array("0123456789abcdef")
         let text = token.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         return PushDevice(token: String(text), platform: .apns)
     }
 
-    /// Looks at what no server takes.
+    /// Validates the token, because no server accepts an invalid one.
     ///
     /// - Throws: `validationFailed` with the field `pushToken`.
     public func check() throws(PresenceError) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The app's loops over one thing: each gets what is there now, then the newest after each change.
+/// The app's loops on one topic: each gets the current value, then the newest after each change.
 struct Loops<Element: Sendable & Equatable> {
     typealias Loop = AsyncStream<Element>.Continuation
     private var loops: [UUID: Loop] = [:]
@@ -8,10 +8,10 @@ struct Loops<Element: Sendable & Equatable> {
 
     var isEmpty: Bool { loops.isEmpty }
 
-    /// - Parameter element: what is there; `nil` if nothing is known yet.
+    /// - Parameter element: the current value; `nil` if it is unknown.
     mutating func add(_ id: UUID, _ loop: Loop, _ element: Element?) {
         loops[id] = loop
-        // Where nothing is known, whatever is published next is news to this loop.
+        // If it is unknown, the next published value is new to this loop.
         last = element
         if let element { loop.yield(element) }
     }
@@ -25,7 +25,7 @@ struct Loops<Element: Sendable & Equatable> {
     }
 }
 
-/// What loops go over; each iterator is a loop of its own.
+/// A sequence of values; each iterator is its own loop.
 struct LoopSequence<Element: Sendable & Equatable>: AsyncSequence, Sendable {
     typealias Failure = Never
     let begin: @Sendable (UUID, AsyncStream<Element>.Continuation) async -> Void
@@ -36,7 +36,7 @@ struct LoopSequence<Element: Sendable & Equatable>: AsyncSequence, Sendable {
         let id = UUID()
         let beginning = Task { await begin(id, loop) }
         loop.onTermination = { [end] _ in
-            // It may end before it has begun.
+            // The loop may end before it has begun.
             Task {
                 await beginning.value
                 await end(id)

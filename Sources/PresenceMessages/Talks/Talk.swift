@@ -1,32 +1,32 @@
 import Foundation
 
-/// What is held of one conversation's messages: a stretch without gaps, and what came after one.
+/// The known messages of a conversation: a range without gaps, and messages after a gap.
 ///
 /// ```text
 ///   first … │ oldest ……………… through │ gap │ 63 64 │        by number
-///    (server) └── held, complete ──┘        └ told of before what lies between was
+///    (server) └── complete range ───┘        └ received before the ones in the gap
 /// ```
 ///
-/// Answers and events may be taken in any order: of a message the larger version counts, and where to go on (``cursor``)
-/// moves only over what is complete.
+/// Replies and events may be handled in any order: the larger version of a message wins, and the position for the next
+/// subscription (``cursor``) only moves over complete ranges.
 struct Talk {
     let id: String
-    /// Tells it from another one of the same conversation, held before or after it.
+    /// Distinguishes this object from others for the same conversation.
     let identity = UUID()
     private var messages: [Int64: Message] = [:]
-    /// The number at which the complete stretch begins; `nil` as long as nothing is known.
+    /// The first number of the complete range; `nil` while nothing is known.
     private(set) var oldest: Int64?
-    /// The number at which it ends; `oldest - 1` if it is empty.
+    /// The last number of the range; `oldest - 1` if it is empty.
     private(set) var through: Int64 = 0
-    /// The oldest message that the server has.
+    /// The oldest message on the server.
     private(set) var first: Int64 = 1
-    /// The last change that is known to have been taken in.
+    /// The last change that is known to be applied.
     private var version: Int64?
-    /// The newest change told on this connection before its subscription was answered.
+    /// The newest change received on this connection before its subscription was answered.
     private var earlyVersion: Int64?
-    /// Whether the present connection's subscription was answered.
+    /// Whether the current connection's subscription was answered.
     private(set) var isLive = false
-    /// Up to where the own messages have arrived at, and were read by, every other member: these marks only grow.
+    /// The last of the user's own messages that all other members have received and read. These marks only increase.
     private var delivered: Int64 = 0
     private var read: Int64 = 0
     private var members: [ChatConversation.Member] = []
@@ -35,37 +35,37 @@ struct Talk {
         self.id = id
     }
 
-    /// Where to go on after a break.
+    /// The position from which the next connection continues.
     var cursor: Ask.Cursor {
         oldest == nil
             ? Ask.Cursor(id: id) : Ask.Cursor(id: id, after: through, messagesVersion: version)
     }
 
-    /// Whether the server has messages before those that are held.
+    /// Whether the server has messages before the known ones.
     var hasEarlier: Bool { oldest.map { $0 > first } ?? true }
 
-    /// The newest message that is known of.
+    /// The newest known message.
     var newest: Int64 { max(through, messages.keys.max() ?? 0) }
 
     func contains(_ message: String) -> Bool { messages.values.contains { $0.id == message } }
 
     func message(_ id: String) -> Message? { messages.values.first { $0.id == id } }
 
-    // MARK: What comes in
+    // MARK: Input
 
-    /// There is another connection: what follows was not told on it.
+    /// There is a new connection, on which nothing was received yet.
     mutating func begin() {
         isLive = false
         earlyVersion = nil
     }
 
-    /// The subscription of the present connection is answered, with all its parts.
+    /// The reply to the subscription of the current connection is complete.
     mutating func answered(_ parts: [Wire.Followed]) {
         let news = parts.flatMap { $0.messages ?? [] }
         let last = parts.compactMap(\.last).max() ?? news.map(\.seq).max() ?? 0
         first = parts.compactMap(\.first).max() ?? first
         if oldest == nil || parts.contains(where: { $0.reset == true }) {
-            // Only what was told of since then is not in the answer.
+            // Messages received since then are kept, because the reply does not have them.
             let begin = news.map(\.seq).min() ?? last + 1
             messages = messages.filter { $0.key >= begin }
             oldest = begin
@@ -86,13 +86,13 @@ struct Talk {
         if isLive { version = max(version ?? newer, newer) } else { earlyVersion = max(earlyVersion ?? newer, newer) }
     }
 
-    /// A message that was answered: sent, edited, deleted.
+    /// A message in a reply: sent, edited, deleted.
     mutating func take(_ message: Wire.Message) {
         hold(message)
         extend()
     }
 
-    /// A page of what came before `oldest`.
+    /// A page of messages before `oldest`.
     mutating func take(_ page: Wire.Page) {
         first = page.first
         guard let former = oldest else { return }
@@ -100,12 +100,12 @@ struct Talk {
         var begin = former
         while begin > first, messages[begin - 1] != nil { begin -= 1 }
         oldest = begin
-        // An empty page: there is nothing before.
+        // An empty page: there are no earlier messages.
         if page.messages.isEmpty { first = max(first, begin) }
     }
 
     private mutating func hold(_ wire: Wire.Message, isOlder: Bool = false) {
-        // What is not shown yet comes with its page.
+        // Earlier messages are loaded with their page.
         if let oldest, wire.seq < oldest, !isOlder { return }
         let held = messages[wire.seq]
         if let held, held.version >= wire.version { return }
@@ -121,7 +121,7 @@ struct Talk {
 
     // MARK: Marks
 
-    /// How far the members are.
+    /// Applies the members' marks.
     mutating func mark(_ members: [ChatConversation.Member], own: String) {
         self.members = members
         let others = members.filter { $0.user != own }
@@ -131,9 +131,9 @@ struct Talk {
         if reads.count == others.count { read = max(read, reads.min()!) }
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
-    /// The messages, oldest first, with how far each has come.
+    /// The messages, oldest first, with the status of each.
     mutating func shown(to own: String, at date: Date) -> [Message] {
         guard let oldest else { return [] }
         let ownRead = members.first { $0.user == own }?.read ?? 0

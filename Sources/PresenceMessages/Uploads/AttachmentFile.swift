@@ -1,45 +1,45 @@
 import Foundation
 import PresenceKit
 
-/// A file that is to be uploaded, so that a message can have it attached.
+/// A file to be uploaded as an attachment of a message.
 public struct AttachmentFile: Hashable, Sendable {
-    /// Where its bytes are.
+    /// The content of a file.
     public enum Content: Hashable, Sendable {
         /// In memory.
         case data(Data)
-        /// In a file, which is read while it is sent, and has to stay until then.
+        /// A file on disk. It is read during the upload and must exist until then.
         case file(URL)
     }
 
-    /// Where its bytes are.
+    /// The content of the file.
     public var content: Content
-    /// What it is called, as others are offered it for saving; `nil` for no name. At most 255 bytes of UTF-8, without
-    /// slashes.
+    /// The name that others see when they save the file, or `nil`. At most 255 bytes of UTF-8, without slashes.
     public var name: String?
-    /// Its media type. `image/jpeg` and `image/png` become pictures with thumbnails; everything else is kept as it is.
+    /// The media type. Files of `image/jpeg` and `image/png` become pictures with thumbnails; all others are stored
+    /// unchanged.
     public var contentType: String
 
-    /// A file in memory.
+    /// Creates a file from data in memory.
     ///
-    /// - Parameter contentType: its media type; if it is left out, by the extension of the name.
+    /// - Parameter contentType: the media type; by default that of the name's extension.
     public init(_ data: Data, name: String? = nil, contentType: String? = nil) {
         content = .data(data)
         self.name = name
         self.contentType = contentType ?? Self.contentType(of: name)
     }
 
-    /// A file on this device. It is sent in pieces, however large it is.
+    /// Creates a file from one on this device. It is sent in pieces, so it may be large.
     ///
     /// - Parameters:
-    ///   - name: what it is called; if it is left out, as it is here.
-    ///   - contentType: its media type; if it is left out, by the extension of the name.
+    ///   - name: the name; by default that of the file on this device.
+    ///   - contentType: the media type; by default that of the name's extension.
     public init(file: URL, name: String? = nil, contentType: String? = nil) {
         content = .file(file)
         self.name = name ?? file.lastPathComponent
         self.contentType = contentType ?? Self.contentType(of: self.name)
     }
 
-    /// The media type by a name's extension: one that servers serve as such, or `application/octet-stream`.
+    /// The media type of a name's extension, or `application/octet-stream` if the extension is unknown.
     private static func contentType(of name: String?) -> String {
         let parts = (name ?? "").split(separator: ".")
         return types[parts.last?.lowercased() ?? ""] ?? "application/octet-stream"
@@ -52,14 +52,14 @@ public struct AttachmentFile: Hashable, Sendable {
         "pdf": "application/pdf", "zip": "application/zip",
     ]
 
-    /// How large it is, in bytes.
+    /// The size in bytes.
     ///
-    /// - Throws: `validationFailed` with the field `file` if that cannot be read, or it is not a file.
+    /// - Throws: `validationFailed` with the field `file` if the size cannot be read, or it is not a regular file.
     public func size() throws(PresenceError) -> Int {
         switch content {
         case .data(let data): return data.count
         case .file(let url):
-            // What a link leads to is what is sent.
+            // The target of a symbolic link is sent.
             let path = url.resolvingSymlinksInPath().path
             let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular,
@@ -69,9 +69,10 @@ public struct AttachmentFile: Hashable, Sendable {
         }
     }
 
-    /// Looks at what no server takes: an empty file, or a media type that is none. How large a file may be, the server says.
+    /// Validates the file: it must not be empty, and the media type must be well-formed. Only the server knows the
+    /// maximum size.
     ///
-    /// - Returns: how large it is, in bytes.
+    /// - Returns: the size in bytes.
     /// - Throws: `validationFailed` with the field `file` or `contentType`.
     @discardableResult
     public func check() throws(PresenceError) -> Int {
@@ -85,10 +86,10 @@ public struct AttachmentFile: Hashable, Sendable {
     }
 }
 
-/// How an upload goes: how much was sent, any number of times; then the attachment, once.
+/// The progress of an upload: any number of fractions, then the attachment, once.
 public enum AttachmentUpload: Hashable, Sendable {
-    /// How much of the file was sent, from 0 to 1. It begins again where a lost connection made it begin again.
+    /// The fraction of the file that was sent, from 0 to 1. It restarts if a lost connection restarts the upload.
     case progress(Double)
-    /// It is stored: what a message's `attachments` are made of.
+    /// The file is stored. Use the value in a message's `attachments`.
     case uploaded(MessageAttachment)
 }

@@ -2,31 +2,31 @@ import Foundation
 import PresenceHTTP
 import PresenceKit
 
-// What is attached to messages, at a server with `attachments.enabled`.
+// Attachments of messages, on a server with `attachments.enabled`.
 extension PresenceMessages {
-    /// How files are uploaded; the defaults suit an app.
+    /// The settings of uploads. The defaults suit most apps.
     public struct Configuration: Hashable, Sendable {
-        /// The server's address over HTTP, such as `https://presence.example.org`; `nil`: that of the client's WebSocket
-        /// without `v1/ws`.
+        /// The server's HTTP URL, such as `https://presence.example.org`; `nil`: the client's WebSocket URL without
+        /// `v1/ws`.
         public var url: URL?
-        /// How long nothing may happen in an upload.
+        /// The idle timeout of an upload.
         public var uploadTimeout = Duration.seconds(60)
 
         /// The defaults.
         public init() {}
     }
 
-    /// Uploads a file that a message in this conversation is to have attached. The upload begins at once; cancelling the
-    /// task that iterates, or dropping the stream, ends it. Several are sent one after the other, in any order.
+    /// Uploads a file for a message in this conversation. The upload starts at once. Cancelling the iterating task or
+    /// dropping the stream cancels it. Several uploads are sent one after the other, in any order.
     ///
-    /// A lost connection is tried again once, at once. After any error the same call again is a retry, without harm: what
-    /// no message of the user mentions within a day the server removes (`attachments.unusedFor`).
+    /// A lost connection is retried once, at once. After any error the call can safely be repeated: the server removes
+    /// files that no message of the user refers to within a day (`attachments.unusedFor`).
     ///
-    /// The stream throws ``PresenceKit/PresenceError``: `tooLarge`; `validationFailed` with the field `file` (it is empty,
-    /// cannot be read, or is said to be a JPEG or PNG and is none), `name` or `contentType`; `rateLimited` with
-    /// `retryAfter` if the user has uploaded as many as they may; `forbidden` for somebody who is not in the conversation;
-    /// `notOffered` where the server takes no files; `notConnected` and `connectionLost`; `unavailable`; `signedOut`;
-    /// `tooMany` if 100 uploads wait.
+    /// The stream throws ``PresenceKit/PresenceError``: `tooLarge`; `validationFailed` with the field `file` (it is
+    /// empty, cannot be read, or is not the JPEG or PNG that it claims to be), `name` or `contentType`; `rateLimited`
+    /// with `retryAfter` if the user has uploaded the maximum number; `forbidden` if the user is not in the
+    /// conversation; `notOffered` if the server accepts no files; `notConnected` and `connectionLost`; `unavailable`;
+    /// `signedOut`; `tooMany` if 100 uploads are waiting.
     public nonisolated func upload(
         _ file: AttachmentFile, to conversation: String
     ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
@@ -47,7 +47,7 @@ extension PresenceMessages {
         let server = server
         let upload = Task { [turns, client, clock] in
             try await turns.run {
-                // It may have changed while others were uploaded.
+                // The file may have changed while other files were uploaded.
                 let size = Double(try file.check())
                 let body = try await server.post(file, to: conversation, of: client, as: user, clock) { sent in
                     progress(min(1, Double(sent) / size))
@@ -68,12 +68,12 @@ extension PresenceMessages {
         do {
             return MessageAttachment(try result.get())
         } catch is CancellationError {
-            // Not this task's: the user signed out, and may be here again.
+            // Not cancelled by this task: the user signed out, and may have signed in again.
             throw PresenceError(.signedOut, "the user signed out or was changed")
         }
     }
 
-    /// Where files, and devices to push to, go.
+    /// The server for files and push registrations.
     var server: HTTPServer {
         let transport = transport ?? URLSessionHTTPTransport()
         self.transport = transport
@@ -82,7 +82,7 @@ extension PresenceMessages {
             timeout: configuration.uploadTimeout)
     }
 
-    /// The address over HTTP of the server that has this WebSocket.
+    /// The HTTP URL of the server with this WebSocket URL.
     static func server(of webSocket: URL) -> URL {
         var parts = URLComponents(url: webSocket, resolvingAgainstBaseURL: true) ?? URLComponents()
         parts.scheme = webSocket.scheme?.lowercased() == "ws" ? "http" : "https"
@@ -94,8 +94,8 @@ extension PresenceMessages {
 }
 
 extension HTTPServer {
-    /// A server that is still busy with this user's last upload, whose end it has not noticed, says that it will soon take
-    /// the next one: it is sent again after that time, a few times.
+    /// Uploads a file. If the server has not yet noticed the end of this user's previous upload, it returns a short
+    /// delay; the upload is then repeated, up to 5 times.
     ///
     /// - Throws: `PresenceError`, or `CancellationError`.
     fileprivate func post(
@@ -119,7 +119,7 @@ extension HTTPServer {
     ) async throws -> Data {
         var path = "v1/conversations/\(Self.escaped(conversation))/attachments"
         if let name = file.name { path += "?name=\(Self.escaped(name))" }
-        // What nobody mentions is removed: a second upload does no harm.
+        // Unused files are removed, so a second upload is harmless.
         var request = Request("POST", path, isRepeatable: true)
         request.contentType = file.contentType
         switch file.content {

@@ -1,17 +1,17 @@
 import Foundation
 import PresenceKit
 
-/// One upload after the other: a server takes one of a user at a time.
+/// Serializes uploads, because a server accepts one per user at a time.
 actor UploadTurns {
-    /// How many may wait for their turn.
+    /// The maximum number of waiting uploads.
     static let maximumWaiting = 100
 
     private var isTaken = false
     private var waiting: [(id: UUID, turn: CheckedContinuation<Void, any Error>)] = []
 
-    /// Runs a body when those before it are done.
+    /// Runs a body after all earlier ones.
     ///
-    /// - Throws: what the body throws; `tooMany`; `CancellationError`, also while it waits.
+    /// - Throws: the error of the body; `tooMany`; `CancellationError`, also while it waits.
     nonisolated func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         try await take()
         let result: Result<Value, any Error>
@@ -27,7 +27,7 @@ actor UploadTurns {
             return
         }
         guard waiting.count < Self.maximumWaiting else {
-            throw PresenceError(.tooMany, "\(Self.maximumWaiting) uploads wait already")
+            throw PresenceError(.tooMany, "\(Self.maximumWaiting) uploads are waiting already")
         }
         let id = UUID()
         try await withTaskCancellationHandler {

@@ -1,28 +1,28 @@
 import Foundation
 
-/// A conversation with its messages, as the own user sees it. (PresenceKit's `Conversation` is where people see each
-/// other typing; they have the same id.)
+/// A conversation with its messages, as the signed-in user sees it. (PresenceKit's `Conversation` with the same id is
+/// only about typing.)
 public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
-    /// Of how many people it is, and who decides who is in it.
+    /// The kind of a conversation.
     public enum Kind: String, Codable, Hashable, Sendable {
-        /// Of two people, who have one.
+        /// Between two users; each pair has only one.
         case direct
-        /// Of 2 to 10 people, with an owner.
+        /// Between 2 to 10 users, with an owner.
         case group
     }
 
-    /// One who is in it, and how far they are.
+    /// A member with their marks.
     public struct Member: Codable, Hashable, Sendable, Identifiable {
         /// The same as ``user``.
         public var id: String { user }
-        /// Who it is.
+        /// The user's id.
         public let user: String
-        /// The newest message that they have read; `nil` if they or the own user do not show that.
+        /// The newest message that the member has read; `nil` if the member or the signed-in user does not share that.
         public var read: Int64?
-        /// The newest message that has arrived at one of their devices.
+        /// The newest message that has arrived on one of the member's devices.
         public var delivered: Int64
 
-        /// Makes a member; by default one who has got and read nothing.
+        /// Creates a member; by default nothing is delivered or read.
         public init(user: String, read: Int64? = 0, delivered: Int64 = 0) {
             self.user = user
             self.read = read
@@ -30,55 +30,55 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
         }
     }
 
-    /// How many people a group has at most, unless the server is set otherwise.
+    /// The maximum number of participants of a group, unless the server has another limit.
     public static let maximumParticipants = 10
-    /// The form of what is encoded; a later one is refused.
+    /// The version of the encoded form. Later versions are rejected.
     public static let currentSchemaVersion = 1
 
-    /// The same as PresenceKit's `Conversation` has for it.
+    /// The id, also that of PresenceKit's `Conversation`.
     public let id: String
-    /// Grows with each change of it.
+    /// Increases with each change.
     public var version: Int64
-    /// Whether it is of two people or a group.
+    /// Whether it is a direct conversation or a group.
     public var kind: Kind
-    /// The ids of all who are in it, the own user's included.
+    /// The ids of all members, including the signed-in user.
     public var participants: [String]
-    /// The same people, and how far each is.
+    /// The members with their marks.
     public var members: [Member]
-    /// What a group is called; `nil` without a name.
+    /// The name of a group, or `nil`.
     public var groupName: String?
-    /// Who made a group, or was left it; `nil` in a direct conversation.
+    /// The owner of a group: its creator, or a successor; `nil` in a direct conversation.
     public var owner: String?
-    /// What the app noted when it was made.
+    /// Data that the app set at the creation.
     public var metadata: [String: JSONValue]?
-    /// When it was made, by the server's clock.
+    /// When it was created, by the server's clock.
     public var createdAt: Date
-    /// The number of the oldest message that is still kept.
+    /// The number of the oldest message that the server stores.
     public var firstSequence: Int64
     /// The number of the newest message; 0 if there is none.
     public var lastSequence: Int64
-    /// The newest message, as it is now; `nil` if there is none.
+    /// The newest message; `nil` if there is none.
     public var lastMessage: Message?
-    /// The own user, whose view of it this is; `nil` if that is not known.
+    /// The user whose view this is; `nil` if unknown.
     public var viewer: String?
-    /// How many messages the own user has not read.
+    /// The number of messages that the user has not read.
     public var unreadCount: Int
-    /// Whether any unread message of others has priority.
+    /// Whether an unread message of another user has priority.
     public var hasUnreadPriority: Bool
-    /// How many unread messages of others have priority.
+    /// The number of unread messages of other users that have priority.
     public var priorityCount: Int
-    /// Whether the user muted it. That may be over by now: ``isMuted(at:)``.
+    /// Whether the user muted it. The mute may have ended: see ``isMuted(at:)``.
     public var isMuted: Bool
-    /// `nil` if it is muted until that is taken back.
+    /// When the mute ends; `nil` if it has no end.
     public var mutedUntil: Date?
-    /// Whether the user put it away.
+    /// Whether the user archived it.
     public var isArchived: Bool
-    /// When the user put it away; `nil` unless ``isArchived``.
+    /// When the user archived it; `nil` unless ``isArchived``.
     public var archivedAt: Date?
-    /// The form that is encoded.
+    /// The version to encode.
     public var schemaVersion: Int
 
-    /// Makes a conversation without messages, as a fake or a preview needs it.
+    /// Creates a conversation without messages, for fakes and previews.
     public init(
         id: String, kind: Kind, participants: [String], version: Int64 = 0, groupName: String? = nil,
         owner: String? = nil, viewer: String? = nil, createdAt: Date = Date()
@@ -101,22 +101,22 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public var isGroup: Bool { kind == .group }
     /// The id of the newest message.
     public var lastMessageId: String? { lastMessage?.id }
-    /// Who wrote the newest message.
+    /// The sender of the newest message.
     public var lastMessageSenderId: String? { lastMessage?.senderId }
     /// When the newest message was stored.
     public var lastMessageTimestamp: Date? { lastMessage?.timestamp }
-    /// Where it stands in the list: the newest first.
+    /// The date by which the list is sorted, newest first.
     public var listDate: Date { lastMessageTimestamp ?? createdAt }
 
-    /// Whether it is muted at a time: muting may end by itself.
+    /// Whether it is muted at a time, because a mute may end by itself.
     public func isMuted(at date: Date) -> Bool { isMuted && mutedUntil.map { $0 > date } ?? true }
 
-    /// One who is in it; `nil` for anybody else.
+    /// The member with this user id; `nil` for other users.
     public func member(_ user: String) -> Member? { members.first { $0.user == user } }
 
-    /// How many messages a member has not read, as far as they show that. That of the ``viewer`` is ``unreadCount``, exactly.
-    /// Another member's may be less: what they wrote counts as read up to there, and of that only the newest message is known
-    /// here. `nil` for users who are not in it, or do not show how far they have read.
+    /// The number of messages that a member has not read. For the ``viewer`` it equals ``unreadCount``. For other
+    /// members it is an estimate that may be too high: messages before one of their own count as read, but only the
+    /// newest message is known here. `nil` for users who are not members or do not share what they have read.
     public func unreadCount(for user: String) -> Int? {
         guard let member = member(user) else { return nil }
         if user == viewer { return unreadCount }
@@ -130,14 +130,15 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
         return counts
     }
 
-    /// Whether there is room for one more.
+    /// Whether another member can be added.
     public func canAddParticipant(limit: Int = maximumParticipants) -> Bool { isGroup && participants.count < limit }
 
-    /// What to call it: a group's name or its other members' names; else the other one's name.
+    /// The displayed name: the group's name or its other members' names; in a direct conversation the other user's
+    /// name.
     ///
     /// - Parameters:
-    ///   - user: who looks at it.
-    ///   - names: by user; who is missing is `Unknown`.
+    ///   - user: the user who views it.
+    ///   - names: the names by user; missing ones are shown as `Unknown`.
     public func displayName(for user: String, names: [String: String]) -> String {
         if let groupName, !groupName.isEmpty { return groupName }
         let others = participants.filter { $0 != user }.map { names[$0] ?? "Unknown" }
@@ -154,9 +155,9 @@ extension ChatConversation {
         case schemaVersion
     }
 
-    /// Reads this version; what may be missing has the value that a new conversation has.
+    /// Decodes this version. Missing optional values are those of a new conversation.
     ///
-    /// - Throws: `DecodingError`, also for data of a later schema version, which this one would misread.
+    /// - Throws: `DecodingError`, also for a later schema version, which this one would misread.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let found = try values.decodeIfPresent(Int.self, forKey: .schemaVersion) ?? 1

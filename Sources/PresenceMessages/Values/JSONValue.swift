@@ -1,10 +1,10 @@
-/// Any JSON: what an app notes at a conversation.
+/// Any JSON value, for data of an app.
 public enum JSONValue: Codable, Hashable, Sendable {
     /// `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A number, as exact as a `Double` is; one that is not finite cannot be encoded.
+    /// A number with the precision of a `Double`; only finite numbers can be encoded.
     case number(Double)
     /// A text.
     case string(String)

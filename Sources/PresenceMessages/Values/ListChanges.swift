@@ -1,25 +1,25 @@
-/// What is different in a list from what the same loop got before, by the ids of its entries, in the order of the list.
+/// The changes of a list since the loop's previous element, by the ids of the entries, in the order of the list.
 public struct ListChanges: Codable, Hashable, Sendable {
-    /// Those that were not there before: in a loop's first element, all.
+    /// New entries; in a loop's first element, all.
     public var added: [String] = []
-    /// Those that are shown differently.
+    /// Entries with changed values.
     public var changed: [String] = []
-    /// Those that are not there any more.
+    /// Entries that are no longer in the list.
     public var removed: [String] = []
 
-    /// Makes changes, as a fake or a preview needs them; by default there are none.
+    /// Creates changes, for fakes and previews; none by default.
     public init(added: [String] = [], changed: [String] = [], removed: [String] = []) {
         self.added = added
         self.changed = changed
         self.removed = removed
     }
 
-    /// Whether nothing is different.
+    /// Whether there are no changes.
     public var isEmpty: Bool { added.isEmpty && changed.isEmpty && removed.isEmpty }
 
-    /// What is different between two lists.
+    /// The changes between two lists.
     ///
-    /// - Parameter key: what makes two entries the same one.
+    /// - Parameter key: identifies an entry.
     init<Entry: Identifiable & Equatable, Key: Hashable>(
         from former: [Entry], to newer: [Entry], by key: (Entry) -> Key
     ) where Entry.ID == String {
@@ -36,7 +36,7 @@ public struct ListChanges: Codable, Hashable, Sendable {
     }
 }
 
-/// Makes of each element and the one before it, of the same iterator, what a loop gets.
+/// Maps each element and the previous one of the same iterator to an element for the loop.
 package struct Compared<Base: AsyncSequence & Sendable, Element: Sendable>: AsyncSequence, Sendable
 where Base.Element: Sendable {
     package typealias Failure = Never

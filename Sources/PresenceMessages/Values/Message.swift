@@ -1,62 +1,62 @@
 import Foundation
 import PresenceKit
 
-/// One message of a conversation, as the own user sees it.
+/// A message of a conversation, as the signed-in user sees it.
 public struct Message: Codable, Hashable, Sendable, Identifiable {
-    /// How many earlier texts are kept.
+    /// The maximum number of earlier texts.
     public static let maxEditHistory = 10
-    /// The form that this version of the library stores.
+    /// The version of the encoded form.
     public static let currentSchemaVersion = 1
 
-    /// Made by the client that sends it, once: the same message sent again is the same message.
+    /// The id, made once by the sending client. Sending the same id again does not create a second message.
     public let id: String
-    /// Where it stands.
+    /// The conversation.
     public let conversationId: String
-    /// Who wrote it.
+    /// The sender.
     public let senderId: String
-    /// What it says; empty after a deletion, or beside attachments alone.
+    /// The text; empty after a deletion, or if there are only attachments.
     public var text: String
-    /// When the server stored it, by its clock; before that when it was written, by this device's.
+    /// When the server stored it, by its clock; before that when it was written, by this device's clock.
     public var timestamp: Date
-    /// How far it has come.
+    /// The delivery status.
     public var status: MessageStatus
     /// When this device saw the status change.
     public var statusUpdatedAt: Date
-    /// What is beside the text; 10 at most.
+    /// The attachments, 10 at most.
     public var attachments: [MessageAttachment]
     /// The newest earlier texts, oldest first; `nil` until the first edit.
     public var editHistory: [MessageEdit]?
-    /// How often it was edited, those that the history has dropped counted.
+    /// The number of edits, including those dropped from the history.
     public var editCount: Int
-    /// When it was deleted; `nil` if it was not.
+    /// When it was deleted, or `nil`.
     public var deletedAt: Date?
-    /// Who deleted it: its sender, or the owner of the group.
+    /// The user who deleted it: the sender or the group's owner.
     public var deletedBy: String?
-    /// The other members who have read it, as far as they show that.
+    /// The other members who have read it and share that.
     public var readBy: [String]
     /// Whether the sender marked it as urgent.
     public var isPriority: Bool
-    /// Why, in the sender's words.
+    /// The sender's reason for the priority.
     public var priorityReason: String?
-    /// Its number in the conversation, from 1 without gaps; `nil` until the server has stored it.
+    /// The number in the conversation, from 1 without gaps; `nil` until the server has stored it.
     public var sequence: Int64?
-    /// Grows with each change of it.
+    /// Increases with each change.
     public var version: Int64
-    /// Why it failed.
+    /// Why sending failed.
     public var failure: PresenceError?
-    /// Whether it is shown with a change that the server has not made yet. It is not stored.
+    /// Whether it is shown with a change that the server has not made yet. Not encoded.
     public var hasPendingChange = false
-    /// The form that is encoded; data of a later one is refused.
+    /// The version to encode. Data of later versions is rejected.
     public var schemaVersion: Int
 
-    /// Whether the text was ever replaced.
+    /// Whether the text was edited.
     public var isEdited: Bool { editCount > 0 }
-    /// Whether it was deleted: its place and sender stay.
+    /// Whether it was deleted. Its place and sender remain.
     public var isDeleted: Bool { deletedAt != nil }
-    /// How many others have read it, as far as they show that.
+    /// The number of other members who have read it and share that.
     public var readCount: Int { readBy.count }
 
-    /// Makes a message; by default one that is written now, with an id of its own.
+    /// Creates a message; by default written now, with a new id.
     public init(
         id: String = UUID().uuidString.lowercased(), conversationId: String, senderId: String, text: String,
         timestamp: Date = Date(), status: MessageStatus = .sending, attachments: [MessageAttachment] = [],
@@ -79,7 +79,7 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
         schemaVersion = Self.currentSchemaVersion
     }
 
-    /// Moves the status forward; whether that was a move.
+    /// Advances the status; returns whether it changed.
     @discardableResult
     public mutating func advance(to newer: MessageStatus, at date: Date) -> Bool {
         guard status.canTransition(to: newer) else { return false }
@@ -88,14 +88,14 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
         return true
     }
 
-    /// Replaces the text; the former one goes into the history, whose oldest is dropped if it is full.
+    /// Replaces the text. The former one is added to the history, which drops its oldest if it is full.
     public mutating func edit(_ newText: String, at date: Date) {
         editHistory = ((editHistory ?? []) + [MessageEdit(text: text, editedAt: date)]).suffix(Self.maxEditHistory)
         editCount += 1
         text = newText
     }
 
-    /// Empties it and keeps its place.
+    /// Deletes the content and keeps the place.
     public mutating func delete(by user: String?, at date: Date) {
         (text, attachments, editHistory) = ("", [], nil)
         (isPriority, priorityReason) = (false, nil)
@@ -109,7 +109,7 @@ extension Message {
         case deletedAt, deletedBy, readBy, isPriority, priorityReason, sequence, version, failure, schemaVersion
     }
 
-    /// - Throws: `DecodingError` for data of a later schema version, which this one would misread.
+    /// - Throws: `DecodingError`, also for a later schema version, which this one would misread.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         schemaVersion = try values.decodeIfPresent(Int.self, forKey: .schemaVersion) ?? 1

@@ -1,25 +1,25 @@
 import Foundation
 
-/// Something beside a message's text, stored elsewhere.
+/// A file attached to a message, stored elsewhere.
 public struct MessageAttachment: Codable, Hashable, Sendable, Identifiable {
-    /// How it is to be shown.
+    /// The kind of presentation.
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
-        /// A picture; a film; anything else, to be downloaded.
+        /// A picture, a video, or any other file to download.
         case image, video, file
     }
 
-    /// The app's own, or as the server gave it to an upload.
+    /// An id of the app, or the one that the server returned for an upload.
     public let id: String
-    /// How it is to be shown.
+    /// The kind of presentation.
     public var type: Kind
-    /// https; http for loopback hosts only.
+    /// The URL: https, or http for loopback hosts only.
     public var url: String
-    /// The same for a small picture of it.
+    /// The URL of a small picture, under the same rule.
     public var thumbnailURL: String?
-    /// How large the file is, in bytes.
+    /// The size of the file in bytes.
     public var sizeBytes: Int64
 
-    /// Makes an attachment of a file that is stored already; by default with an id of its own.
+    /// Creates an attachment for a stored file; by default with a new id.
     public init(
         id: String = UUID().uuidString, type: Kind, url: String, thumbnailURL: String? = nil, sizeBytes: Int64
     ) {
@@ -33,12 +33,12 @@ public struct MessageAttachment: Codable, Hashable, Sendable, Identifiable {
 
 /// An earlier text of a message.
 public struct MessageEdit: Codable, Hashable, Sendable {
-    /// What the message said before.
+    /// The text before the edit.
     public var text: String
     /// When it was replaced.
     public var editedAt: Date
 
-    /// Makes an earlier text.
+    /// Creates an earlier text.
     public init(text: String, editedAt: Date) {
         self.text = text
         self.editedAt = editedAt

@@ -1,36 +1,36 @@
 import Foundation
 import PresenceKit
 
-/// A change of a message or of the user's settings of a conversation, that was promised to be made.
+/// A change of a message, or of the user's settings of a conversation, that the library will make.
 public struct MessageChange: Codable, Hashable, Sendable, Identifiable {
-    /// What is to be changed.
+    /// The kind of change.
     public enum Kind: Codable, Hashable, Sendable {
-        /// Another text for an own message.
+        /// Replace the text of the user's own message.
         case edit(message: String, text: String)
-        /// A message is emptied.
+        /// Delete the content of a message.
         case delete(message: String)
-        /// Without a time: until it is taken back.
+        /// Mute; without a time, until it is unmuted.
         case mute(until: Date?)
-        /// A muting is taken back.
+        /// Unmute.
         case unmute
-        /// Put away, or with `false` taken back.
+        /// Archive, or with `false` unarchive.
         case archive(Bool)
     }
 
-    /// Made here, and never again.
+    /// A unique id, made on this device.
     public let id: String
-    /// The conversation that it is in, or of.
+    /// The conversation of the message or settings.
     public let conversationId: String
-    /// Who made it.
+    /// The user who made the change.
     public let user: String
-    /// What is to be changed.
+    /// The kind of change.
     public let kind: Kind
-    /// When the user asked for it, by this device's clock.
+    /// When the user made it, by this device's clock.
     public let madeAt: Date
-    /// Why the server did not make it.
+    /// Why the server rejected it.
     public var failure: PresenceError?
 
-    /// Makes a change; by default one that is asked for now, with an id of its own.
+    /// Creates a change; by default made now, with a new id.
     public init(
         id: String = UUID().uuidString.lowercased(), conversationId: String, user: String, kind: Kind,
         madeAt: Date = Date()
@@ -42,7 +42,7 @@ public struct MessageChange: Codable, Hashable, Sendable, Identifiable {
         self.madeAt = madeAt
     }
 
-    /// The message that it is of.
+    /// The id of the message, if the change is one of a message.
     public var messageId: String? {
         switch kind {
         case .edit(let message, _), .delete(let message): message
@@ -51,7 +51,7 @@ public struct MessageChange: Codable, Hashable, Sendable, Identifiable {
     }
 }
 
-// What is shown before the server has made it.
+// Applying changes before the server has made them.
 extension MessageChange {
     package func apply(to message: inout Message) {
         switch kind {

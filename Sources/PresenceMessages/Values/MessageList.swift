@@ -1,16 +1,16 @@
 import PresenceKit
 
-/// The messages of a conversation as they are now, and what is different from what the same loop got before.
+/// The messages of a conversation, and the changes since the loop's previous element.
 ///
-/// It is a collection of the messages, oldest first: rows of a list.
+/// As a collection it has the messages, oldest first, as rows of a list.
 public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
-    /// All of them, oldest first; those that this device has not sent yet stand at the end.
+    /// All messages, oldest first; unsent ones at the end.
     public let messages: [Message]
-    /// What is different from the element before, of the same loop. A message on its way is `changed`, and not `added`, when
-    /// the server has it: its id stays.
+    /// The changes since the loop's previous element. When the server has stored a sent message, it is `changed` and
+    /// not `added`, because its id stays the same.
     public var changes: ListChanges
 
-    /// Makes a list, as a fake or a preview needs it; by default an empty one without changes.
+    /// Creates a list, for fakes and previews; by default empty and without changes.
     public init(_ messages: [Message] = [], changes: ListChanges = ListChanges()) {
         self.messages = messages
         self.changes = changes
@@ -20,10 +20,10 @@ public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
     public var endIndex: Int { messages.endIndex }
     public subscript(position: Int) -> Message { messages[position] }
 
-    /// One of them.
+    /// The message with this id.
     public subscript(id: String) -> Message? { messages.first { $0.id == id } }
 
-    /// Says in each element what is different from the one before it.
+    /// Adds to each element the changes since the previous one.
     package static func updates<Base: AsyncSequence & Sendable>(
         _ lists: Base
     ) -> PresenceUpdates<MessageList> where Base.Element == [Message] {

@@ -1,9 +1,9 @@
 import Foundation
 import PresenceKit
 
-/// What a message may be: the server's own rules, so that what it would refuse is refused before it is kept.
+/// The server's rules for messages, so that the library rejects an invalid message before it stores it.
 public enum MessageRule {
-    /// The longest text, in characters as people count them.
+    /// The longest text, in user-perceived characters.
     public static let maximumCharacters = 5_000
     /// The longest text, in bytes of UTF-8.
     public static let maximumBytes = 20 * 1_024
@@ -11,9 +11,11 @@ public enum MessageRule {
     public static let maximumAttachments = 10
     /// The longest reason for a priority, in characters.
     public static let maximumReasonCharacters = 200
-    /// How long a conversation may be muted, unless that holds until it is taken back.
+    /// The longest mute with an end.
     public static let maximumMuting = Duration.seconds(366 * 86_400)
 
+    /// Validates a message.
+    ///
     /// - Throws: `validationFailed` with the field `text`, `attachments` or `priority`.
     public static func check(
         text: String, attachments: [MessageAttachment] = [], priorityReason: String? = nil
@@ -51,18 +53,18 @@ public enum MessageRule {
         }
     }
 
-    /// Looks at how long a conversation is to be muted: at most ``maximumMuting``. A time that is not positive is over at once.
+    /// Validates the duration of a mute: at most ``maximumMuting``. One that is not positive ends at once.
     ///
     /// - Throws: `validationFailed` with the field `muteFor`.
     public static func check(muting duration: Duration) throws(PresenceError) {
         guard duration <= maximumMuting else { throw invalid("muteFor", "must be at most 366 days") }
     }
 
-    /// The largest number in the server's JSON.
+    /// The largest integer in the server's JSON.
     private static let largestNumber: Int64 = 9_007_199_254_740_991
 
-    /// https, or http at this machine: a server that an app is developed with is there. The server takes no user information, and
-    /// characters outside ASCII only percent-encoded.
+    /// Whether the URL is https, or http on this machine, where a server used in development runs. The server accepts
+    /// no user information, and non-ASCII characters only percent-encoded.
     private static func isSafe(_ address: String) -> Bool {
         guard address.utf8.count <= 2_048, address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let url = URL(string: address), url.user == nil, let host = url.host?.lowercased(), !host.isEmpty

@@ -1,17 +1,17 @@
-/// How far a message has come. It only goes forward.
+/// The status of a message. It only advances.
 public enum MessageStatus: String, Codable, Hashable, Sendable, CaseIterable {
-    /// Kept on this device, on its way to the server.
+    /// Stored on this device, and not yet by the server.
     case sending
     /// The server has stored it.
     case sent
-    /// It has arrived at every other member.
+    /// It has arrived at all other members.
     case delivered
-    /// Every other member has read it.
+    /// All other members have read it.
     case read
-    /// The server will not have it: it waits for a retry, or to be discarded.
+    /// The server rejected it; it waits for a retry, or to be discarded.
     case failed
 
-    /// The order in which they follow; `sending` and `failed` are both before `sent`.
+    /// The order of the states; `sending` and `failed` are both before `sent`.
     public var sortOrder: Int {
         switch self {
         case .sending, .failed: 0
@@ -21,7 +21,7 @@ public enum MessageStatus: String, Codable, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether `newer` may follow: forward, and between `sending` and `failed` to and fro.
+    /// Whether `newer` may follow this state: only forward, except between `sending` and `failed`.
     public func canTransition(to newer: MessageStatus) -> Bool {
         newer.sortOrder > sortOrder || (newer.sortOrder == 0 && sortOrder == 0 && newer != self)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-/// What is asked for: the members of each request.
+/// The requests and their members.
 enum Ask {
     struct Send: Codable {
         struct Content: Codable {
@@ -84,7 +84,7 @@ enum Ask {
 }
 
 extension PresenceClient {
-    /// Asks, and gives the answer's parts.
+    /// Sends a request and returns the parts of the reply.
     func ask(_ type: String, _ members: some Encodable) async throws(PresenceError) -> [Data] {
         let encoded: Data
         do {
@@ -95,7 +95,7 @@ extension PresenceClient {
         return try await ask(type: type, members: encoded)
     }
 
-    /// The same for an answer in one part.
+    /// The same for a reply in one part.
     func ask<Answer: Decodable>(
         _ type: String, _ members: some Encodable, _ answer: Answer.Type
     ) async throws(PresenceError) -> Answer {
@@ -103,14 +103,14 @@ extension PresenceClient {
         return try Wire.read(answer, parts.first ?? Data())
     }
 
-    // MARK: The app's own calls
+    // MARK: Calls of the app
 
-    /// Asks for a call of the app: a cancelled one throws `CancellationError`.
+    /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
     func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
         do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
     }
 
-    /// The same for an answer in one part.
+    /// The same for a reply in one part.
     func call<Answer: Decodable>(
         _ type: String, _ members: some Encodable, _ answer: Answer.Type
     ) async throws -> Answer {

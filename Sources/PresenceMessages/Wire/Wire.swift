@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-/// The protocol's objects, as JSON has them. Members that a later server adds are passed over.
+/// The JSON objects of the protocol. Unknown members, from a later server, are ignored.
 enum Wire {
     struct Attachment: Codable {
         var id: String
@@ -65,7 +65,7 @@ enum Wire {
         var archivedAt: Int64?
     }
 
-    /// What `subscribed` has of a conversation's messages, or a part of it.
+    /// A conversation's messages in `subscribed`, or a part of them.
     struct Followed: Decodable {
         var conversation: String
         var messagesVersion: Int64?
@@ -80,7 +80,7 @@ enum Wire {
         var conversationList: [Conversation]?
     }
 
-    /// The answer to an upload.
+    /// The reply to an upload.
     struct Uploaded: Decodable {
         var attachment: Attachment
     }
@@ -97,19 +97,19 @@ enum Wire {
         var conversation: Conversation
     }
 
-    /// `messagesReset`: the server cannot tell what comes next.
+    /// `messagesReset`: the server cannot continue the subscription.
     struct Reset: Decodable {
         var conversation: String
     }
 
-    /// A long page comes in parts, oldest messages first.
+    /// A page of messages. A long one arrives in parts, oldest messages first.
     struct Page: Decodable {
         var conversation: String
         var messages: [Message]
         var first: Int64
         var last: Int64
 
-        /// - Throws: `protocolViolation` for what cannot be read.
+        /// - Throws: `protocolViolation` if a part cannot be decoded.
         static func joining(_ parts: [Data]) throws(PresenceError) -> Page {
             var whole = try read(Page.self, parts.last ?? Data())
             for part in parts.dropLast().reversed() {
@@ -119,12 +119,12 @@ enum Wire {
         }
     }
 
-    /// - Throws: `protocolViolation` for what cannot be read.
+    /// - Throws: `protocolViolation` if the data cannot be decoded.
     static func read<Value: Decodable>(_ type: Value.Type, _ data: Data) throws(PresenceError) -> Value {
         do {
             return try JSONDecoder().decode(type, from: data)
         } catch {
-            throw PresenceError(.protocolViolation, "the server's answer cannot be read: \(error)")
+            throw PresenceError(.protocolViolation, "the server's reply cannot be decoded: \(error)")
         }
     }
 }
@@ -135,7 +135,7 @@ extension Date {
 
 extension MessageAttachment {
     init(_ wire: Wire.Attachment) {
-        // A kind of a later server is shown as a file.
+        // An unknown kind, from a later server, is shown as a file.
         self.init(
             id: wire.id, type: Kind(rawValue: wire.kind) ?? .file, url: wire.url, thumbnailURL: wire.thumbnailURL,
             sizeBytes: wire.sizeBytes)
@@ -158,7 +158,7 @@ extension Message {
 }
 
 extension ChatConversation {
-    /// As `viewer` sees it; `nil` for one that they are no longer in.
+    /// The conversation as `viewer` sees it; `nil` if they are no longer in it.
     init?(_ wire: Wire.Conversation, of viewer: String?) {
         guard wire.removed != true, let participants = wire.participants else { return nil }
         self.init(
