@@ -3,32 +3,32 @@ import Observation
 import PresenceAccounts
 import PresenceDomain
 
-/// The forms in which a user signs up, signs in and asks for a new password, and whether somebody is signed in.
+/// The forms for sign-up, sign-in and password reset, and the state of the session.
 @MainActor @Observable
 public final class AuthModel {
-    /// The field for the e-mail, or when signing in the username.
+    /// The field for the e-mail address; for sign-in also the username.
     public var email: String {
         get { fields.email }
         set { change(\.email, newValue) }
     }
-    /// Forgotten when it has been used.
+    /// Cleared after use.
     public var password: String {
         get { fields.password }
         set { change(\.password, newValue) }
     }
-    /// For sign-up; cut to length while it is typed.
+    /// For sign-up; cut to the maximum length while it is typed.
     public var displayName: String {
         get { fields.displayName }
         set { change(\.displayName, String(newValue.prefix(DisplayNameRule.maximumLength))) }
     }
 
-    /// Who is signed in, as ``run()`` heard it last.
+    /// The latest state received by ``run()``.
     public private(set) var state = AuthState.restoring
-    /// Whether something that was asked for is under way; nothing else begins meanwhile.
+    /// Whether an operation is in progress. No other one starts until it ends.
     public private(set) var isLoading = false
-    /// Why the last thing that was asked for failed, for people.
+    /// Why the last operation failed, as a text for users.
     public private(set) var errorMessage: String?
-    /// What has been done, for people, such as "Password reset email sent!".
+    /// The result of the last operation, as a text for users, such as "Password reset email sent!".
     public private(set) var message: String?
 
     private let auth: any AuthRepository
@@ -47,50 +47,51 @@ public final class AuthModel {
         case setPassword(token: String)
     }
 
-    /// - Parameter passwordRule: as the server has it (`accounts.password.minimum`), for the forms that take a new one.
+    /// - Parameter passwordRule: the server's rule (`accounts.password.minimum`), for the forms with a new password.
     public init(auth: any AuthRepository, passwordRule: PasswordRule = PasswordRule()) {
         self.auth = auth
         self.passwordRule = passwordRule
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
     public var currentAccount: Account? { state.account }
-    /// Whether somebody is signed in.
+    /// Whether a user is signed in.
     public var isAuthenticated: Bool { state.account != nil }
-    /// Whether it is not known yet: neither the forms nor the app should be shown.
+    /// Whether the session is not known yet. Show neither the forms nor the app.
     public var isRestoring: Bool { state == .restoring }
 
-    /// Whether ``email`` may be an address.
+    /// Whether ``email`` is well-formed.
     public var isValidEmail: Bool { EmailRule.fault(in: email) == nil }
-    /// Whether ``password`` may be a new one.
+    /// Whether ``password`` is valid as a new password.
     public var isValidPassword: Bool { passwordRule.fault(in: password) == nil }
-    /// Whether ``displayName`` keeps its rule.
+    /// Whether ``displayName`` is valid.
     public var isValidDisplayName: Bool { DisplayNameRule.fault(in: displayName) == nil }
 
-    /// What is wrong with a field, for people; `nil` also while it is empty.
+    /// The fault of the address, as a text for users; also `nil` while the field is empty.
     public var emailError: String? { email.isEmpty ? nil : EmailRule.fault(in: email) }
-    /// What is wrong with a new password, for people; `nil` also while it is empty.
+    /// The fault of a new password, as a text for users; also `nil` while the field is empty.
     public var passwordError: String? { password.isEmpty ? nil : passwordRule.fault(in: password) }
-    /// What is wrong with the name, for people; `nil` also while it is empty.
+    /// The fault of the name, as a text for users; also `nil` while the field is empty.
     public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
 
-    /// Whether all three fields keep their rules.
+    /// Whether all three fields are valid.
     public var canSignUp: Bool { !isLoading && isValidEmail && isValidPassword && isValidDisplayName }
-    /// The e-mail may be a username here, and an old password may be shorter than a new one must be.
+    /// Whether sign-in is possible. Here the e-mail may be a username, and an old password may be shorter than a new
+    /// one.
     public var canSignIn: Bool { !isLoading && !EmailRule.trimmed(email).isEmpty && !password.isEmpty }
-    /// Whether a mail can be asked for.
+    /// Whether a reset mail can be requested.
     public var canResetPassword: Bool { !isLoading && isValidEmail }
 
-    // MARK: What it does
+    // MARK: Actions
 
-    /// Follows who is signed in until its task is cancelled.
+    /// Observes the session until its task is cancelled.
     public func run() async {
         for await newer in auth.states { state = newer }
     }
 
-    /// Makes an account. A fault is told before anything is sent. Where the server does not say whether the address is new,
-    /// nobody is signed in afterwards, and ``message`` tells the user to look into their mail.
+    /// Creates an account. Invalid fields are reported without a request. If the server hides whether the address is
+    /// new, the user is not signed in, and ``message`` asks them to read their mail.
     public func signUp() async {
         let fault =
             DisplayNameRule.fault(in: displayName) ?? EmailRule.fault(in: email) ?? passwordRule.fault(in: password)
@@ -105,7 +106,7 @@ public final class AuthModel {
         }
     }
 
-    /// Signs in with ``email`` and ``password``. An empty field is told before anything is sent.
+    /// Signs in with ``email`` and ``password``. An empty field is reported without a request.
     public func signIn() async {
         let isEmpty = EmailRule.trimmed(email).isEmpty || password.isEmpty
         await perform(.signIn, fault: isEmpty ? "Invalid email or password." : nil) { [auth, fields] in
@@ -122,7 +123,7 @@ public final class AuthModel {
         }
     }
 
-    /// Asks for a mail with which the password can be set anew.
+    /// Requests a mail for setting a new password.
     public func resetPassword() async {
         await perform(
             .resetPassword, fault: EmailRule.fault(in: email), otherwise: "Failed to send reset email."
@@ -132,7 +133,7 @@ public final class AuthModel {
         }
     }
 
-    /// Sets ``password`` as the new one, with the token of such a mail.
+    /// Sets ``password`` as the new password, with the token of the mail.
     public func setPassword(token: String) async {
         await perform(.setPassword(token: token), fault: passwordRule.fault(in: password)) { [auth, fields] in
             try await auth.resetPassword(token: token, newPassword: fields.password)
@@ -140,7 +141,7 @@ public final class AuthModel {
         }
     }
 
-    /// Tries again what failed.
+    /// Repeats the failed operation.
     public func retry() async {
         switch failed {
         case .signUp: await signUp()
@@ -159,9 +160,9 @@ public final class AuthModel {
     }
 
     /// - Parameters:
-    ///   - fault: what is wrong before anything is sent.
-    ///   - text: what is shown in place of the error's own text.
-    ///   - body: does it, and gives back what to tell people.
+    ///   - fault: an error found before the request.
+    ///   - text: shown in place of the error's own text.
+    ///   - body: performs the operation and returns the text for users.
     private func perform(
         _ action: Action, fault: String? = nil, otherwise text: String? = nil, _ body: () async throws -> String?
     ) async {

@@ -2,7 +2,7 @@ import PresenceAccounts
 import PresenceModels
 
 extension ProfileSetupModel {
-    /// Whether a user has not been through the first form yet: neither saved nor skipped it, on any device. It is noted where
-    /// the model is made with the account as its `setup`.
+    /// Whether a user has neither saved nor skipped the first form, on any device. It is stored if the model has the
+    /// account as its `setup`.
     public static func isNeeded(for account: Account) -> Bool { !account.setupCompleted }
 }

@@ -2,50 +2,52 @@ import Foundation
 import PresenceDomain
 import PresenceKit
 
-/// Signing up, in and out: what a view model of those needs, whatever is behind it. ``PresenceAccount`` is one.
+/// Sign-up, sign-in and sign-out: what a view model needs, independent of the implementation. ``PresenceAccount``
+/// implements it.
 ///
-/// Its calls throw ``AccountError``, or `CancellationError` when their task is cancelled.
+/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled.
 public protocol AuthRepository: Sendable {
-    /// Whether somebody is signed in: the present state at once, then the newest after each change.
+    /// Observes the session: the current state at once, then the newest after each change.
     var states: PresenceUpdates<AuthState> { get }
-    /// The account of the user who is signed in, as last known; no request is made for it.
+    /// The last known account of the signed-in user; makes no request.
     var currentAccount: Account? { get async }
 
-    /// Makes an account and signs in.
+    /// Creates an account and signs in.
     ///
-    /// A server with `accounts.hideExisting` says nothing of whether the address has an account already, and signs nobody
-    /// in: ``SignUpOutcome/mailSent``. A user who was signed in on this device before stays so then.
+    /// A server with `accounts.hideExisting` does not reveal whether the address has an account, and does not sign the
+    /// user in: ``SignUpOutcome/mailSent``. A user who was signed in on this device stays signed in.
     ///
     /// - Parameters:
-    ///   - displayName: without one, the server takes the part of the e-mail before `@`.
-    ///   - username: a server with `accounts.hideExisting` passes over it; people claim theirs when they have signed in.
+    ///   - displayName: by default the server uses the part of the e-mail before `@`.
+    ///   - username: ignored by a server with `accounts.hideExisting`; users then claim one after they have signed in.
     /// - Throws: reasons `emailTaken`, `usernameTaken`, `invalidEmail`, `weakPassword`, `invalidUsername`,
     ///   `reservedUsername`.
     @discardableResult func signUp(
         email: String, password: String, displayName: String?, username: String?
     ) async throws -> SignUpOutcome
 
-    /// Signs in. A user who is signed in on this device before is signed out.
+    /// Signs in. A user who was signed in on this device is signed out.
     ///
     /// - Parameter email: the e-mail, or the username.
-    /// - Throws: reason `invalidCredentials`: unknown, wrong password or disabled, without saying which.
+    /// - Throws: reason `invalidCredentials` for an unknown user, a wrong password or a disabled account, without
+    ///   distinction.
     @discardableResult func signIn(email: String, password: String) async throws -> Account
 
     /// Ends sessions.
     func signOut(_ scope: SignOutScope) async throws
 
-    /// Asks for a mail with which the password can be set anew. It succeeds for unknown addresses too.
+    /// Requests a mail for setting a new password. Succeeds for unknown addresses, too.
     func resetPassword(email: String) async throws
-    /// Sets the password anew, with the token of such a mail. All sessions of the user end, and nobody is signed in by it.
+    /// Sets a new password, with the token of the mail. All sessions of the user end; the call does not sign in.
     ///
-    /// - Throws: reasons `tokenExpired`, `weakPassword` (the token is still good then).
+    /// - Throws: reasons `tokenExpired`, `weakPassword` (the token stays valid).
     func resetPassword(token: String, newPassword: String) async throws
-    /// Confirms an e-mail, with the token of the mail that was sent to it.
+    /// Confirms an e-mail address, with the token of the mail that was sent to it.
     func verifyEmail(token: String) async throws
 }
 
 extension AuthRepository {
-    /// The same without a username, and by default with the name that the server makes of the e-mail.
+    /// Signs up without a username, and by default with the name that the server derives from the e-mail.
     @discardableResult public func signUp(
         email: String, password: String, displayName: String? = nil
     ) async throws -> SignUpOutcome {
@@ -56,44 +58,46 @@ extension AuthRepository {
     public func signOut() async throws { try await signOut(.thisDevice) }
 }
 
-/// The account of the user who is signed in. ``PresenceAccount`` is one.
+/// The account of the signed-in user. ``PresenceAccount`` implements it.
 ///
-/// Its calls throw ``AccountError``, or `CancellationError` when their task is cancelled; with the code `notSignedIn` if
-/// nobody is signed in.
+/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled; `notSignedIn` if no user is signed
+/// in.
 public protocol AccountRepository: AuthRepository, UsernameRepository, PhotoRepository, SetupRepository {
-    /// The own user as the server has them now, with what only they see.
+    /// Reads the signed-in user from the server, including their private members.
     func currentUser() async throws -> User
-    /// Changes account and profile: all of it, or nothing.
+    /// Changes account and profile. The server applies all of the changes or none.
     @discardableResult func update(_ changes: AccountChanges) async throws -> User
 
-    /// - Throws: reasons `invalidCredentials` (the present password is wrong), `weakPassword`. All other sessions end.
+    /// Changes the password. All other sessions end.
+    ///
+    /// - Throws: reasons `invalidCredentials` (the current password is wrong), `weakPassword`.
     func changePassword(from password: String, to newPassword: String) async throws
-    /// Asks for another address. It holds once the mail that is sent to it is confirmed.
+    /// Requests a new address. It takes effect when the mail sent to it is confirmed.
     ///
     /// - Throws: reasons `invalidCredentials`, `emailTaken`, `invalidEmail`.
     func changeEmail(to email: String, password: String) async throws
-    /// Deletes the account, with everything that belongs to it, and signs out.
+    /// Deletes the account with all its data, and signs out.
     ///
     /// - Throws: reason `invalidCredentials`.
     func deleteAccount(password: String) async throws
 
-    /// The devices on which the user is signed in.
+    /// The user's sessions, one for each device.
     func sessions() async throws -> [AccountSession]
 
-    /// Whether a username may be taken; no one needs to be signed in for it.
+    /// Whether a username can be claimed; needs no signed-in user.
     func availability(ofUsername username: String) async throws -> UsernameAvailability
-    /// Takes a username, and gives back the one before.
+    /// Claims a username, and releases the former one.
     ///
     /// - Throws: reasons `usernameTaken`, `invalidUsername`, `reservedUsername`.
     @discardableResult func claimUsername(_ username: String) async throws -> Account
-    /// Gives the username back; that there is none is no error.
+    /// Releases the username; does nothing if there is none.
     func releaseUsername() async throws
 }
 
 extension AccountRepository {
     // UsernameRepository
 
-    /// While nobody is signed in there are no elements.
+    /// Yields nothing while no user is signed in.
     public var ownUsernames: AsyncStream<String?> {
         let states = states
         return AsyncStream { elements in

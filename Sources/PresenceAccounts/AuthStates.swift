@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-// @unchecked: what changes is only touched with the lock.
-/// The present state, and the loops that follow it.
+// @unchecked: mutable state is only touched with the lock.
+/// The current state, and the loops that observe it.
 final class AuthStates: @unchecked Sendable {
     private let lock = NSLock()
     private var state = AuthState.restoring
@@ -12,19 +12,18 @@ final class AuthStates: @unchecked Sendable {
 
     var current: AuthState { lock.withLock { state } }
 
-    /// Tells all loops, in the order in which it is called.
+    /// Sends the state to all loops, in the order of the calls.
     func publish(_ newer: AuthState) {
         lock.withLock {
             guard newer != state else { return }
             state = newer
-            // Yielding runs none of the loops' code.
+            // Yielding runs no code of the loops.
             for loop in loops.values { loop.yield(newer) }
             tellFollowers()
         }
     }
 
-    /// From now on a client follows the state. What it is told takes effect before any call of the app that is made after the
-    /// change was published.
+    /// Lets a client follow the state. It is notified before any later call of the app.
     func add(_ follower: FollowingClient) {
         lock.withLock {
             followers.append(follower)
@@ -32,16 +31,16 @@ final class AuthStates: @unchecked Sendable {
         }
     }
 
-    /// With the lock. They post to the client's mailbox, and wait for nothing.
+    /// With the lock held. Notifications are posted to the client's mailbox without waiting.
     private func tellFollowers() {
         for index in followers.indices { followers[index].handle(state) }
         followers.removeAll { $0.client == nil }
     }
 
-    /// How many loops there are.
+    /// The number of loops.
     var count: Int { lock.withLock { loops.count } }
 
-    /// One loop: the present state, then the newest after each change.
+    /// Begins a loop: the current state, then the newest after each change.
     fileprivate func stream() -> AsyncStream<AuthState> {
         let (stream, loop) = AsyncStream.makeStream(of: AuthState.self, bufferingPolicy: .bufferingNewest(1))
         let number = lock.withLock {
@@ -51,7 +50,7 @@ final class AuthStates: @unchecked Sendable {
             return lastLoop
         }
         loop.onTermination = { [weak self] _ in
-            // On another task: the lock may be held by who ends the loop.
+            // In another task, because the lock may be held by the code that ends the loop.
             guard let self else { return }
             Task { self.end(number) }
         }
@@ -60,7 +59,7 @@ final class AuthStates: @unchecked Sendable {
 
     private func end(_ number: Int) { lock.withLock { loops[number] = nil } }
 
-    /// As a sequence; each iterator is a loop of its own, and keeps the account alive.
+    /// The states as a sequence; each iterator is its own loop and retains the account.
     struct Updates: AsyncSequence, Sendable {
         typealias Element = AuthState
         typealias Failure = Never

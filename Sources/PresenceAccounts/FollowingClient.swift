@@ -1,15 +1,15 @@
 import PresenceKit
 
-/// A client that follows who is signed in with an account.
+/// A client that follows the session of an account.
 struct FollowingClient {
     private(set) weak var client: PresenceClient?
-    /// Whose what the client holds is: also after the server has ended their session.
+    /// The user whose data the client has, also after the server has ended their session.
     private var user: String?
     private var isSignedIn = false
 
     init(_ client: PresenceClient) { self.client = client }
 
-    /// Tells the client of the present state of the account, if that is news.
+    /// Notifies the client of the account's state, if it changed.
     mutating func handle(_ state: AuthState) {
         switch state {
         case .restoring: break
@@ -19,7 +19,7 @@ struct FollowingClient {
             }
             if !isSignedIn { client?.userSignedIn() }
             (user, isSignedIn) = (account.id, true)
-        // What waits is the user's, who is asked for the password now: it is sent when they have signed in.
+        // Pending writes belong to the user, who will be asked for the password: they are sent after the next sign-in.
         case .signedOut(.refused): isSignedIn = false
         case .signedOut:
             if user != nil { client?.userSignedOut() }

@@ -2,16 +2,16 @@ import Foundation
 import PresenceHTTP
 import PresenceKit
 
-// Sessions that ended here, of which the server has not been told: without that it goes on pushing to this device.
+// Ended sessions that the server has not been notified of. Until then it continues to push to this device.
 extension PresenceAccount {
-    /// The oldest go first.
+    /// The maximum number; the oldest are dropped first.
     private static let mostFarewells = 10
     static let shortestFarewellPause = Duration.seconds(5)
     private static let longestFarewellPause = Duration.seconds(600)
 
-    /// Changes what is kept. What cannot be kept is tried as long as the process lives.
+    /// Changes the stored tokens. If storing fails, they are kept for the life of the process.
     func keepFarewells(_ change: (inout [String]) -> Void) {
-        // Another process of the app may have changed it.
+        // Another process of the app may have changed them.
         let kept = (try? store.loadFarewells()) ?? []
         var tokens = kept + farewells.filter { !kept.contains($0) }
         change(&tokens)
@@ -20,11 +20,11 @@ extension PresenceAccount {
         do {
             try storing { try $0.saveFarewells(farewells) }
         } catch {
-            logger?.log(.error, "that the server has to be told of a sign-out cannot be kept: \(error)")
+            logger?.log(.error, "a pending sign-out cannot be stored: \(error)")
         }
     }
 
-    /// Tells the server of one; whether that was the last word.
+    /// Notifies the server of one; returns whether it is done.
     @discardableResult
     func sayFarewell(of refreshToken: String, access: String? = nil) async -> Bool {
         do {
@@ -34,10 +34,10 @@ extension PresenceAccount {
             }
             _ = try await server.send(.init("DELETE", "v1/sessions/current"), token: token)
         } catch let error as AccountError where error.isRefusal || error.code == .notFound || error.code == .forbidden {
-            // An access token may have ended before its session.
+            // An access token may end before its session.
             if access != nil { return await sayFarewell(of: refreshToken) }
         } catch {
-            logger?.log(.notice, "the server is not told of a sign-out yet: \(error)")
+            logger?.log(.notice, "the server was not notified of a sign-out yet: \(error)")
             sayFarewellsLater()
             return false
         }
@@ -45,7 +45,7 @@ extension PresenceAccount {
         return true
     }
 
-    /// Tells the server of all that are left: at a launch, when the server has answered something else, and now and then.
+    /// Notifies the server of all pending ones: at launch, after another response of the server, and after a delay.
     func sayFarewells() async {
         keepFarewells { _ in }
         for token in farewells where token != session?.stored.refreshToken {

@@ -15,17 +15,17 @@ extension PresenceAccount {
 
     public func verifyEmail(token: String) async throws {
         _ = try await server.send(.init("POST", "v1/emails/verify", ["token": .text(token)]))
-        // The user who is signed in here may be the owner of the address.
+        // The address may be that of the signed-in user.
         if session != nil { _ = try? await currentUser() }
     }
 
     public func changePassword(from password: String, to newPassword: String) async throws {
-        // With new tokens for this device: its former ones may be what somebody got hold of.
+        // Requests new tokens for this device, because the former ones may have been stolen.
         let members: [String: JSONMember] = [
             "password": .text(password), "newPassword": .text(newPassword), "renew": .flag(true),
         ]
         let (body, asked) = try await authorized(.init("POST", "v1/me/password", members))
-        // Servers of before give none.
+        // Older servers return none.
         guard asked.generation == generation, !body.isEmpty,
             let tokens = try? JSONDecoder().decode(Answer.Tokens.self, from: body)
         else { return }

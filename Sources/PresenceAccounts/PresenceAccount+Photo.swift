@@ -2,12 +2,12 @@ import Foundation
 import PresenceDomain
 import PresenceKit
 
-// The own picture.
+// The user's own picture.
 extension PresenceAccount {
-    /// At most 5 MiB, JPEG or PNG by its first bytes. The server makes it at most 2,048 pixels a side and removes its
-    /// metadata.
+    /// At most 5 MiB, JPEG or PNG according to its first bytes. The server scales it to at most 2,048 pixels a side and
+    /// removes its metadata.
     ///
-    /// The stream throws `UserError.invalid` for a picture that cannot be used, and ``AccountError`` otherwise.
+    /// The stream throws `UserError.invalid` for an unusable picture, and ``AccountError`` otherwise.
     public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         AsyncThrowingStream { elements in
             do {

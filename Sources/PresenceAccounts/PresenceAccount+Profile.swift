@@ -2,7 +2,7 @@ import Foundation
 import PresenceDomain
 import PresenceHTTP
 
-// The own user, their sessions and their username.
+// The signed-in user, their sessions and their username.
 extension PresenceAccount {
     public func currentUser() async throws -> User {
         try await user(.init("GET", "v1/me", isRepeatable: true))
@@ -22,7 +22,7 @@ extension PresenceAccount {
         guard UsernameRule.fault(in: username) == nil else { return .invalid }
         let path = "v1/usernames/\(HTTPServer.escaped(username))"
         let request = AccountServer.Request("GET", path, isRepeatable: true)
-        // Whose name it is only matters to who is signed in.
+        // A token is optional: it only distinguishes the user's own name.
         let token = try? await accessToken()
         let answer = try await server.send(request, token: token, as: Answer.Username.self)
         if answer.available { return .available }

@@ -3,7 +3,7 @@ import PresenceDomain
 import PresenceHTTP
 import PresenceKit
 
-// Signing up, in and out.
+// Sign-up, sign-in and sign-out.
 extension PresenceAccount {
     @discardableResult
     public func signUp(
@@ -35,9 +35,9 @@ extension PresenceAccount {
         return ["email": .text(email), "password": .text(password), "device": .object(device)]
     }
 
-    /// - Returns: `nil` for an answer that signs nobody in.
+    /// - Returns: `nil` for a response that does not sign the user in.
     private func authenticate(_ request: AccountServer.Request) async throws -> Account? {
-        // A store that cannot be read now will be replaced.
+        // A store that cannot be read will be overwritten.
         try? restore()
         let decisions = decisions
         let answer = try await server.answer(to: request)
@@ -59,7 +59,7 @@ extension PresenceAccount {
         return Account(tokens.account)
     }
 
-    /// The session of these tokens takes the place of the present one.
+    /// Replaces the current session by that of these tokens.
     private func adopt(_ tokens: Answer.Tokens) throws {
         try keep(tokens)
         isRestored = true
@@ -70,7 +70,7 @@ extension PresenceAccount {
         publish(.live)
     }
 
-    /// Stores first, then uses.
+    /// Stores the tokens before they are used.
     func keep(_ tokens: Answer.Tokens, account: Account? = nil) throws {
         let stored = StoredSession(
             refreshToken: tokens.refreshToken, account: account ?? Account(tokens.account), savedAt: Date())
@@ -81,9 +81,10 @@ extension PresenceAccount {
 
     // MARK: Signing out
 
-    /// - ``SignOutScope/thisDevice``: signs out here at once, also without a network; the server is told when it can be
-    ///   reached, if need be by a later launch. Throws only if the session cannot be removed from this device (`storageFailed`).
-    /// - The others ask the server first, and throw if that fails: nothing is changed then.
+    /// - ``SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
+    ///   reached, if necessary after a later launch. Throws only if the session cannot be removed from this device
+    ///   (`storageFailed`).
+    /// - Other scopes send the request first. If it fails, they throw and change nothing.
     public func signOut(_ scope: SignOutScope) async throws {
         switch scope {
         case .thisDevice:
@@ -100,7 +101,7 @@ extension PresenceAccount {
         }
     }
 
-    /// Tells the server that a session is over, or keeps in mind to do so.
+    /// Notifies the server that a session has ended, and repeats that later if it fails.
     private func leave(_ former: Session) async {
         let refreshToken = former.stored.refreshToken
         keepFarewells { $0.append(refreshToken) }
@@ -113,7 +114,7 @@ extension PresenceAccount {
         Task { [server] in _ = try? await server.send(.init("DELETE", "v1/sessions/current"), token: token) }
     }
 
-    /// - Throws: it cannot be removed from the store; it goes on then.
+    /// - Throws: if the session cannot be removed from the store; it then continues.
     func end(_ reason: SignOutReason) throws {
         try storing { try $0.clear() }
         decisions += 1

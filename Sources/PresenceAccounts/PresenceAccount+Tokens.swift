@@ -3,7 +3,7 @@ import PresenceKit
 
 // Access tokens, and requests that need one.
 extension PresenceAccount {
-    /// A valid access token of the signed-in user, renewed if need be: for requests to servers of the app's own.
+    /// A valid access token of the signed-in user, renewed if necessary, for requests to the app's own servers.
     ///
     /// - Throws: `notSignedIn`; `unauthorized` if the server has just ended the session; `notConnected`,
     ///   `connectionLost`, `unavailable` if it cannot be renewed now.
@@ -14,7 +14,7 @@ extension PresenceAccount {
             do {
                 return try await renew()
             } catch let error as AccountError where !error.isRefusal && error.code != .notSignedIn {
-                // The present one may be good for a while yet.
+                // The current token may still be valid for a while.
                 guard let access = self.session?.access, access.until > uptime() else { throw error }
                 return access.token
             }
@@ -22,7 +22,7 @@ extension PresenceAccount {
         return access.token
     }
 
-    /// Renews the access token now, and the account with it.
+    /// Renews the access token now, and with it the account.
     ///
     /// - Throws: as ``accessToken()``.
     @discardableResult
@@ -33,13 +33,14 @@ extension PresenceAccount {
         return session.stored.account
     }
 
-    /// Renews the access token, unless it is another than this one already.
+    /// Renews the access token, unless it already differs from this one.
     func renew(insteadOf refused: String) async throws -> String {
         if let access = session?.access, access.token != refused { return access.token }
         return try await renew()
     }
 
-    /// The one renewal that is in flight, or a new one. It does not end with the task of a caller: others wait for it.
+    /// Waits for the renewal in flight, or starts one. The renewal is not cancelled with a caller's task, because
+    /// others may wait for it.
     private func renew() async throws -> String {
         guard let session else { throw AccountError(.notSignedIn) }
         let renewal = renewal ?? Task { [generation] in try await exchange(session.stored, generation) }
@@ -57,10 +58,11 @@ extension PresenceAccount {
             do {
                 return try await exchange(presented, of: generation)
             } catch let error as AccountError where error.isRefusal {
-                // What another process of the app has signed in or renewed meanwhile is not refused.
+                // Another process of the app may have signed in or renewed the session, so its newer token was not
+                // rejected.
                 let newer = try reloaded(presented)
                 if newer.refreshToken == presented.refreshToken {
-                    // What cannot be removed is refused again after the next launch.
+                    // If the removal fails, the token is rejected again after the next launch.
                     try? storing { try $0.clear() }
                     forget(.refused(error.reason))
                     throw error
@@ -70,13 +72,13 @@ extension PresenceAccount {
         }
     }
 
-    /// The session as the device keeps it now: other processes of the app may share the store, and have renewed the session,
-    /// signed out, or signed somebody else in.
+    /// Reads the session from the store again, because other processes of the app may share it and have renewed the
+    /// session, signed out, or signed in as another user.
     ///
-    /// - Throws: `notSignedIn` if it is no longer this user's.
+    /// - Throws: `notSignedIn` if the session is no longer this user's.
     private func reloaded(_ held: StoredSession) throws -> StoredSession {
         let kept: StoredSession?
-        // What cannot be read now is taken to be as it was.
+        // If it cannot be read now, it counts as unchanged.
         do { kept = try store.load() } catch { return held }
         if let kept, kept.account.id == held.account.id { return kept }
         forget(.notSignedIn)
@@ -95,7 +97,7 @@ extension PresenceAccount {
             guard tokens.user == presented.account.id else {
                 throw AccountError(.notAnAnswer, "a session of another user")
             }
-            // What the server told by itself meanwhile may be newer than this.
+            // An event received in the meantime may be newer than this account.
             try keep(tokens, account: before == eventCount ? nil : session?.stored.account)
             publish(.live)
             if !farewells.isEmpty { Task { await self.sayFarewells() } }
@@ -108,11 +110,12 @@ extension PresenceAccount {
     }
 
     static func refresh(_ token: String) -> AccountServer.Request {
-        // Without harm: the server takes the token that is one behind.
+        // Safe to repeat: the server accepts the previous token as well.
         .init("POST", "v1/sessions/refresh", ["refreshToken": .text(token)], isRepeatable: true)
     }
 
-    /// Sends a request as the signed-in user, once more if its token is refused; and whose it was.
+    /// Sends a request as the signed-in user, and repeats it once with a new token if its token is rejected. Also
+    /// returns the session of the request.
     func authorized(
         _ request: AccountServer.Request, progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> (body: Data, asked: Asked) {

@@ -3,35 +3,35 @@ import PresenceDomain
 import PresenceHTTP
 import PresenceKit
 
-/// The account of the user who is signed in on this device, at one presence server.
+/// The account of the user who is signed in on this device, on one presence server.
 ///
 /// ```swift
 /// let account = PresenceAccount(url: URL(string: "https://presence.example.org")!, store: FileTokenStore.standard())
 /// let client = PresenceClient(account: account)
 /// ```
 ///
-/// An app makes one and keeps it. At its making it reads what the device keeps: ``states`` goes from
-/// ``AuthState/restoring`` to signed out, or to signed in with the account as last known, which the server then confirms.
+/// An app creates one and keeps it. It immediately reads the stored session: ``states`` changes from
+/// ``AuthState/restoring`` to signed out, or to signed in with the last known account, which the server then confirms.
 ///
-/// - Access tokens are renewed when they are needed, by one request at a time. All callers wait for that one.
-/// - Only the server's refusal ends a session: no lost connection, no error of the server, nothing that a proxy says. A
-///   sign-out of another process of the app, which shares the ``TokenStore``, ends it here with the next renewal.
-/// - A new refresh token is in the ``TokenStore`` before the access token that came with it is used.
+/// - Access tokens are renewed when needed, by one request at a time that all callers share.
+/// - Only the server's rejection ends a session; a lost connection, a server error or a proxy's response does not. A
+///   sign-out by another process of the app that shares the ``TokenStore`` takes effect here with the next renewal.
+/// - A new refresh token is stored in the ``TokenStore`` before the access token that came with it is used.
 public actor PresenceAccount: AccountRepository {
-    /// Times of an account; the defaults suit an app.
+    /// Timeouts of an account. The defaults suit most apps.
     public struct Configuration: Hashable, Sendable {
-        /// How long nothing may happen in a request.
+        /// The idle timeout of a request.
         public var requestTimeout = Duration.seconds(15)
-        /// The same for the upload of a picture.
+        /// The idle timeout of a picture's upload.
         public var uploadTimeout = Duration.seconds(60)
-        /// An access token with less time left than this is renewed before it is used.
+        /// The minimum remaining validity of an access token; otherwise it is renewed before it is used.
         public var renewalMargin = Duration.seconds(60)
 
         /// The defaults.
         public init() {}
     }
 
-    /// The server's address over HTTP, as given.
+    /// The server's HTTP URL, as given.
     public nonisolated let url: URL
     nonisolated let stateFeed = AuthStates()
     nonisolated let server: AccountServer
@@ -39,29 +39,29 @@ public actor PresenceAccount: AccountRepository {
     let store: any TokenStore
     let device: Device
     let logger: PresenceLogger?
-    /// Time that goes on while the device sleeps.
+    /// A clock that continues while the device sleeps.
     let uptime: @Sendable () -> Duration
     let sleep: @Sendable (Duration) async throws -> Void
     private let unlocks = Unlocks()
 
-    /// `nil` until the store was read.
+    /// Whether the store was read.
     var isRestored = false
     var session: Session?
-    /// Grows when another session takes the place of this one, or none: what belongs to a former one has no effect.
+    /// Incremented when the session changes or ends, so that responses for a former one have no effect.
     var generation = 0
-    /// Grows with each sign-in and sign-out that was asked for here: one of them overtakes a sign-in that is under way, and
-    /// the end of the former session does not.
+    /// Incremented by each sign-in and sign-out of the app. It cancels a sign-in in progress; the end of the former
+    /// session does not.
     var decisions = 0
-    /// How often the server has told of the account by itself.
+    /// The number of account events received from the server.
     var eventCount = 0
-    /// Of the last of these; 0 before the first of a session.
+    /// The version of the last such event; 0 before the first one of a session.
     var heardVersion: Int64 = 0
     var renewal: Task<String, any Error>?
-    /// Refresh tokens of sessions of whose end the server has not been told.
+    /// Refresh tokens of ended sessions that the server has not been notified of.
     var farewells: [String] = []
     var farewellPause = PresenceAccount.shortestFarewellPause
     var farewellWait: Task<Void, Never>?
-    /// The id that makes a repeated sign-up the same one.
+    /// The id by which the server recognizes a repeated sign-up.
     var signUpAttempt: (email: String, id: String)?
 
     struct Session {
@@ -69,14 +69,14 @@ public actor PresenceAccount: AccountRepository {
         var access: (token: String, until: Duration)?
     }
 
-    /// Makes the account of a device. It begins at once to read what the device keeps.
+    /// Creates the account of a device, and starts to read the stored session.
     ///
     /// - Parameters:
-    ///   - url: the server's address, such as `https://presence.example.org`, without a path of the API.
-    ///   - store: where the session is kept; `KeychainTokenStore()` on Apple's systems.
-    ///   - device: how it appears in ``sessions()``.
-    ///   - transport: how requests are sent.
-    ///   - logger: told what fails; no tokens, addresses of users or passwords.
+    ///   - url: the server's URL, such as `https://presence.example.org`, without a path of the API.
+    ///   - store: stores the session; `KeychainTokenStore()` on Apple platforms.
+    ///   - device: the kind and name shown in ``sessions()``.
+    ///   - transport: sends the HTTP requests.
+    ///   - logger: receives failures, without tokens, addresses of users or passwords.
     public init(
         url: URL, store: any TokenStore, device: Device = Device(), configuration: Configuration = Configuration(),
         transport: any HTTPTransport = URLSessionHTTPTransport(), logger: PresenceLogger? = nil
@@ -87,7 +87,7 @@ public actor PresenceAccount: AccountRepository {
             uptime: { ContinuousClock.now - beginning })
     }
 
-    /// In another time, for tests.
+    /// With another clock, for tests.
     package init(
         url: URL, store: any TokenStore, device: Device, configuration: Configuration, transport: any HTTPTransport,
         logger: PresenceLogger? = nil, uptime: @escaping @Sendable () -> Duration,
@@ -114,9 +114,9 @@ public actor PresenceAccount: AccountRepository {
         return session?.stored.account
     }
 
-    // MARK: What is kept
+    // MARK: Stored data
 
-    /// Reads the store, if that was not done; where it cannot be read, the next call tries again.
+    /// Reads the store, unless that was done. If it cannot be read, the next call tries again.
     func restore() throws {
         guard !isRestored else { return }
         do {
@@ -131,7 +131,7 @@ public actor PresenceAccount: AccountRepository {
             logger?.log(.error, "the session cannot be read: \(error)")
             throw error
         }
-        // What the device keeps is confirmed, or refused.
+        // The server confirms or rejects the stored session.
         Task { [weak self] in _ = try? await self?.accessToken() }
     }
 
@@ -150,7 +150,7 @@ public actor PresenceAccount: AccountRepository {
         stateFeed.publish(.signedIn(session.stored.account, freshness))
     }
 
-    /// When a request was made: by which session, and after how many events of its account.
+    /// The session and the event count at the time of a request.
     struct Asked {
         var generation: Int
         var events: Int
@@ -158,14 +158,14 @@ public actor PresenceAccount: AccountRepository {
 
     var asked: Asked { Asked(generation: generation, events: eventCount) }
 
-    /// The server has answered with the account. What it told by itself meanwhile may be newer; if it is not, an event with
-    /// this answer's account follows.
+    /// Applies the account of a response. Events received in the meantime may be newer; if they are not, an event with
+    /// this account follows.
     func hold(_ account: Account, of asked: Asked) {
         guard asked.generation == generation, asked.events == eventCount else { return }
         hold(account)
     }
 
-    /// The server tells of the account by itself; the larger version is the newer one, whichever comes first.
+    /// Applies the account of an event; the larger version is the newer one, in whatever order they arrive.
     func heard(_ account: Account, version: Int64) {
         guard session?.stored.account.id == account.id, version > heardVersion else { return }
         heardVersion = version
@@ -178,7 +178,7 @@ public actor PresenceAccount: AccountRepository {
         if stored.account != account {
             stored.account = account
             stored.savedAt = Date()
-            // It is told again after the next launch.
+            // If it cannot be stored, the server sends it again after the next launch.
             do {
                 // Another process of the app may have renewed the session, or ended it.
                 if let kept = try store.load(), kept.account.id == account.id {
@@ -186,7 +186,7 @@ public actor PresenceAccount: AccountRepository {
                     try store.save(stored)
                 }
             } catch {
-                logger?.log(.error, "the account cannot be kept: \(error)")
+                logger?.log(.error, "the account cannot be stored: \(error)")
             }
             session?.stored = stored
         }

@@ -2,13 +2,13 @@ import Foundation
 import PresenceKit
 
 extension PresenceClient {
-    /// Makes a client for the user who is signed in with `account`, at the same server. It fetches its tokens there, and
-    /// closes with `unauthorized` while nobody is signed in, and when the server has ended the session. While it is
-    /// connected, ``PresenceAccount/states`` follows what other devices change.
+    /// Creates a client for the user who is signed in with `account`, on the same server. It gets its tokens from the
+    /// account, and closes with `unauthorized` while no user is signed in, or when the server has ended the session.
+    /// While it is connected, ``PresenceAccount/states`` includes changes by other devices.
     ///
-    /// It follows who is signed in. A sign-out forgets everything, as ``PresenceClient/signOut()``; if another user signs in,
-    /// it goes on as that one, as after ``PresenceClient/switchUser(token:)``. After a sign-in it connects again, if it was
-    /// used before. Where the server has ended the session, what waits to be sent stays for the same user's next sign-in.
+    /// The client follows the session. A sign-out deletes all data, as ``PresenceClient/signOut()``; a sign-in of
+    /// another user changes the user, as ``PresenceClient/switchUser(token:)``. After a sign-in it connects again, if
+    /// it was used before. If the server has ended the session, pending writes stay for the same user's next sign-in.
     public convenience init(
         account: PresenceAccount, device: Device = Device(), configuration: Configuration = Configuration(),
         storage: Storage = .memory(), logger: PresenceLogger? = nil
@@ -21,24 +21,24 @@ extension PresenceClient {
 }
 
 extension PresenceAccount {
-    /// The address of the same server's WebSocket.
+    /// The WebSocket URL of the same server.
     public nonisolated var webSocketURL: URL {
         var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
         parts?.scheme = url.scheme?.lowercased() == "http" ? "ws" : "wss"
         return (parts?.url ?? url).appendingPathComponent("v1/ws")
     }
 
-    /// Takes the events of the own account.
+    /// Handles events of the user's account.
     nonisolated var listener: PresenceClient.EventListener {
         { [weak self] event in
-            // What a later server says otherwise is no news to this version.
+            // Events of a later server that this version cannot read are ignored.
             guard let event = try? AccountServer.decoder.decode(Answer.OwnAccount.self, from: event) else { return }
             Task { await self?.heard(Account(event.account), version: event.version) }
         }
     }
 
-    /// What fetches tokens for one ``PresenceKit/PresenceClient``. A client asks again only when a token is refused or
-    /// about to expire: then it gets another one.
+    /// Returns a token provider for one ``PresenceKit/PresenceClient``. A client calls it again only when a token was
+    /// rejected or is about to expire, and then gets another one.
     public nonisolated func tokenProvider() -> PresenceClient.TokenProvider {
         let given = Given()
         return {
@@ -52,9 +52,10 @@ extension PresenceAccount {
 }
 
 extension AccountError {
-    /// Why there is no token now. That nobody is signed in ends the client's attempts; all else passes.
+    /// The error for the client. Without a signed-in user, the client stops its attempts; all other errors are
+    /// temporary.
     fileprivate var asTokenError: PresenceError {
-        if code == .notSignedIn || isRefusal { return PresenceError(.unauthorized, "nobody is signed in") }
+        if code == .notSignedIn || isRefusal { return PresenceError(.unauthorized, "no user is signed in") }
         let code: PresenceError.Code =
             switch code {
             case .notConnected, .connectionLost, .notAnAnswer: .notConnected
@@ -65,7 +66,7 @@ extension AccountError {
     }
 }
 
-/// The token that a client was given last.
+/// The last token given to a client.
 private actor Given {
     private var last: String?
 

@@ -4,7 +4,7 @@ import PresenceDomain
 import PresenceKit
 import PresenceKitTesting
 
-// The account of the user who is signed in.
+// The account of the signed-in user.
 extension FakeAccount {
     public func currentUser() async throws -> User {
         try await answer(.currentUser)
@@ -38,7 +38,7 @@ extension FakeAccount {
         otherSessions = []
     }
 
-    /// The mail is among ``mails``; the address changes when its token is given to ``verifyEmail(token:)``.
+    /// The mail is added to ``mails``; the address changes when its token is passed to ``verifyEmail(token:)``.
     public func changeEmail(to email: String, password: String) async throws {
         try await answer(.changeEmail(email))
         try check(password)
@@ -88,8 +88,8 @@ extension FakeAccount {
         }
     }
 
-    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`. What breaks the rule
-    /// (`PhotoRule`) is refused before anything is asked for.
+    /// Yields a progress of 0.5, takes ``delay``, and saves the picture as `https://example.org/photo-N.jpg`. Pictures
+    /// that violate `PhotoRule` are rejected before the call is recorded.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         AsyncThrowingStream { elements in
             if let fault = PhotoRule.fault(in: picture) { throw UserError.invalid(field: "photo", reason: fault) }
@@ -108,7 +108,7 @@ extension FakeAccount {
         try change { $0.user.profileImageURL = nil }
     }
 
-    // MARK: What they share
+    // MARK: Shared parts
 
     func answer(_ call: Call, isLocal: Bool = false) async throws {
         let (delay, failure) = lock.withLock {
@@ -152,7 +152,7 @@ extension FakeAccount {
         if let account { tell(.signedIn(account, .live)) }
     }
 
-    /// Loops get what is news.
+    /// Sends the state to the loops, if it changed.
     func tell(_ newer: AuthState) {
         if feed.value != newer { feed.send(newer) }
     }

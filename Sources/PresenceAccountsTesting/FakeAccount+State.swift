@@ -2,9 +2,9 @@ import Foundation
 import PresenceAccounts
 import PresenceDomain
 
-// What the fake does behind its calls, with the lock held.
+// The fake's behaviour behind its calls, with the lock held.
 extension FakeAccount {
-    /// An address as it is stored; `nil` if it is taken and nobody is to know.
+    /// An address as it is stored; `nil` if it is taken and that must not be revealed.
     ///
     /// - Throws: reasons `invalidEmail`, `emailTaken`.
     func checked(email: String) throws -> String? {

@@ -5,17 +5,17 @@ import PresenceKit
 import PresenceKitTesting
 
 // @unchecked: `state` is only touched with the lock.
-/// Accounts in memory, and what was asked for: an ``PresenceAccounts/AccountRepository`` that keeps the server's rules.
+/// Accounts in memory, and a record of the calls: an ``PresenceAccounts/AccountRepository`` with the server's rules.
 ///
-/// It begins signed out, unless it is made with a user. The access to others' profiles is `FakeUserRepository`'s.
+/// It starts signed out, unless it is created with a user. Profiles of others are in `FakeUserRepository`.
 public final class FakeAccount: AccountRepository, @unchecked Sendable {
-    /// What was asked of the fake.
+    /// A call of the fake.
     public enum Call: Hashable, Sendable {
         case signUp(email: String, displayName: String?, username: String?)
         case signIn(email: String)
         case signOut(SignOutScope)
         case resetPassword(email: String)
-        /// The password was set anew, with the token of a mail.
+        /// The password was reset with the token of a mail.
         case setPassword(token: String)
         case verifyEmail(token: String)
         case currentUser
@@ -31,13 +31,13 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         case removePhoto
     }
 
-    /// A mail that would have been sent.
+    /// A mail that a server would have sent.
     public struct Mail: Hashable, Sendable {
-        /// Where it would go.
+        /// The recipient.
         public var email: String
-        /// What the link in it carries.
+        /// The token in its link.
         public var token: String
-        /// Whether it sets the password anew; else it confirms the address.
+        /// Whether it is a password reset; otherwise it confirms the address.
         public var isReset: Bool
     }
 
@@ -67,13 +67,13 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     let lock = NSLock()
     var state = State()
     let feed: Feed<AuthState>
-    /// Whose time ``delay`` is of.
+    /// The clock of ``delay``.
     public let clock: TestClock
     let passwordRule: PasswordRule
 
     /// - Parameters:
-    ///   - user: who is signed in; nobody unless given. Without an e-mail it is `ID@example.org`.
-    ///   - password: theirs.
+    ///   - user: the signed-in user; none by default. Without an e-mail it is `ID@example.org`.
+    ///   - password: the user's password.
     public init(
         signedInAs user: User? = nil, password: String = "correct horse", passwordRule: PasswordRule = PasswordRule(),
         clock: TestClock = TestClock()
@@ -92,46 +92,46 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         state.current = user.id
     }
 
-    // MARK: What the test looks at
+    // MARK: For assertions
 
-    /// What was asked for, in order.
+    /// All calls, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
-    /// The mails that would be under way; one whose token was used, or that a newer one replaced, is gone.
+    /// The mails with a valid token; mails whose token was used, or that were replaced by a newer one, are removed.
     public var mails: [Mail] { lock.withLock { state.mails } }
 
     // MARK: The script
 
-    /// The next call that matches fails with `error`.
+    /// Makes the next matching call fail with `error`.
     public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
         lock.withLock { state.failures.append((matches, error)) }
     }
 
-    /// While it is so, calls fail with `notConnected`; a sign-out on this device works.
+    /// While `true`, calls fail with `notConnected`; a sign-out on this device works.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
         set { lock.withLock { state.isOffline = newValue } }
     }
 
-    /// Whether it does as a server with `accounts.hideExisting`: sign-ups and changes of the e-mail say nothing of whether the
-    /// address has an account, and a sign-up signs nobody in. Passwords are good at once here, without the mail.
+    /// Whether to act as a server with `accounts.hideExisting`: sign-ups and e-mail changes do not reveal whether the
+    /// address has an account, and a sign-up does not sign in. Passwords are valid at once, without the mail.
     public var hidesExisting: Bool {
         get { lock.withLock { state.hidesExisting } }
         set { lock.withLock { state.hidesExisting = newValue } }
     }
 
-    /// How long calls take, of ``clock``; `nil`: no time.
+    /// The duration of calls, by ``clock``; `nil`: none.
     public var delay: Duration? {
         get { lock.withLock { state.delay } }
         set { lock.withLock { state.delay = newValue } }
     }
 
-    /// The user's other devices.
+    /// The sessions of the user's other devices.
     public var otherSessions: [AccountSession] {
         get { lock.withLock { state.otherSessions } }
         set { lock.withLock { state.otherSessions = newValue } }
     }
 
-    /// What loops get: a launch, an ended session.
+    /// Sets the state for loops, for example a launch or an ended session.
     public func set(_ newer: AuthState) {
         lock.withLock {
             state.current = newer.account?.id
@@ -142,7 +142,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         tell(newer)
     }
 
-    /// The server ends the session.
+    /// Ends the session as the server would.
     public func endSession(_ reason: AccountError.Reason? = .tokenExpired) { set(.signedOut(.refused(reason))) }
 
     // MARK: AuthRepository
@@ -242,7 +242,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             let mail = try mail(token, isReset: false)
             state.mails.removeAll { $0 == mail }
             if let user = state.newEmails.removeValue(forKey: token) {
-                // Somebody may have signed up with it meanwhile.
+                // Another user may have signed up with it in the meantime.
                 if let email = try checked(email: mail.email) {
                     state.records[user]?.account.email = email
                     state.records[user]?.user.email = email

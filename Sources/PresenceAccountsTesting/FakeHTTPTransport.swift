@@ -3,9 +3,9 @@ import PresenceAccounts
 import PresenceHTTP
 
 // @unchecked: `state` is only touched with the lock.
-/// Answers requests as the test says, without a network.
+/// Answers requests as set by the test, without a network.
 public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
-    /// Gives the answer to a request, or throws what a transport throws.
+    /// Returns the response to a request, or throws an error of a transport.
     public typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
     private struct State {
@@ -21,13 +21,13 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
         state = State(answer: answer)
     }
 
-    /// What was sent, in order.
+    /// All requests, in order.
     public var requests: [HTTPRequest] { lock.withLock { state.requests } }
 
-    /// What answers from now on.
+    /// Sets the closure that answers from now on.
     public func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
 
-    /// Keeps the request, tells that all of it was sent, and answers as the test says.
+    /// Records the request, reports all bytes as sent, and returns the scripted response.
     public func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse {
@@ -42,12 +42,12 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
 }
 
 extension HTTPResponse {
-    /// A JSON answer.
+    /// A JSON response.
     public static func json(_ text: String, status: Int = 200) -> HTTPResponse {
         HTTPResponse(status: status, headers: ["content-type": "application/json"], body: Data(text.utf8))
     }
 
-    /// An error as the protocol has it.
+    /// An error response in the protocol's form.
     public static func error(
         _ status: Int, _ code: String, reason: String? = nil, message: String = "", retryAfter: Int? = nil
     ) -> HTTPResponse {
@@ -59,7 +59,7 @@ extension HTTPResponse {
 }
 
 // @unchecked: `state` is only touched with the lock.
-/// Keeps a session in memory, and fails when the test says so.
+/// Keeps a session in memory, and fails when the test has set a failure.
 public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private struct State {
         var session: StoredSession?
@@ -71,7 +71,7 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var state = State()
 
-    /// Makes a store that keeps this session; by default none.
+    /// Creates a store with this session; empty by default.
     public init(_ session: StoredSession? = nil) { state.session = session }
 
     /// While it is not `nil`, every call fails with it.
@@ -80,9 +80,9 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
         set { lock.withLock { state.failure = newValue } }
     }
 
-    /// What is kept.
+    /// The stored session.
     public var session: StoredSession? { lock.withLock { state.session } }
-    /// What was kept, in order.
+    /// All sessions that were stored, in order.
     public var saved: [StoredSession] { lock.withLock { state.saved } }
 
     public func load() throws -> StoredSession? { try change { $0.session } }

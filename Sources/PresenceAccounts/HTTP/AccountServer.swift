@@ -1,7 +1,7 @@
 import Foundation
 import PresenceHTTP
 
-/// The account requests of a presence server, with what this library makes of their answers.
+/// The account requests of a presence server, and the handling of their responses.
 struct AccountServer: Sendable {
     private let http: HTTPServer
 
@@ -11,7 +11,7 @@ struct AccountServer: Sendable {
         http = HTTPServer(url: url, transport: transport, timeout: timeout)
     }
 
-    /// Sends a request, and gives back its answer.
+    /// Sends a request and returns the response.
     ///
     /// - Throws: ``AccountError``, or `CancellationError`.
     func answer(
@@ -24,7 +24,7 @@ struct AccountServer: Sendable {
         }
     }
 
-    /// The same, of which the body is all that matters.
+    /// Sends a request and returns the body of the response.
     func send(
         _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> Data {
@@ -43,7 +43,7 @@ struct AccountServer: Sendable {
         do {
             return try decoder.decode(type, from: body)
         } catch {
-            // Without the error's own words: they may have a token in them.
+            // Without the error's description, which may contain a token.
             throw AccountError(.notAnAnswer, "to \(request.method) \(request.path)", outcomeUnknown: true)
         }
     }
@@ -60,7 +60,7 @@ extension HTTPServer.Request {
         self.init(method, path, isRepeatable: isRepeatable)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings, numbers and nulls can always be encoded.
+        // Cannot fail: strings, numbers and nulls.
         body = try! encoder.encode(members)
     }
 }
@@ -97,6 +97,6 @@ extension AccountError {
         }
     }
 
-    /// Whether it is the server's word that a token is no longer good: nothing else signs anybody out.
+    /// Whether the server itself rejected the token. Nothing else signs a user out.
     var isRefusal: Bool { code == .unauthorized && reason != .invalidCredentials }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceDomain
 
-/// The objects that the server answers with.
+/// The objects in the server's responses.
 enum Answer {
     struct Account: Decodable {
         var user: String
@@ -16,7 +16,7 @@ enum Answer {
     struct Tokens: Decodable {
         var user: String
         var accessToken: String
-        /// Milliseconds.
+        /// In milliseconds.
         var expiresIn: Double
         var refreshToken: String
         var account: Account

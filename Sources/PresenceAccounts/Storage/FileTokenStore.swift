@@ -1,20 +1,21 @@
 import Foundation
 
-/// Keeps the session in a file that only its owner may read, for systems without a keychain.
+/// Stores the session in a file that only its owner can read, for systems without a keychain.
 ///
-/// A new session is written to a file beside it, forced to the disk and renamed over the old one: after a kill or a power
-/// cut at any moment there is the old one or the new one, whole. The file is not encrypted, and one process writes it.
+/// A new session is written to a second file, forced to disk, and renamed over the old one. After a kill or a power cut
+/// at any moment, either the old or the new session is there, complete. The file is not encrypted, and only one process
+/// may write it.
 public struct FileTokenStore: TokenStore {
     private let path: String
 
-    /// - Parameter url: the file; its folder is made, readable by its owner alone, if it is not there.
+    /// - Parameter url: the file. Its folder is created, readable only by its owner, if it does not exist.
     public init(_ url: URL) {
         path = url.path
     }
 
-    /// In the user's state folder: `$XDG_STATE_HOME` or `~/.local/state`.
+    /// A file in the user's state folder: `$XDG_STATE_HOME` or `~/.local/state`.
     ///
-    /// - Parameter name: the folder in there; one for each server, if the app knows several.
+    /// - Parameter name: the name of the folder. An app that uses several servers needs one for each.
     public static func standard(_ name: String = "presence") -> FileTokenStore {
         let environment = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
         let parent =
@@ -28,7 +29,7 @@ public struct FileTokenStore: TokenStore {
         do {
             return try StoredSession(encoded: data)
         } catch {
-            // The next sign-in writes a file of its own; this one may be looked into.
+            // The next sign-in writes a new file; this one is kept for analysis.
             let aside = "\(path).\(error.rawValue)"
             guard rename(path, aside) == 0 else { throw failure("rename") }
             try force(folder)
@@ -62,7 +63,7 @@ public struct FileTokenStore: TokenStore {
 
     private var folder: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
 
-    /// `nil` if there is no such file.
+    /// `nil` if the file does not exist.
     private func read(_ path: String) throws -> Data? {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else {
@@ -73,12 +74,12 @@ public struct FileTokenStore: TokenStore {
         return try file.readToEnd() ?? Data()
     }
 
-    /// Replaces a file as a whole.
+    /// Replaces a file atomically.
     private func write(_ data: Data, to path: String) throws {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let fresh = path + ".new"
-        // One that an earlier process left may have been opened by others.
+        // Removes a file left by an earlier process, which others may have open.
         unlink(fresh)
         let number = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw failure("open") }
@@ -94,7 +95,7 @@ public struct FileTokenStore: TokenStore {
         try force(folder)
     }
 
-    /// A rename outlives a power cut only once the folder is on the disk.
+    /// A rename survives a power cut only once the folder is on the disk.
     private func force(_ folder: URL) throws {
         let number = open(folder.path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else {

@@ -1,14 +1,14 @@
-// Never run on a device: compiled against the interfaces of Apple's frameworks only.
+// Never run on a device: only compiled against Apple's frameworks.
 #if canImport(Security)
     import Foundation
     import Security
 
-    // @unchecked: UserDefaults may be used from any thread; everything else is constant.
-    /// Keeps the session in the keychain of Apple's systems: on this device only, readable after its first unlock, so that
-    /// a push in the background can be answered.
+    // @unchecked: UserDefaults may be used from any thread; all other state is constant.
+    /// Stores the session in the keychain of Apple platforms: only on this device, and readable after its first unlock,
+    /// so that the app can handle a push in the background.
     ///
-    /// A keychain outlives the app. After a new installation the session of the former one is removed: a flag in the app's
-    /// own defaults says whether this installation has been here.
+    /// A keychain survives the removal of the app. After a new installation, the former one's session is removed; a
+    /// flag in the app's own defaults marks the installation.
     public final class KeychainTokenStore: TokenStore, @unchecked Sendable {
         private let service: String
         private let accessGroup: String?
@@ -17,11 +17,11 @@
         private static let account = "session"
 
         /// - Parameters:
-        ///   - service: one for each server, if the app knows several.
-        ///   - accessGroup: shares the session with the app's extensions: each renews what the others have left, and a sign-out
-        ///     of one is a sign-out of all.
-        ///   - defaults: where the flag of the installation is. If the session is shared, they must be the group's, and are
-        ///     needed: by its own, an extension would take the session for that of a former installation, and remove it.
+        ///   - service: the name of the keychain service. An app that uses several servers needs one for each.
+        ///   - accessGroup: shares the session with the app's extensions: each renews the session that the others have
+        ///     stored, and a sign-out of one signs out all.
+        ///   - defaults: stores the flag of the installation. A shared session requires the defaults of the group. With
+        ///     its own defaults, an extension would treat the session as that of a former installation and remove it.
         public init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {
             precondition(
                 accessGroup == nil || defaults !== UserDefaults.standard,
@@ -33,12 +33,12 @@
 
         public func load() throws -> StoredSession? {
             guard let data = try read(Self.account) else {
-                // Before its first unlock a device may say of everything that it is not there.
+                // Before its first unlock, a device may report that no item exists.
                 try checkUsable()
                 defaults.set(true, forKey: flag)
                 return nil
             }
-            // What was read shows that the device was unlocked, so the flag can be read, too.
+            // A successful read shows that the device was unlocked, so the flag can be read, too.
             guard isInstalled else {
                 try clear()
                 defaults.set(true, forKey: flag)
@@ -111,7 +111,7 @@
             guard status == errSecSuccess else { throw failure("rename", status) }
         }
 
-        /// Writes something, which needs the key that an unlock gives.
+        /// Writes an item, which needs the key that is available after the first unlock.
         private func checkUsable() throws {
             let probe = "probe"
             try remove(probe)
@@ -127,7 +127,7 @@
                 kSecClass as String: kSecClassGenericPassword,
                 kSecAttrService as String: service,
                 kSecAttrAccount as String: account,
-                // macOS has another keychain too, which does not know accessibility.
+                // macOS also has another keychain, without accessibility attributes.
                 kSecUseDataProtectionKeychain as String: true,
             ]
             if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }

@@ -1,54 +1,55 @@
 import Foundation
 
-/// Where the session of the signed-in user is kept on this device: one at a time.
+/// Stores the session of the signed-in user on this device, one at a time.
 ///
-/// ``PresenceAccount`` calls it from one task at a time, and waits: what was saved must be there after a crash. A store
-/// serves one server, and one account object in a process. Processes of one app may share what it keeps
-/// (`KeychainTokenStore(accessGroup:)`): each looks into it before it renews the session.
+/// ``PresenceAccount`` calls it from one task at a time and waits; a saved session must survive a crash. A store serves
+/// one server, and one account object in a process. Processes of one app may share its data
+/// (`KeychainTokenStore(accessGroup:)`): each reads it before it renews the session.
 ///
-/// There are ``FileTokenStore``, ``MemoryTokenStore`` and, on Apple's systems, `KeychainTokenStore`.
+/// Implementations: ``FileTokenStore``, ``MemoryTokenStore`` and, on Apple platforms, `KeychainTokenStore`.
 public protocol TokenStore: Sendable {
-    /// What is kept; `nil` if nobody is signed in.
+    /// Returns the stored session; `nil` if no user is signed in.
     ///
-    /// - Throws: it cannot be read now. That is not the same as `nil`, and signs nobody out. What can never be read (damaged, or
-    ///   written by a later version) is set aside, and `nil`.
+    /// - Throws: if it cannot be read now. Unlike `nil`, this signs no user out. A session that can never be read
+    ///   (damaged, or written by a later version) is set aside, and the result is `nil`.
     func load() throws -> StoredSession?
-    /// Replaces what is kept, as a whole.
+    /// Replaces the stored session atomically.
     func save(_ session: StoredSession) throws
-    /// Removes what is kept; that there is nothing is no error.
+    /// Removes the stored session; does nothing if there is none.
     func clear() throws
 
-    /// The refresh tokens of sessions that were signed out while the server was out of reach: it is told when it is back.
+    /// Returns the refresh tokens of sessions that were signed out while the server could not be reached, so that it
+    /// can be notified later.
     func loadFarewells() throws -> [String]
-    /// Replaces them.
+    /// Replaces these tokens.
     func saveFarewells(_ tokens: [String]) throws
 }
 
 extension TokenStore {
-    /// By default they are kept no longer than the process lives.
+    /// By default they are not stored, and only kept for the life of the process.
     public func loadFarewells() throws -> [String] { [] }
     public func saveFarewells(_ tokens: [String]) throws {}
 }
 
-/// What a device keeps of a session. The access token is not kept: a new one is fetched at each launch.
+/// The stored part of a session. The access token is not stored: a new one is fetched at each launch.
 public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// A secret: it is all that is needed to act as the user.
+    /// A secret: it is sufficient to act as the user.
     public var refreshToken: String
-    /// As last known, to be shown while the server is out of reach.
+    /// The last known account, shown while the server cannot be reached.
     public var account: Account
     /// When it was stored, by this device's clock.
     public var savedAt: Date
 
-    /// Makes a session, as a store or a fake needs it.
+    /// Creates a session, for stores and fakes.
     public init(refreshToken: String, account: Account, savedAt: Date) {
         self.refreshToken = refreshToken
         self.account = account
         self.savedAt = savedAt
     }
 
-    /// Without the token, so that it is in no log.
+    /// Omits the token, so that it does not appear in logs.
     public var description: String { "StoredSession(\(account.id))" }
-    /// As the description: without the token.
+    /// The same as ``description``, without the token.
     public var debugDescription: String { description }
 
     private static let format = 1
@@ -58,10 +59,10 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
         var session: StoredSession
     }
 
-    /// As files and keychains have it.
+    /// The encoding in files and keychains.
     func encoded() throws -> Data { try JSONEncoder().encode(File(format: Self.format, session: self)) }
 
-    /// Why a session that is there cannot be used, and never will be by this version.
+    /// Why a stored session can never be used by this version.
     enum Unusable: String, Error {
         case damaged
         /// Written by a later version of this library.
@@ -78,13 +79,13 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
 }
 
 // @unchecked: `session` is only touched with the lock.
-/// Keeps the session as long as the process lives, for tests and tools.
+/// Keeps the session for the life of the process, for tests and tools.
 public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var session: StoredSession?
     private var farewells: [String] = []
 
-    /// Makes a store that keeps this session; by default none.
+    /// Creates a store with this session; empty by default.
     public init(_ session: StoredSession? = nil) { self.session = session }
 
     public func load() -> StoredSession? { lock.withLock { session } }

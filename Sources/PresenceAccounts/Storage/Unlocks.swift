@@ -1,10 +1,10 @@
 import Foundation
 
 // @unchecked: `tokens` is only touched with the lock, and by `deinit`.
-/// Tells when what the device keeps may be readable that was not before: it was unlocked, or the app came to the front. An
-/// app that iOS has launched before the first unlock finds no keychain.
+/// Notifies when stored data may have become readable, because the device was unlocked or the app came to the
+/// foreground. An app that iOS launched before the first unlock cannot read the keychain.
 final class Unlocks: @unchecked Sendable {
-    // By their names, so that no extension needs the application of UIKit. Elsewhere they are never posted.
+    // By name, so that extensions need no `UIApplication`. On other systems they are never posted.
     static let names = [
         "UIApplicationProtectedDataDidBecomeAvailable", "UIApplicationWillEnterForegroundNotification",
     ].map { Notification.Name($0) }

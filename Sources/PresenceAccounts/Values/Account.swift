@@ -1,6 +1,6 @@
 import Foundation
 
-/// The own user's account: what only they see of themselves. Their profile is for others.
+/// The signed-in user's account: data that only they see. Their profile is for others.
 public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The user id, the same as in presence and profiles.
     public let id: String
@@ -8,16 +8,16 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
     public var email: String
     /// Whether the address was confirmed by a mail.
     public var emailVerified: Bool
-    /// As it was typed; `nil` without one.
+    /// In the spelling that the user chose, or `nil`.
     public var username: String?
-    /// Whether the user has been through the app's first form.
+    /// Whether the user has completed the app's first form.
     public var setupCompleted: Bool
-    /// BCP 47; `nil` until it is set.
+    /// A BCP 47 tag; `nil` until it is set.
     public var preferredLanguage: String?
-    /// When the account was made, by the server's clock.
+    /// When the account was created, by the server's clock.
     public var createdAt: Date
 
-    /// Makes an account, as a fake or a preview needs it.
+    /// Creates an account, for fakes and previews.
     public init(
         id: String, email: String, emailVerified: Bool = false, username: String? = nil, setupCompleted: Bool = false,
         preferredLanguage: String? = nil, createdAt: Date = .distantPast
@@ -32,22 +32,22 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
     }
 }
 
-/// A device on which the user is signed in.
+/// A session of the user on one device.
 public struct AccountSession: Codable, Hashable, Sendable, Identifiable {
-    /// What ``AccountRepository/signOut(_:)`` ends it by.
+    /// The id for ``AccountRepository/signOut(_:)``.
     public let id: String
-    /// `phone`, `tablet`, `desktop`, `web`, `bot` or `other`; empty if the device did not say.
+    /// `phone`, `tablet`, `desktop`, `web`, `bot` or `other`; empty if the device did not report it.
     public var kind: String
-    /// What the device calls itself; `nil` if it did not say.
+    /// The name of the device; `nil` if it did not report one.
     public var name: String?
     /// When it signed in, by the server's clock.
     public var createdAt: Date
     /// When its token was last renewed, by the server's clock.
     public var lastUsedAt: Date
-    /// Whether it is this one.
+    /// Whether this is the session of this device.
     public var isCurrent: Bool
 
-    /// Makes a session, as a fake or a preview needs it.
+    /// Creates a session, for fakes and previews.
     public init(
         id: String, kind: String = "", name: String? = nil, createdAt: Date, lastUsedAt: Date, isCurrent: Bool = false
     ) {
@@ -60,23 +60,23 @@ public struct AccountSession: Codable, Hashable, Sendable, Identifiable {
     }
 }
 
-/// What is to change of the own account and profile, all of it or nothing. Outer `nil`: stays as it is; inner `nil`: is
-/// removed.
+/// Changes of the user's account and profile. The server applies all of them or none. Outer `nil` keeps a member; inner
+/// `nil` removes it.
 public struct AccountChanges: Hashable, Sendable {
     /// 1 to 50 characters after trimming.
     public var displayName: String?
-    /// https; a picture of the app's own. ``PresenceAccount/uploadPhoto(_:)`` stores one on the server.
+    /// An https URL of the app's own picture. ``PresenceAccount/uploadPhoto(_:)`` stores one on the server.
     public var photoURL: URL??
-    /// IANA name, such as `Europe/Paris`.
+    /// An IANA name, such as `Europe/Paris`.
     public var timezone: String??
-    /// BCP 47, such as `pt-BR`.
+    /// A BCP 47 tag, such as `pt-BR`.
     public var locale: String??
-    /// BCP 47; seen by the user alone.
+    /// A BCP 47 tag, visible only to the user.
     public var preferredLanguage: String??
-    /// Whether the user has been through the app's first form.
+    /// Whether the user has completed the app's first form.
     public var setupCompleted: Bool?
 
-    /// Makes a change of the members that are given.
+    /// Creates a change of the given members.
     public init(
         displayName: String? = nil, photoURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil,
         preferredLanguage: String?? = nil, setupCompleted: Bool? = nil
@@ -90,19 +90,19 @@ public struct AccountChanges: Hashable, Sendable {
     }
 }
 
-/// Whether a username may be taken. Open: a later server may say more.
+/// Whether a username can be claimed. Open: a later server may return other values.
 public struct UsernameAvailability: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Nobody has it, and it keeps the rule.
+    /// The name is valid and free.
     public static let available = Self(rawValue: "available")
-    /// Somebody else has it.
+    /// Another user has the name.
     public static let taken = Self(rawValue: "taken")
-    /// The user has it already.
+    /// The user has the name already.
     public static let yours = Self(rawValue: "yours")
-    /// It breaks the rule (`UsernameRule`).
+    /// The name violates the rule (`UsernameRule`).
     public static let invalid = Self(rawValue: "invalid")
-    /// Nobody may have it.
+    /// The name is reserved.
     public static let reserved = Self(rawValue: "reserved")
 }

@@ -1,8 +1,8 @@
 import Foundation
 import PresenceDomain
 
-/// What people are shown: plain language, without codes. The texts are in English; an app that speaks other languages
-/// chooses its own by ``AccountError/code`` and ``AccountError/reason``.
+/// Texts for users, in plain language and without codes. They are in English; a localized app chooses its own texts by
+/// ``AccountError/code`` and ``AccountError/reason``.
 extension AccountError: LocalizedError {
     public var errorDescription: String? {
         if let reason, let text = Self.text(for: reason, message) { return text }
@@ -13,7 +13,7 @@ extension AccountError: LocalizedError {
         case .unauthorized, .notSignedIn: "You are not signed in."
         case .forbidden: "You are not allowed to do that."
         case .notFound: "User not found. Please sign up first."
-        case .conflict: "Somebody else changed this in the meantime."
+        case .conflict: "This was changed elsewhere in the meantime."
         case .validationFailed: field == "displayName" ? "This name cannot be used." : "This cannot be used."
         case .tooLarge: "That is too large."
         case .storageFailed: "The sign-in could not be kept on this device."
@@ -33,7 +33,7 @@ extension AccountError: LocalizedError {
         case .emailTaken: "This email is already registered."
         case .usernameTaken: "This username is already taken."
         case .invalidEmail: EmailRule.fault(in: "")
-        // The server's words name the rule that holds there, and its number.
+        // The server's message has the rule that applies there, with its number.
         case .weakPassword: message.isEmpty ? "Please choose another password." : message
         case .invalidUsername: UsernameRule.fault(in: "")
         case .reservedUsername: "This username cannot be used."
@@ -45,7 +45,7 @@ extension AccountError: LocalizedError {
 
     private static func wait(_ time: Duration?) -> String {
         guard let time else { return "Please try again later." }
-        // Of more than a year nobody reads the number.
+        // The exact number is useless above a year.
         let shown = min(time, .seconds(366 * 86_400)).components
         let seconds = max(1, shown.seconds + (shown.attoseconds > 0 ? 1 : 0))
         if seconds < 120 { return "Please try again in \(seconds) second\(seconds == 1 ? "" : "s")." }

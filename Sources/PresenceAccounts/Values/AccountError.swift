@@ -1,22 +1,22 @@
-/// The one error of accounts: why something asked for was not done. Programs read ``code`` and ``reason``, developers
-/// ``message``, people `localizedDescription`.
+/// The error of accounts. Programs use ``code`` and ``reason``, developers read ``message``, users read
+/// `localizedDescription`.
 ///
 /// A call whose task was cancelled throws `CancellationError` instead.
 public struct AccountError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Why, for programs: the kind of error.
+    /// The kind of error, for programs.
     public var code: Code
-    /// What exactly is wrong, where the server says so.
+    /// The exact reason, if the server returned one.
     public var reason: Reason?
-    /// The member of the request that it is about.
+    /// The member of the request that is at fault.
     public var field: String?
-    /// For developers and logs, in English.
+    /// The reason in English, for developers and logs.
     public var message: String
-    /// When it makes sense to try again.
+    /// How long to wait before a retry, if a retry makes sense.
     public var retryAfter: Duration?
-    /// Whether the server may have done what was asked all the same: it was sent, and its answer was lost.
+    /// Whether the server may have carried out the request: it was sent, but its response was lost.
     public var outcomeUnknown: Bool
 
-    /// Makes an error, as a fake needs it.
+    /// Creates an error, for fakes.
     public init(
         _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
         outcomeUnknown: Bool = false
@@ -43,7 +43,7 @@ public struct AccountError: Error, Hashable, Sendable, CustomStringConvertible {
         public init(rawValue: String) { self.rawValue = rawValue }
     }
 
-    /// Open, as ``Code``.
+    /// Open, like ``Code``.
     public struct Reason: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -51,62 +51,63 @@ public struct AccountError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension AccountError.Code {
-    // What the server says.
+    // Codes that the server sends.
 
     /// The server did not understand the request.
     public static let badRequest = Self(rawValue: "bad_request")
-    /// Wrong password, refused token, or a link that is no longer valid: ``AccountError/reason`` says which.
+    /// Wrong password, rejected token, or a link that is no longer valid; see ``AccountError/reason``.
     public static let unauthorized = Self(rawValue: "unauthorized")
-    /// Not allowed to do this.
+    /// The user is not allowed to do this.
     public static let forbidden = Self(rawValue: "forbidden")
-    /// There is no such session or account, or the server has accounts switched off.
+    /// The session or account does not exist, or the server has accounts disabled.
     public static let notFound = Self(rawValue: "not_found")
-    /// Somebody else has the e-mail or the username.
+    /// Another user has the e-mail or the username.
     public static let conflict = Self(rawValue: "conflict")
-    /// A value cannot be used; ``AccountError/field`` says which.
+    /// A value is invalid; ``AccountError/field`` names it.
     public static let validationFailed = Self(rawValue: "validation_failed")
-    /// More bytes than the server takes.
+    /// The request has more bytes than the server accepts.
     public static let tooLarge = Self(rawValue: "too_large")
-    /// Too many tries; ``AccountError/retryAfter`` says how long to wait.
+    /// Too many attempts; ``AccountError/retryAfter`` is the time to wait.
     public static let rateLimited = Self(rawValue: "rate_limited")
-    /// The server cannot do it now; ``AccountError/retryAfter`` says when to try again.
+    /// The server cannot do this now; ``AccountError/retryAfter`` is the time to wait.
     public static let unavailable = Self(rawValue: "unavailable")
 
-    // What this library says.
+    // Codes of this library.
 
-    /// Nobody is signed in, or they signed out meanwhile.
+    /// No user is signed in, or they signed out in the meantime.
     public static let notSignedIn = Self(rawValue: "not_signed_in")
-    /// The server was not reached.
+    /// The server could not be reached.
     public static let notConnected = Self(rawValue: "not_connected")
-    /// The connection broke, or no answer came in time; ``AccountError/outcomeUnknown`` says whether it may be done.
+    /// The connection broke, or no response arrived in time. ``AccountError/outcomeUnknown`` is true if the request may
+    /// have been carried out.
     public static let connectionLost = Self(rawValue: "connection_lost")
-    /// What came back is not an answer of a presence server: a proxy's, or a portal's.
+    /// The response is not that of a presence server, but of a proxy or a portal.
     public static let notAnAnswer = Self(rawValue: "not_an_answer")
-    /// The session could not be kept on this device, or what is kept cannot be read.
+    /// The session could not be stored on this device, or the stored one cannot be read.
     public static let storageFailed = Self(rawValue: "storage_failed")
 }
 
 extension AccountError.Reason {
-    /// Unknown user, wrong password or disabled account, without saying which.
+    /// Unknown user, wrong password or disabled account, without distinction.
     public static let invalidCredentials = Self(rawValue: "invalid_credentials")
     /// The link or the session is no longer valid.
     public static let tokenExpired = Self(rawValue: "token_expired")
-    /// A refresh token was used twice, so the session was ended: somebody may have stolen it.
+    /// A refresh token was used twice, so the session was ended: it may have been stolen.
     public static let tokenReused = Self(rawValue: "token_reused")
     /// Another account has this address.
     public static let emailTaken = Self(rawValue: "email_taken")
     /// Another account has this username.
     public static let usernameTaken = Self(rawValue: "username_taken")
-    /// It is not an address.
+    /// The address is malformed.
     public static let invalidEmail = Self(rawValue: "invalid_email")
-    /// Too short, too common, or made of the user's name; ``AccountError/message`` names the rule.
+    /// Too short, too common, or similar to the user's name; ``AccountError/message`` has the rule.
     public static let weakPassword = Self(rawValue: "weak_password")
-    /// It breaks the rule (`UsernameRule`).
+    /// The name violates the rule (`UsernameRule`).
     public static let invalidUsername = Self(rawValue: "invalid_username")
-    /// Nobody may have it.
+    /// The name is reserved.
     public static let reservedUsername = Self(rawValue: "reserved_username")
-    /// It is neither a JPEG nor a PNG, or cannot be read.
+    /// The picture is neither a JPEG nor a PNG, or cannot be decoded.
     public static let photoNotAnImage = Self(rawValue: "photo_not_an_image")
-    /// It has more than 5 MiB, or too many pixels.
+    /// The picture has more than 5 MiB, or too many pixels.
     public static let photoTooLarge = Self(rawValue: "photo_too_large")
 }
