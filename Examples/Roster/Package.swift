@@ -1,13 +1,13 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-/// An app that shows who is here: what an app team writes, with the client's products alone.
+/// An app that shows who is online, written with the client's products alone, as an app team would.
 let package = Package(
     name: "Roster",
     platforms: [.macOS(.v14), .iOS(.v17)],
     dependencies: [
-        // An app of its own names the repository: .package(url: "https://…/presence", branch: "main", traits: []).
-        // Without the default trait `Server`, nothing of the server's packages is fetched.
+        // Your own app refers to the repository: .package(url: "https://…/presence", branch: "main", traits: []).
+        // Without the default trait `Server`, none of the server's packages is fetched.
         .package(name: "presence", path: "../..", traits: [])
     ],
     targets: [

@@ -1,17 +1,17 @@
-/// A line with something at its left end and something at its right one: the title, the footer.
+/// A line with text at its left and right ends, used as title and footer.
 package struct Bar: Hashable, Sendable {
-    /// Pieces of text side by side, free of anything that a terminal would obey.
+    /// Pieces of text side by side, without control sequences.
     package typealias End = [(text: String, style: Style)]
 
     package let width: Int
 
     package init(width: Int) { self.width = width }
 
-    /// As the table has it.
+    /// The same margin as in the table.
     private var margin: Int { width >= 60 ? 1 : 0 }
     private static let gap = 3
 
-    /// The first of the choices that fits; if none does, the last one, cut.
+    /// The first choice that fits; if none does, the last one, truncated.
     package func line(_ choices: [(left: End, right: End)]) -> Line {
         var line = Line()
         line.skip(margin)

@@ -1,19 +1,20 @@
-/// How many columns of a terminal text takes.
+/// The number of terminal columns that a text takes.
 ///
-/// Terminals differ over what is newer than they are, and over emoji made of several code points; where they differ the
-/// larger number is taken, and each column of the table is put at its place anyway (``Line``), so that one cell
-/// cannot move another.
+/// Terminals disagree about characters newer than they are, and about emoji of several code points. In these cases the
+/// larger number is used. Each column of the table is positioned separately (``Line``), so that one cell cannot move
+/// another.
 extension Character {
     package var displayWidth: Int {
         if isASCII { return 1 }
         let scalars = unicodeScalars
         guard let first = scalars.first, scalars.count > 1 else { return scalars.first?.displayWidth ?? 0 }
         if isPicture(first) { return 2 }
-        // Conjuncts of Indian scripts are one character of several letters: terminals give each its column.
+        // Conjuncts of Indic scripts are one character of several letters; terminals use a column for each letter.
         return scalars.reduce(0) { $0 + $1.displayWidth }
     }
 
-    /// Whether several code points are drawn as one emoji: joined, coloured, a flag, or asked to be a picture.
+    /// Whether several code points are drawn as one emoji: joined, coloured, a flag, or with an emoji presentation
+    /// selector.
     private func isPicture(_ first: Unicode.Scalar) -> Bool {
         if first.isRegionalIndicator { return true }
         guard first.properties.isEmoji else { return false }
@@ -34,11 +35,11 @@ extension Unicode.Scalar {
         return WideScalars.contains(self) ? 2 : 1
     }
 
-    /// Whether it is drawn over what stands before it, or not at all.
+    /// Whether it is drawn over the preceding character, or not at all.
     var isZeroWidth: Bool {
         switch properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: true
-        // Hangul vowels and trailing consonants complete the syllable before them.
+        // Hangul vowels and trailing consonants complete the preceding syllable.
         default: (0x1160...0x11FF).contains(value) || (0xD7B0...0xD7FF).contains(value)
         }
     }

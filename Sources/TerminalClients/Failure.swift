@@ -1,17 +1,17 @@
 import PresenceKit
 
-/// Why the watcher cannot do what it was asked: one sentence, and a status to exit with.
+/// Why a command failed: a sentence, and the exit status.
 package struct Failure: Error, Hashable, Sendable {
-    /// The numbers of sysexits.h where it has one, so that scripts can tell them apart.
+    /// The numbers of sysexits.h where they exist, so that scripts can distinguish them.
     package enum Kind: Int32, Sendable {
         case other = 1
-        /// The command line, or what it names, is wrong.
+        /// The command line, or a file that it names, is wrong.
         case usage = 64
-        /// No server answers, or it has no room.
+        /// No server can be reached, or it is full.
         case noServer = 69
-        /// The terminal, or another output, cannot be used.
+        /// The terminal or another output cannot be used.
         case terminal = 74
-        /// The server does not let us.
+        /// The server rejects the user.
         case refused = 77
     }
 
@@ -23,10 +23,10 @@ package struct Failure: Error, Hashable, Sendable {
         self.sentence = sentence
     }
 
-    /// What was to be printed was not taken: a full disk, a closed output.
+    /// Output could not be written: a full disk, a closed output.
     package static let outputLost = Failure(.terminal, "standard output cannot be written")
 
-    /// What ended a connection, or kept one from being made.
+    /// The failure for the error that ended a connection or an attempt.
     package init(_ error: PresenceError, address: String) {
         switch error.code {
         case .unauthorized:
@@ -43,12 +43,12 @@ package struct Failure: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether this state of the connection is the end. A server that is lost after it was there is none: the client
-    /// comes back by itself.
+    /// The failure that ends the command in this state of the connection, if any. A lost connection is no failure,
+    /// because the client reconnects by itself.
     ///
     /// - Parameters:
-    ///   - hasConnected: whether there has been a connection.
-    ///   - tokenIsRenewable: whether asking for the token again may bring another one.
+    ///   - hasConnected: whether there was a connection before.
+    ///   - tokenIsRenewable: whether reading the token again may return another one.
     package init?(_ state: ConnectionState, hasConnected: Bool, tokenIsRenewable: Bool, address: String) {
         switch state {
         case .closed(let error?):

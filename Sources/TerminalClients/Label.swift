@@ -1,13 +1,13 @@
-/// Text from elsewhere, made harmless for a terminal, with its width; made once a change and not once a drawing.
+/// Text from another source, made safe for a terminal, with its width. Made once for each change, not for each drawing.
 ///
-/// Whatever its source holds, it has no control characters (a terminal would obey them), nothing that turns the
-/// direction of what follows, no mark that would fall on the cell before it, and no towers of marks.
+/// It has no control characters (a terminal would execute them), no characters that change the text direction, no
+/// combining mark at its start, which would be drawn over the preceding cell, and no long stacks of marks.
 package struct Label: Hashable, Sendable {
     package let text: String
     /// In columns.
     package let width: Int
 
-    /// The longest emoji in use have ten code points; towers of marks have dozens.
+    /// The longest emoji in use have ten code points; abusive stacks of marks have dozens.
     private static let mostScalars = 16
 
     package static let empty = Label("")
@@ -21,7 +21,7 @@ package struct Label: Hashable, Sendable {
         var scalars = String.UnicodeScalarView()
         for character in source {
             let safe = Self.safe(character)
-            // At the front it would be drawn over the cell before.
+            // At the start, it would be drawn over the preceding cell.
             guard let first = safe.first, !scalars.isEmpty || !first.isZeroWidth else { continue }
             scalars.append(contentsOf: safe)
         }
@@ -33,14 +33,14 @@ package struct Label: Hashable, Sendable {
         character.unicodeScalars.prefix(mostScalars).compactMap { scalar in
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-            // Joiners and tags make emoji; what else is invisible only serves to deceive.
+            // Joiners and tags are parts of emoji. Other invisible characters are removed, because they can deceive.
             case .format where scalar != "\u{200D}" && scalar != "\u{200C}" && !scalar.isTag: nil
             default: scalar
             }
         }
     }
 
-    /// The same in exactly `columns`: cut with an ellipsis, or padded.
+    /// The text in exactly `columns`: truncated with an ellipsis, or padded.
     package func fitted(to columns: Int) -> String {
         if width <= columns { return text + String(repeating: " ", count: columns - width) }
         guard columns > 0 else { return "" }
@@ -57,6 +57,6 @@ package struct Label: Hashable, Sendable {
 }
 
 extension Unicode.Scalar {
-    /// Part of a flag of a region, such as Scotland's.
+    /// Whether it is part of a region's flag, such as Scotland's.
     fileprivate var isTag: Bool { (0xE0020...0xE007F).contains(value) }
 }

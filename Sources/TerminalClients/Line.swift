@@ -8,12 +8,12 @@ package struct Line: Hashable, Sendable {
     }
 
     package private(set) var spans: [Span] = []
-    /// Where the next piece begins.
+    /// The column of the next piece.
     package private(set) var width = 0
 
     package init() {}
 
-    /// Adds text of a known width, free of anything that a terminal would obey.
+    /// Appends text of a known width, without control sequences.
     package mutating func append(_ text: String, width textWidth: Int, _ style: Style = .plain) {
         guard !text.isEmpty else { return }
         spans.append(Span(column: width, text: text, style: style))
@@ -32,7 +32,7 @@ package struct Line: Hashable, Sendable {
         if columns > 0 { append(String(repeating: " ", count: columns), width: columns) }
     }
 
-    /// Without colours and without spaces at its end.
+    /// Without colours and trailing spaces.
     package var plainText: String {
         var text = spans.map(\.text).joined()
         while text.last == " " { text.removeLast() }
@@ -44,8 +44,8 @@ package struct Line: Hashable, Sendable {
         spans.map { $0.style == .plain ? $0.text : "\($0.style.sequence)\($0.text)\u{1B}[0m" }.joined()
     }
 
-    /// With colours if asked for, each piece put at its column: should the terminal have drawn one piece wider or
-    /// narrower than it was measured, the next one stands in its place all the same.
+    /// With colours if wanted, and with each piece positioned at its column. If the terminal draws a piece wider or
+    /// narrower than measured, the next one is still in its place.
     package func placedText(isColoured: Bool) -> String {
         spans.map { span in
             let place = span.column == 0 ? "" : "\u{1B}[\(span.column + 1)G"

@@ -2,7 +2,7 @@
 package enum NavigationKey: Hashable, Sendable {
     case up, down, right, left, home, end, delete, pageUp, pageDown
 
-    /// `nil` for a key that has no meaning in either client.
+    /// `nil` for a key without a meaning in either client.
     package init?(_ parameters: ArraySlice<UInt8>, _ final: UInt8) {
         switch final {
         case UInt8(ascii: "A"): self = .up

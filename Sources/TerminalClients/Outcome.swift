@@ -1,19 +1,19 @@
 import Foundation
 
-/// How a command ends.
+/// The outcome of a command.
 package enum Outcome: Hashable, Sendable {
     case done
     case failed(Failure)
     /// By this signal.
     case stopped(Int32)
 
-    /// Runs a command, and says on standard error why it failed, if it did.
+    /// Runs a command, and prints its failure, if any, to standard error.
     ///
-    /// - Returns: the status to exit with: 0, that of the failure, or as a shell counts a process that a signal ended.
+    /// - Returns: the exit status: 0, that of the failure, or the shell's status for a process ended by a signal.
     package static func status(
         of command: String, running body: () async throws(Failure) -> Outcome
     ) async -> Int32 {
-        // The reader of our lines may leave: the write reports that, and it is no reason to die.
+        // The reader of the output may exit. The write reports that; without this, the signal would kill the process.
         signal(SIGPIPE, SIG_IGN)
         Output.reservePlaces()
         do throws(Failure) {

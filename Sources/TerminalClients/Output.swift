@@ -1,6 +1,6 @@
 import Foundation
 
-/// A descriptor that whole texts are written to. It is not owned.
+/// A file descriptor for text output. It is not owned.
 package struct Output: Sendable {
     private let descriptor: Int32
 
@@ -8,7 +8,7 @@ package struct Output: Sendable {
 
     package static let standard = Output(STDOUT_FILENO)
 
-    /// Writes all of it, waiting if need be; `false` if nobody reads any more.
+    /// Writes the whole text, and waits if necessary; returns `false` if there is no reader any more.
     package func write(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
@@ -18,7 +18,7 @@ package struct Output: Sendable {
                 if count >= 0 {
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 } else if errno == EAGAIN {
-                    // Another process made it non-blocking.
+                    // Another process made the descriptor non-blocking.
                     var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     Foundation.poll(&poll, 1, -1)
                 } else if errno != EINTR {
@@ -29,16 +29,16 @@ package struct Output: Sendable {
         }
     }
 
-    /// Takes the places of standard files that are closed, so that no socket of ours gets them and is written to as if it
-    /// were one of those. Writing there still fails.
+    /// Occupies the numbers of closed standard files, so that no socket gets such a number and receives their output.
+    /// Writing to them still fails.
     package static func reservePlaces() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is taken, which is this one.
+            // `open` takes the lowest free number, which is this one.
             _ = open("/dev/null", O_RDONLY)
         }
     }
 
-    /// Whether anybody can still read what is written: asked while there is nothing to write.
+    /// Whether there still is a reader, checked while there is nothing to write.
     package var hasReader: Bool {
         var poll = pollfd(fd: descriptor, events: 0, revents: 0)
         return Foundation.poll(&poll, 1, 0) <= 0 || poll.revents & Int16(POLLERR | POLLNVAL) == 0

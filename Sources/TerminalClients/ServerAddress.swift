@@ -1,15 +1,15 @@
 import Foundation
 
-/// Where the server is.
+/// The address of the server.
 package struct ServerAddress: Hashable, Sendable {
     package let url: URL
-    /// For people: without what is the same everywhere.
+    /// A short form for users, without the parts that are usually the same.
     package let shortText: String
 
     package static let standard = "ws://127.0.0.1:4040/v1/ws"
     private static let path = "/v1/ws"
 
-    /// - Parameter text: `ws://` or `wss://`, a host, perhaps a port; without a path, the usual one is added.
+    /// - Parameter text: `ws://` or `wss://`, a host, and optionally a port; the usual path is added if there is none.
     package init(_ text: String) throws(Failure) {
         guard var parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
             ["ws", "wss"].contains(scheme), let host = parts.host, !host.isEmpty

@@ -1,4 +1,4 @@
-/// How a piece of text looks: the 16 colours, which follow the theme of the terminal.
+/// The style of a piece of text, in the 16 colours that follow the terminal's theme.
 package struct Style: Hashable, Sendable {
     package enum Color: Int, Sendable {
         case red = 31, green = 32, yellow = 33, cyan = 36, grey = 90
@@ -21,10 +21,10 @@ package struct Style: Hashable, Sendable {
     package static let dim = Style(isDim: true)
     package static let grey = Style(color: .grey)
 
-    /// The same, as what is not known to be true any more looks.
+    /// The style for outdated values.
     package var faded: Style { Style(color: .grey, isItalic: isItalic) }
 
-    /// The escape sequence that turns it on, from nothing; empty for plain text.
+    /// The escape sequence for this style after a reset; empty for plain text.
     package var sequence: String {
         var codes: [Int] = []
         if isBold { codes.append(1) }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The terminal as a screen of its own: no echo, keys as they are pressed, the former picture back at the end.
+/// The terminal as a full screen: no echo, keys without a delay, the former content restored at the end.
 ///
-/// `enter` and `leave` may be called in any order and more than once. Ctrl-C, Ctrl-\ and Ctrl-Z still make signals, so
-/// that whatever was started with this process gets them too; ``TerminalEvents`` takes them. While it is entered, a
-/// crash restores the terminal too (``CrashRestore``).
+/// `enter` and `leave` may be called in any order and repeatedly. Ctrl-C, Ctrl-\ and Ctrl-Z still send signals, so that
+/// other processes of the group receive them too; ``TerminalEvents`` handles them here. While entered, the terminal is
+/// also restored after a crash (``CrashRestore``).
 package final class Terminal {
-    /// `/dev/tty`, so that it works with another standard input too; owned, closed at the end.
+    /// `/dev/tty`, so that standard input can be something else. Owned, and closed at the end.
     package let descriptor: Int32
     private var isEntered = false
 
-    /// Alternate screen, no cursor, no wrapping at the edge (a line that was measured wrong must not move the others).
+    /// Alternate screen, no cursor, no wrapping (a line of wrong width must not move the others).
     private static let enterSequence = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[2J"
     static let leaveSequence: StaticString = "\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
@@ -43,7 +43,7 @@ package final class Terminal {
         CrashRestore.restore()
     }
 
-    /// Someone else had the terminal meanwhile and may have changed it: takes it again.
+    /// Takes the terminal again after another process had it and may have changed it.
     package func enterAgain() throws(Failure) {
         leave()
         try enter()
@@ -58,7 +58,7 @@ package final class Terminal {
     }
 
     package func write(_ text: String) {
-        // A terminal that is gone says so by a hang-up.
+        // A closed terminal is reported by a hang-up.
         _ = Output(descriptor).write(text)
     }
 }

@@ -2,27 +2,28 @@ import Dispatch
 import Foundation
 import ProcessSignals
 
-/// What comes from the terminal, and signals to this process.
+/// Input from the terminal, and signals to this process.
 package enum TerminalEvent: Hashable, Sendable {
     case keys([UInt8])
     case resized
-    /// Ctrl-Z: to be stopped.
+    /// Ctrl-Z: the process should stop.
     case suspend
-    /// Going on after having been stopped.
+    /// The process was resumed.
     case resumed
-    /// To end, by this signal.
+    /// The process should end because of this signal.
     case stop(Int32)
-    /// The terminal is gone.
+    /// The terminal was closed.
     case hangup
 }
 
-/// Keys and signals as one sequence. They are taken from `init` on, as long as this object lives.
+/// Keys and signals as one sequence. They are received from `init` until this object is released.
 package final class TerminalEvents {
     package let events: AsyncStream<TerminalEvent>
     private let signals: ProcessSignals
     private let keys: (any DispatchSourceRead)?
 
-    /// - Parameter descriptor: of the terminal, or `nil` for nothing but signals to end. It must stay open meanwhile.
+    /// - Parameter descriptor: the terminal's, which must stay open; `nil` to receive only signals that end the
+    ///   process.
     package init(reading descriptor: Int32?) {
         let (events, continuation) = AsyncStream<TerminalEvent>.makeStream()
         self.events = events

@@ -1,13 +1,13 @@
 import Foundation
 import PresenceKit
 
-/// Where the token comes from. A file is read anew each time, so renewing the token there is all that is needed to go
-/// on for ever.
+/// The source of the token. A file is read each time a token is needed, so renewing the token in the file is enough to
+/// run indefinitely.
 package enum TokenSource: Hashable, Sendable {
     case fixed(String)
     case file(String)
 
-    /// A flag goes before the environment.
+    /// A flag takes precedence over the environment.
     package init(token: String?, file: String?, environment: [String: String]) throws(Failure) {
         if token != nil, file != nil { throw Failure(.usage, "--token and --token-file exclude each other") }
         if let file {
@@ -21,7 +21,7 @@ package enum TokenSource: Hashable, Sendable {
         _ = try read()
     }
 
-    /// Whether asking again may bring another one.
+    /// Whether reading again may return another token.
     package var isRenewable: Bool {
         if case .file = self { true } else { false }
     }
@@ -43,7 +43,7 @@ package enum TokenSource: Hashable, Sendable {
         }
     }
 
-    /// A client that shows this token. One that is always the same is not asked for again.
+    /// Creates a client with this token. A fixed token is not requested again.
     package func client(at address: ServerAddress, device: Device, storage: Storage = .memory()) -> PresenceClient {
         if case .fixed(let token) = self {
             return PresenceClient(url: address.url, token: token, device: device, storage: storage)

@@ -1,5 +1,5 @@
-/// The code points that take two columns of a terminal: East Asian Wide and Fullwidth, and emoji that are shown as
-/// pictures without being asked (Unicode 17, unassigned ones between them included).
+/// Code points that take two terminal columns: East Asian Wide and Fullwidth, and emoji with a default emoji
+/// presentation (Unicode 17, including unassigned ones between them).
 enum WideScalars {
     static func contains(_ scalar: Unicode.Scalar) -> Bool {
         guard scalar.value >= 0x1100 else { return false }

@@ -5,16 +5,16 @@ import PresenceMessages
 import PresenceModels
 import TerminalClients
 
-/// The own user at a server, until a conversation is on the screen.
+/// The signed-in user on a server, until a conversation is shown.
 struct Chat: Sendable {
     let client: PresenceClient
     private let messages: PresenceMessages
     private let address: ServerAddress
     private let token: TokenSource
-    /// What there is to know about what is kept.
+    /// A warning about the storage.
     private let notice: String?
 
-    /// - Parameter storage: a directory; the usual one unless given.
+    /// - Parameter storage: a directory; `nil` for the default one.
     init(address: ServerAddress, token: TokenSource, storage: String?) throws(Failure) {
         self.address = address
         self.token = token
@@ -36,16 +36,16 @@ struct Chat: Sendable {
             return (try .standard("presence-chat/\(names[0])/\(names[1])"), nil)
         } catch StorageError.inUse(let path) {
             if directory != nil { throw Failure(.usage, "\(path) is in use by another client") }
-            return (.memory(), "this user chats here already: what waits is kept as long as this one runs")
+            return (.memory(), "this user already has a chat running: unsent messages are lost when this one ends")
         } catch {
-            throw Failure(.usage, "messages cannot be kept: \(error); --storage names another directory")
+            throw Failure(.usage, "messages cannot be stored: \(error); --storage names another directory")
         }
     }
 
     // MARK: Running
 
     func run(_ place: Place) async throws(Failure) -> Outcome {
-        // Before a conversation is made that could not be shown.
+        // Checked before a conversation is created that could not be shown.
         guard place == .list || Self.hasTerminal else { throw Failure(.terminal, "a terminal is needed") }
         client.connect()
         let user = try await ownUser(offline: place.isKnown)
@@ -54,7 +54,7 @@ struct Chat: Sendable {
         return await show(conversation, to: user)
     }
 
-    /// The own user, as soon as there is a connection; if it may be without one, as soon as they are known.
+    /// The signed-in user, once there is a connection; with `offline`, as soon as they are known.
     private func ownUser(offline: Bool) async throws(Failure) -> String {
         var hasConnected = false
         for await state in client.connectionStates {
@@ -95,7 +95,7 @@ struct Chat: Sendable {
         return .done
     }
 
-    /// A line a conversation: its id, how many messages are unread, its title, its newest message.
+    /// One line for each conversation: id, number of unread messages, title, newest message.
     @MainActor
     private func lines(_ list: [ChatConversation], _ user: String) -> [String] {
         let model = ConversationListModel(user: user, conversations: messages)

@@ -3,13 +3,13 @@ import PresenceKit
 import PresenceMessages
 import TerminalClients
 
-// What a line that was entered does.
+// Execution of entered lines.
 extension ChatWindow {
     func enter() async -> Outcome? {
         guard !input.text.isEmpty else { return nil }
         if model.editing != nil {
             model.text = input.text
-            // It waits for the server: keys do not.
+            // In a task, because it waits for the server and keys must not.
             Task {
                 await model.send()
                 input.set(model.text)
@@ -21,9 +21,9 @@ extension ChatWindow {
         if case .send(let text, let isPriority) = command {
             (model.text, model.isPriority) = (text, isPriority)
             if let flaw = model.textError { notice = flaw }
-            // Waits for the disk alone, so that lines are sent in the order entered.
+            // Waits for the disk only, so that lines are sent in the order in which they were entered.
             await model.send()
-            // What cannot be sent stays as it was entered.
+            // Unsent text stays in the field.
             if model.text.isEmpty { input.set("") }
             return nil
         }
@@ -40,15 +40,15 @@ extension ChatWindow {
         switch command {
         case .send, .quit: break
         case .help: notice = ChatCommand.helpText
-        case .unknown(let line): notice = "there is no \(line); /help names the commands"
+        case .unknown(let line): notice = "there is no \(line); /help lists the commands"
         case .edit(let text): edit(newest, to: text)
         case .delete:
-            with(newest, "there is no own message to delete") { [model] in await model.delete($0) }
+            with(newest, "you have no message to delete") { [model] in await model.delete($0) }
         case .attach(let path): attach(path)
         case .retry: with(failed, "no message has failed") { [model] in await model.retry($0) }
         case .discard: with(failed, "no message has failed") { [model] in await model.discard($0) }
         case .mute: change("muted") { try await $0.mute($1) }
-        case .unmute: change("not muted any more") { try await $0.unmute($1) }
+        case .unmute: change("no longer muted") { try await $0.unmute($1) }
         case .archive: change("archived") { try await $0.archive($1) }
         case .rename(let name): change(nil) { try await $0.rename($1, to: name) }
         case .add(let users): change(nil) { try await $0.changeMembers(of: $1, add: users) }
@@ -57,16 +57,16 @@ extension ChatWindow {
     }
 
     private func edit(_ message: Message?, to text: String) {
-        with(message, "there is no own message to change") { [model] in
+        with(message, "you have no message to change") { [model] in
             model.beginEditing($0)
             model.text = text
             await model.send()
-            // One that is not changed stays in the field, to be tried again.
+            // Unchanged text stays in the field for another attempt.
             self.input.set(model.text)
         }
     }
 
-    /// Uploads a file, and sends it as a message of its own.
+    /// Uploads a file and sends it as a separate message.
     private func attach(_ path: String) {
         let file = AttachmentFile(file: URL(fileURLWithPath: NSString(string: path).expandingTildeInPath))
         let (messages, id, name) = (self.messages, model.id, file.name ?? path)

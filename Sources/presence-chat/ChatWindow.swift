@@ -6,7 +6,7 @@ import PresenceMessages
 import PresenceModels
 import TerminalClients
 
-/// A conversation on the terminal, drawn anew as its models change.
+/// A conversation on the terminal, drawn when its models change.
 @MainActor
 final class ChatWindow {
     private let terminal: Terminal
@@ -20,16 +20,16 @@ final class ChatWindow {
     private var canvas = Canvas(isColoured: (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty)
     private var keys = ChatKeyDecoder()
     var input = LineEditor()
-    /// What there is to know, until a key is pressed.
+    /// A message to the user, shown until a key is pressed.
     var notice: String?
-    /// How many lines of messages are below those in sight.
+    /// The number of message lines below the visible ones.
     private var scrolled = 0
     private var isDrawingDue = false
-    /// Stopped, and not yet told to go on.
+    /// Whether the process was stopped and has not been resumed.
     private var isSuspended = false
     private var isOver = false
 
-    /// More pictures a second than this nobody sees, however much happens.
+    /// The minimum time between drawings; a higher rate would not be visible.
     private static let betweenDrawings = Duration.milliseconds(20)
 
     init(
@@ -51,7 +51,7 @@ final class ChatWindow {
 
     // MARK: Running
 
-    /// Shows it until a key, a signal or a failure ends it; the terminal is as before then.
+    /// Shows the conversation until a key, a signal or a failure ends it, then restores the terminal.
     func run(_ notice: String?) async -> Outcome {
         self.notice = notice
         let events = TerminalEvents(reading: terminal.descriptor)
@@ -101,7 +101,7 @@ final class ChatWindow {
         }
     }
 
-    /// What ends the connection for good, or keeps the user out of the conversation.
+    /// Waits for the failure that ends the connection for good, or that excludes the user from the conversation.
     private func failure() async -> Outcome? {
         for await state in client.connectionStates {
             let failure = Failure(
@@ -114,13 +114,13 @@ final class ChatWindow {
                 let sentence = "\(model.id) is not a conversation that you take part in"
                 return .failed(Failure(.refused, sentence))
             } catch {
-                // The next connection shows it.
+                // The next connection reports it again.
             }
         }
         return nil
     }
 
-    // MARK: What comes in
+    // MARK: Input
 
     private func take(_ event: TerminalEvent) async -> Outcome? {
         switch event {
@@ -134,8 +134,8 @@ final class ChatWindow {
             isSuspended = true
             model.isVisible = false
             client.enterBackground()
-            // SIGTSTP is taken by us; this one cannot be. This thread may go on for a moment, and must leave the terminal
-            // alone until SIGCONT has come.
+            // SIGTSTP is handled here; SIGSTOP cannot be. This thread may continue for a moment, and must not touch the
+            // terminal until SIGCONT.
             kill(getpid(), SIGSTOP)
             return nil
         case .resumed:
@@ -174,7 +174,7 @@ final class ChatWindow {
         case .redraw: canvas.forget()
         case .endOfInput: if input.text.isEmpty { return .done }
         default:
-            // A command is not typed to the others.
+            // Commands are not shown to others as typing.
             if input.handle(key) { model.text = isCommand ? "" : input.text }
         }
         return nil
@@ -202,13 +202,13 @@ final class ChatWindow {
         return content
     }
 
-    /// Draws after each change of what the content is made of.
+    /// Draws after each change of the content.
     private func follow() {
         withObservationTracking {
             _ = content
             _ = model.conversation
         } onChange: {
-            // It is told before the change; what is there is looked at after it.
+            // Called before the change, so the values are read in a later step.
             Task { @MainActor [weak self] in
                 guard let self, !isOver else { return }
                 roster.users = (model.conversation?.participants ?? []).filter { $0 != self.model.user }

@@ -1,7 +1,7 @@
 import PresenceKit
 import TerminalClients
 
-/// Which conversation the command line means.
+/// The conversation that the command line selects.
 enum Place: Hashable, Sendable {
     case list
     case known(String)
@@ -21,10 +21,10 @@ enum Place: Hashable, Sendable {
         }
     }
 
-    /// The same group again for the same users and name: the key under which its creator finds it.
+    /// The key of a group: the same users and name give the same key, so that its creator finds it again.
     static func key(of users: [String], name: String?) -> String {
         let text = Set(users).sorted().joined(separator: " ") + "\n" + (name ?? "")
-        // Fowler, Noll, Vo: FNV-1a, 64 bits.
+        // FNV-1a with 64 bits (Fowler, Noll, Vo).
         let hash = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return "presence-chat-\(String(hash, radix: 16))"
     }

@@ -10,28 +10,28 @@ struct PresenceChat: AsyncParsableCommand {
         commandName: "presence-chat",
         abstract: "A conversation on a terminal.",
         discussion: """
-            With one user it opens the conversation of the two of you, with several a group; the same users and name open \
-            the same group again. Messages follow every change: who types, how far they have come, edits, deletions. What \
-            is written without a connection is kept on the disk and sent when there is one, also after a restart.
+            With one user it opens your direct conversation, with several a group; the same users and name open \
+            the same group again. The screen shows typing, status, edits and deletions as they change. Messages \
+            written without a connection are stored on the disk and sent once there is one, even after a restart.
 
-            Enter sends, the arrow up changes the newest own message, the page keys scroll and load what came before, \
-            Ctrl-C ends it. /help names the commands.
+            Enter sends, arrow up edits your newest message, the page keys scroll and load earlier messages, \
+            Ctrl-C quits. /help lists the commands.
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 no terminal, 77 refused by the \
             server.
             """,
         version: "presence-chat \(ClientVersion.current)")
 
-    @Argument(help: ArgumentHelp("Whom to talk to.", valueName: "user"))
+    @Argument(help: ArgumentHelp("The users to chat with.", valueName: "user"))
     var users: [String] = []
 
-    @Option(help: "The name of the group; with one user, too, it then is a group.")
+    @Option(help: "The name of the group; with a name, a chat with one user is a group, too.")
     var name: String?
 
     @Option(help: ArgumentHelp("Open this conversation.", valueName: "id"))
     var conversation: String?
 
-    @Flag(help: "Print the conversations, and end.")
+    @Flag(help: "Print the conversations and exit.")
     var list = false
 
     @Option(
@@ -41,15 +41,15 @@ struct PresenceChat: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The own token; others on this machine can see it here, so better in PRESENCE_TOKEN or a file."))
+            "Your token; other users of this machine can see it here, so prefer PRESENCE_TOKEN or a file."))
     var token: String?
 
-    @Option(help: ArgumentHelp("A file with the token, read anew when one is needed.", valueName: "file"))
+    @Option(help: ArgumentHelp("A file with the token, read whenever one is needed.", valueName: "file"))
     var tokenFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "Where messages are kept until they are sent (default: a directory of the server and user in "
+            "The directory for unsent messages (default: one for each server and user in "
                 + "$XDG_STATE_HOME or ~/.local/state).", valueName: "directory"))
     var storage: String?
 
@@ -70,7 +70,7 @@ struct PresenceChat: AsyncParsableCommand {
         } catch {
             outcome = .failure(error)
         }
-        // Says goodbye, so that the user is not shown as lingering.
+        // Disconnects, so that the user is not shown as lingering.
         await chat.client.disconnect()
         return try outcome.get()
     }

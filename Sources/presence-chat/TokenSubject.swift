@@ -1,6 +1,6 @@
 import Foundation
 
-/// Whose a token is, as it says itself: good enough to name a directory after. The server checks it.
+/// The user whom a token names, which is sufficient for a directory's name. Only the server verifies it.
 enum TokenSubject {
     static func user(of token: String) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)

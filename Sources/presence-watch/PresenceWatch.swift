@@ -7,20 +7,20 @@ import TerminalClients
 struct PresenceWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "presence-watch",
-        abstract: "Shows who is here, live.",
+        abstract: "Shows who is online, live.",
         discussion: """
             On a terminal it draws a table that follows every change: arrows, j and k, the page keys, home and end scroll \
-            it, q or Ctrl-C ends it. Elsewhere, or with NO_COLOR set, it writes one plain line a change.
+            it, q or Ctrl-C quits. Elsewhere, or with NO_COLOR set, it prints one line for each change.
 
-            A watcher is a user like others: the token says who, and those who may not be seen look offline. It sees \
-            typing in the conversations that it is told of and takes part in.
+            The watcher is the user of the token; users whom that user may not see look offline. Typing is shown for \
+            the given conversations in which the user takes part.
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 the output cannot be written, 77 \
             refused by the server.
             """,
         version: "presence-watch \(ClientVersion.current)")
 
-    @Argument(help: ArgumentHelp("Whom to watch.", valueName: "user"))
+    @Argument(help: ArgumentHelp("The users to watch.", valueName: "user"))
     var users: [String]
 
     @Option(
@@ -30,22 +30,22 @@ struct PresenceWatch: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The token of the user who watches; others on this machine can see it here, so better in PRESENCE_TOKEN or "
+            "Your token; other users of this machine can see it here, so prefer PRESENCE_TOKEN or "
                 + "a file."))
     var token: String?
 
-    @Option(help: ArgumentHelp("A file with the token, read anew when one is needed.", valueName: "file"))
+    @Option(help: ArgumentHelp("A file with the token, read whenever one is needed.", valueName: "file"))
     var tokenFile: String?
 
     @Option(
         name: .customLong("conversation"),
-        help: ArgumentHelp("Show who types in this conversation too; may be repeated.", valueName: "id"))
+        help: ArgumentHelp("Also show who is typing in this conversation; may be repeated.", valueName: "id"))
     var conversations: [String] = []
 
-    @Flag(help: "Print one JSON object a change, a line each.")
+    @Flag(help: "Print one JSON object for each change, one on a line.")
     var json = false
 
-    @Flag(help: "Print how everybody is now, and end.")
+    @Flag(help: "Print the current status of all users and exit.")
     var once = false
 
     func run() async throws {
@@ -61,7 +61,7 @@ struct PresenceWatch: AsyncParsableCommand {
             token: TokenSource(token: token, file: tokenFile, environment: environment))
         let watching = Watching(subject)
         let outcome = await watch(watching, isColoured: Self.isColourful(environment))
-        // Says goodbye, so that the watcher is not shown as lingering; waits for the answer, but not for long.
+        // Disconnects, so that the watcher is not shown as lingering. Waits for the reply, but not for long.
         await watching.client.disconnect()
         return outcome
     }
@@ -79,7 +79,7 @@ struct PresenceWatch: AsyncParsableCommand {
         return await watching.run(audience, terminal: signals.events)
     }
 
-    /// Whether standard output is a terminal that shows colours to someone who wants them (no-color.org).
+    /// Whether standard output is a terminal, and the user wants colours (no-color.org).
     private static func isColourful(_ environment: [String: String]) -> Bool {
         isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
     }

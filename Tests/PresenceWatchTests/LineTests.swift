@@ -28,7 +28,7 @@ struct LineTests {
         let typing = Typing(conversation: "c1", users: ["ana", "bob"], othersCount: 3, freshness: .live)
         #expect(PlainLine(typing, now: Scene.now, timeZone: utc).text == "12:00:00  c1  typing: ana, bob and 3 more")
         let nobody = Typing(conversation: "c1", freshness: .live)
-        #expect(PlainLine(nobody, now: Scene.now, timeZone: utc).text == "12:00:00  c1  nobody types")
+        #expect(PlainLine(nobody, now: Scene.now, timeZone: utc).text == "12:00:00  c1  no one is typing")
     }
 
     @Test func `a person as JSON`() {

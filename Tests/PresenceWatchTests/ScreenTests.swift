@@ -87,7 +87,7 @@ struct ScreenTests {
         let since = Scene.ago(8)
         let board = Scene.board(Scene.people(.stale(since: since)), state: .stale(since: since))
         let title = Scene.picture(board, 100, 9).split(separator: "\n")[0]
-        #expect(title.hasSuffix("◌ stale: the server lost sight of the truth 8 s ago"))
+        #expect(title.hasSuffix("◌ stale: the server lost its data source 8 s ago"))
         #expect(title.hasPrefix(" presence   5 people, 3 were here"))
     }
 

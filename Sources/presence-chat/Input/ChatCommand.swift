@@ -1,9 +1,9 @@
 import Foundation
 
-/// What a line asks for.
+/// The command in an entered line.
 enum ChatCommand: Hashable, Sendable {
     case send(String, isPriority: Bool = false)
-    /// Changes the newest own message.
+    /// Edits the user's newest message.
     case edit(String)
     case delete
     /// Sends the file at a path.
@@ -15,11 +15,11 @@ enum ChatCommand: Hashable, Sendable {
     case help, quit
     case unknown(String)
 
-    /// The commands, for people.
+    /// The list of commands, for users.
     static let helpText =
         "/priority TEXT  /edit TEXT  /delete  /attach FILE  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
 
-    /// - Parameter line: a line that begins with two slashes is sent with one.
+    /// - Parameter line: a line that begins with two slashes is sent as text with one.
     init(_ line: String) {
         guard line.hasPrefix("/"), !line.hasPrefix("//") else {
             self = .send(line.hasPrefix("//") ? String(line.dropFirst()) : line)

@@ -1,10 +1,10 @@
-/// What a key means in a chat.
+/// The meaning of a key in a chat.
 enum ChatKey: Hashable, Sendable {
     case text(String)
     case enter, backspace, delete, left, right, home, end, deleteWord, deleteLine
     case up, pageUp, pageDown, escape, redraw
-    /// Ctrl-D: the end, if nothing is written.
+    /// Ctrl-D: quits if the line is empty.
     case endOfInput
-    /// One that means nothing here.
+    /// A key without a meaning here.
     case other
 }

@@ -1,19 +1,20 @@
 import TerminalClients
 
-/// Makes keys of the bytes that a terminal sends, however they are cut.
+/// Decodes the bytes from a terminal into keys, even if a sequence arrives in parts.
 ///
 /// ```text
 ///   ESC [ digits… final   ESC O final   a character in UTF-8   a control character
 /// ```
 struct ChatKeyDecoder: Sendable {
-    /// The beginning of a sequence or of a character whose end has not come.
+    /// The beginning of an incomplete sequence or character.
     private var pending: [UInt8] = []
 
-    /// No sequence in use is longer; what is, is not one.
+    /// The longest sequence; none in use is longer.
     private static let longest = 16
     private static let escape: UInt8 = 0x1B
 
-    /// - Parameter bytes: what came at once. A terminal sends a sequence at once: an escape at the end is the key.
+    /// - Parameter bytes: the bytes that arrived together. A terminal sends a sequence at once, so an escape at the end
+    ///   is the key.
     mutating func take(_ bytes: some Sequence<UInt8>) -> [ChatKey] {
         var keys = bytes.compactMap { take($0) }
         if pending == [Self.escape] {
@@ -23,7 +24,7 @@ struct ChatKeyDecoder: Sendable {
         return Self.joined(keys)
     }
 
-    /// What was typed or pasted at once is one text.
+    /// Joins characters that were typed or pasted at once into one text.
     private static func joined(_ keys: [ChatKey]) -> [ChatKey] {
         keys.reduce(into: []) { joined, key in
             if case .text(let text) = key, case .text(let before)? = joined.last {
@@ -48,7 +49,7 @@ struct ChatKeyDecoder: Sendable {
 
     private mutating func takeCharacter(_ byte: UInt8) -> ChatKey? {
         guard (0x80...0xBF).contains(byte) else {
-            // It was cut off: what comes instead is something else.
+            // The character is incomplete, and this byte begins something else.
             pending = []
             return take(byte)
         }
@@ -65,7 +66,7 @@ struct ChatKeyDecoder: Sendable {
                 pending.append(byte)
                 return nil
             }
-            // The escape key with another one: Alt, which means nothing here.
+            // The escape key followed by another byte: Alt, which has no meaning here.
             pending = []
             return .other
         }

@@ -1,17 +1,17 @@
-/// The line that the user writes, with a cursor.
+/// The line that the user is writing, with a cursor.
 struct LineEditor: Hashable, Sendable {
     private(set) var text = ""
-    /// How many characters stand before the cursor.
+    /// The number of characters before the cursor.
     private(set) var cursor = 0
 
-    /// Another text stands there now.
+    /// Replaces the text.
     mutating func set(_ newText: String) {
         guard newText != text else { return }
         text = newText
         cursor = text.count
     }
 
-    /// Takes in a key; whether it means something in a line.
+    /// Handles a key; returns whether it has a meaning in a line.
     mutating func handle(_ key: ChatKey) -> Bool {
         switch key {
         case .text(let piece): insert(piece)
@@ -31,7 +31,7 @@ struct LineEditor: Hashable, Sendable {
     private func index(_ offset: Int) -> String.Index { text.index(text.startIndex, offsetBy: offset) }
 
     private mutating func insert(_ piece: String) {
-        // What is inserted may melt into the character before it: an accent, a part of an emoji.
+        // Inserted text may combine with the character before it: an accent, a part of an emoji.
         let before = String(text[..<index(cursor)]) + piece
         text = before + String(text[index(cursor)...])
         cursor = before.count
@@ -43,7 +43,7 @@ struct LineEditor: Hashable, Sendable {
         cursor = start
     }
 
-    /// How long the word before the cursor is, with the spaces behind it.
+    /// The length of the word before the cursor, including the spaces after it.
     private var wordLength: Int {
         let before = text[..<index(cursor)]
         let word = before.reversed().drop { $0 == " " }.drop { $0 != " " }

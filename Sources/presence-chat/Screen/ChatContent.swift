@@ -4,7 +4,7 @@ import PresenceMessageModels
 import PresenceMessages
 import PresenceModels
 
-// What the models hold, as the screen shows it.
+// The content of the screen, made from the models.
 extension ChatScreen.Content {
     @MainActor
     init(_ model: ConversationModel, _ roster: RosterModel, _ connection: ConnectionState, in zone: TimeZone) {

@@ -2,8 +2,7 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// The whole terminal as lines, from what is known, a size and a place in the history: the same input gives the same
-/// picture.
+/// The whole terminal as lines, from content, size and scroll position: the same input gives the same picture.
 ///
 /// ```text
 ///  Bob Ray   online                                          ● live
@@ -13,17 +12,17 @@ import TerminalClients
 ///  > Hello▏
 /// ```
 struct ChatScreen: Sendable {
-    /// What is shown, apart from size and place.
+    /// The content, without size and scroll position.
     struct Content: Hashable, Sendable {
         var title = ""
-        /// How the others are, such as `online`.
+        /// The status of the other user, such as `online`.
         var subtitle = ""
         var connection = ConnectionState.idle
         var rows: [Row] = []
         var hasEarlier = false
-        /// Who types.
+        /// The typing users.
         var typing = ""
-        /// What went wrong, or what there is to know.
+        /// An error or another message to the user.
         var notice: String?
         var isEditing = false
         var input = LineEditor()
@@ -37,9 +36,9 @@ struct ChatScreen: Sendable {
         var text: String
         var isDeleted = false
         var isEdited = false
-        /// Why it is urgent, empty if nobody says; `nil` if it is not.
+        /// The reason for the priority, empty without one; `nil` without priority.
         var priority: String?
-        /// What stands beside an own one.
+        /// The status beside a message of this user.
         var status: String?
         var isFailed = false
     }
@@ -52,7 +51,7 @@ struct ChatScreen: Sendable {
         self.height = max(4, height)
     }
 
-    /// How many lines of messages fit.
+    /// The number of message lines that fit.
     var historyHeight: Int { height - 3 }
 
     /// All lines of the messages, oldest first.
@@ -64,7 +63,7 @@ struct ChatScreen: Sendable {
 
     /// Exactly `height` lines of at most `width` columns.
     ///
-    /// - Parameter scrolled: how many lines of messages are below those in sight.
+    /// - Parameter scrolled: the number of message lines below the visible ones.
     func lines(of content: Content, scrolled: Int = 0) -> [Line] {
         let all = history(of: content)
         let scrolled = max(0, min(scrolled, all.count - historyHeight))
@@ -96,7 +95,7 @@ struct ChatScreen: Sendable {
         }
     }
 
-    /// Time, sender, text in as many lines as it takes, and what is to be said of it at the end of the last one.
+    /// Time, sender and text on as many lines as needed, with the message's status at the end of the last one.
     private func lines(of row: Row, nameWidth: Int) -> [Line] {
         let margin = row.time.count + 1 + nameWidth + 2
         let text = row.isDeleted ? "deleted" : row.text
@@ -131,12 +130,12 @@ struct ChatScreen: Sendable {
         return lines
     }
 
-    /// What went wrong before who types, and that there is more below.
+    /// A notice takes precedence over typing; a mark shows that there is more below.
     ///
-    /// A notice is shown whole: it takes as many lines as it needs.
+    /// A notice is shown completely, on as many lines as it needs.
     private func news(_ content: Content, _ scrolled: Int) -> [Line] {
         let text =
-            content.notice ?? (content.isEditing ? "editing: Enter changes it, Escape leaves it" : content.typing)
+            content.notice ?? (content.isEditing ? "editing: Enter saves, Escape cancels" : content.typing)
         let style = content.notice == nil ? Style(color: .cyan, isItalic: true) : Style(color: .yellow)
         let places = [scrolled > 0 && content.hasEarlier ? "↑ more" : nil, scrolled > 0 ? "↓ \(scrolled) more" : nil]
         let below = places.compactMap { $0 }.map { ($0, Style.grey) }
@@ -153,7 +152,7 @@ struct ChatScreen: Sendable {
         }
     }
 
-    /// The end of the line that is written, up to the cursor at least.
+    /// The end of the written line, at least up to the cursor.
     private func input(_ content: Content) -> Line {
         let before = content.input.text.prefix(content.input.cursor)
         let after = content.input.text.dropFirst(content.input.cursor)

@@ -1,6 +1,6 @@
 import TerminalClients
 
-/// A text in lines of some columns: broken at spaces where there are any, and at the text's own line breaks.
+/// Wraps a text into lines of a width: at spaces if there are any, and at its own line breaks.
 enum Wrapping {
     /// - Returns: at least one line; each is safe for a terminal.
     static func lines(of text: String, width: Int) -> [Label] {
@@ -23,7 +23,7 @@ enum Wrapping {
             }
             if !line.isEmpty { lines.append(Label(line)) }
             (line, used) = ("", 0)
-            // A word longer than a line is cut where the line ends.
+            // A word longer than a line is cut at the end of the line.
             for character in word {
                 let next = character.displayWidth
                 if used + next > width, !line.isEmpty {

@@ -2,35 +2,35 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// What is known of everyone and everything watched: the state that screens and lines are made of. It does no I/O.
+/// The known values of all watched users and conversations, from which screens and lines are made. It does no I/O.
 ///
-/// People are kept sorted, and those who did not change are not looked at again.
+/// Users are kept sorted, and unchanged ones are not processed again.
 struct Board: Sendable {
-    /// Everyone watched, those here on top.
+    /// All watched users, online ones first.
     private(set) var rows: [BoardRow]
-    /// How the connection is, and since when by the server's clock.
+    /// The state of the connection, and since when, by the server's clock.
     private(set) var connection: (state: ConnectionState, since: Date) = (.idle, .distantPast)
-    /// Whether a connection has ever been made.
+    /// Whether there ever was a connection.
     private(set) var hasConnected = false
     private(set) var newest: NewestChange?
-    /// The conversations in which each person types, sorted.
+    /// The conversations in which each user is typing, sorted.
     private(set) var typing: [String: [String]] = [:]
-    /// Since when something shown may not be true any more; `nil` while nothing is.
+    /// Since when shown values may be outdated; `nil` if they are current.
     private(set) var staleSince: Date?
 
     private var byUser: [String: BoardRow]
     private var conversations: [String: Typing] = [:]
-    /// Whether it has to be said where somebody types.
+    /// Whether the place of typing must be shown.
     let watchesSeveralConversations: Bool
 
-    /// A board of people not known yet.
+    /// A board of users that are not known yet.
     init(users: [String], conversations: [String] = []) {
         watchesSeveralConversations = Set(conversations).count > 1
         byUser = Dictionary(users.map { ($0, BoardRow(waitingFor: $0)) }, uniquingKeysWith: { first, _ in first })
         rows = byUser.values.sorted { $0.precedes($1) }
     }
 
-    /// Takes in those of `people` who changed.
+    /// Applies the values of those of `people` who changed.
     mutating func take(_ people: [Person], changed: Set<String>) {
         for person in people where changed.contains(person.user) {
             let row = BoardRow(person)
@@ -47,7 +47,7 @@ struct Board: Sendable {
         for conversation in conversations.values.sorted(by: { $0.conversation < $1.conversation }) {
             for user in conversation.users { typing[user, default: []].append(conversation.conversation) }
         }
-        // Whose change it was is said by the difference alone.
+        // The user who changed is only known from the difference.
         let difference = Set(news.users).symmetricDifference(former?.users ?? [])
         if let arrival = news.arrival, let who = difference.min() { note(arrival, of: byUser[who]?.name ?? Label(who)) }
     }
@@ -66,12 +66,12 @@ struct Board: Sendable {
 
     var hereCount: Int { rows.count(where: \.isHere) }
 
-    /// Whether what is shown is the truth of this moment.
+    /// Whether the shown values are current.
     var isLive: Bool { connection.state == .live && staleSince == nil }
 
-    /// Whether everybody has been answered for.
+    /// Whether the server has replied for all users.
     var isComplete: Bool { rows.allSatisfy { $0.status != nil } }
 
-    /// Those who type in a conversation and are not on the board themselves.
+    /// The typing users that are not on the board.
     var othersTyping: [String] { typing.keys.filter { byUser[$0] == nil }.sorted() }
 }

@@ -2,29 +2,29 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// One person on the board: what there is to show, already harmless and measured.
+/// A user on the board: the texts to show, safe and measured.
 struct BoardRow: Hashable, Sendable {
     let user: String
-    /// The display name, or the id while there is none.
+    /// The display name, or the id without one.
     let name: Label
-    /// Empty where the name is the id.
+    /// Empty if the name is the id.
     let id: Label
-    /// `nil` until something is known of them.
+    /// `nil` until the user is known.
     let status: PresenceStatus?
-    /// When the status began, or when someone offline was last seen; `nil` if nobody knows.
+    /// When the status began, or when an offline user was last seen; `nil` if unknown.
     let since: Date?
     let text: Label
     let devices: Label
-    /// Whether the server, or the library, will not watch them; `text` says why.
+    /// Whether the server or the library refuses to watch the user; `text` has the reason.
     let isRefused: Bool
-    /// `nil` until the server has answered for them, and for those refused.
+    /// `nil` until the server has replied, and for refused users.
     let freshness: Freshness?
-    /// The newest change of presence or profile, as it came.
+    /// The newest change of presence or profile.
     let arrival: Arrival?
-    /// What sorts people of the same status: compared byte by byte, so that the order never depends on a locale.
+    /// The order among users with the same status, compared byte by byte and so independent of the locale.
     private let sortName: String
 
-    /// A person the server has not answered for yet.
+    /// A user for whom the server has not replied yet.
     init(waitingFor user: String) {
         self.user = user
         name = Label(user)
@@ -58,7 +58,7 @@ struct BoardRow: Hashable, Sendable {
 
     var isHere: Bool { status.map { $0 != .offline } ?? false }
 
-    /// People who are here stand on top: online, busy, away; then the others, the latest seen first.
+    /// Online users first (online, busy, away), then the others, the most recently seen first.
     func precedes(_ other: BoardRow) -> Bool {
         if rank != other.rank { return rank < other.rank }
         if !isHere, since != other.since { return (since ?? .distantPast) > (other.since ?? .distantPast) }

@@ -2,9 +2,9 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// The change that was received last, of any person.
+/// The most recently received change of any user.
 struct NewestChange: Hashable, Sendable {
-    /// The person.
+    /// The name of the user.
     let name: Label
     let arrival: Arrival
 }

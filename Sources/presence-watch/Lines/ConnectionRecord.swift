@@ -1,15 +1,15 @@
 import PresenceKit
 
-/// How the connection is, as a JSON object.
+/// The state of the connection as a JSON object.
 struct ConnectionRecord: Encodable, Hashable, Sendable {
     var type = "connection"
     /// `idle`, `connecting`, `live`, `stale`, `reconnecting` or `closed`.
     var state: String
     /// With `stale`: since when, in milliseconds since 1970.
     var since: Int64?
-    /// With `reconnecting`: when the next attempt is made, in milliseconds from now.
+    /// With `reconnecting`: the time until the next attempt, in milliseconds.
     var retryIn: Double?
-    /// With `reconnecting` and `closed`: why.
+    /// With `reconnecting` and `closed`: the reason.
     var reason: String?
 
     init(_ connection: ConnectionState) {

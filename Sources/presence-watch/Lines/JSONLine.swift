@@ -13,8 +13,8 @@ struct JSONLine: Hashable, Sendable {
         text = Self.harmless(String(decoding: data, as: UTF8.self))
     }
 
-    /// JSON allows more than a terminal should get: controls beyond ASCII and invisible marks are escaped. They stand
-    /// inside strings only, so the meaning stays the same.
+    /// Escapes characters that JSON allows but a terminal should not get: controls beyond ASCII, and invisible marks.
+    /// They only occur inside strings, so the meaning stays the same.
     private static func harmless(_ json: String) -> String {
         guard json.unicodeScalars.contains(where: isRisky) else { return json }
         var text = String.UnicodeScalarView()

@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-/// A person as a JSON object: everything that is known of them, whole. Times are milliseconds since 1970 by the
-/// server's clock; what is not known is absent.
+/// A user as a JSON object, with all known values. Times are in milliseconds since 1970 by the server's clock; unknown
+/// values are absent.
 struct PersonRecord: Encodable, Hashable, Sendable {
     var type = "person"
     var user: String
@@ -15,12 +15,12 @@ struct PersonRecord: Encodable, Hashable, Sendable {
     var lastSeen: Int64?
     var text: String?
     var devices: [String]
-    /// Whether anything is known of them.
+    /// Whether any value is known.
     var found: Bool
-    /// Whether this is the truth of this moment, and if not, since when it may not be.
+    /// Whether the values are current, and if not, since when they may be outdated.
     var live: Bool
     var staleSince: Int64?
-    /// Why they are not watched.
+    /// Why the user is not watched.
     var refused: String?
     /// When the newest change was made.
     var at: Int64?
@@ -47,8 +47,8 @@ struct PersonRecord: Encodable, Hashable, Sendable {
         latency = arrival?.latency.milliseconds
     }
 
-    /// Whether the two differ at most in how and when they came here.
-    func says(theSameAs other: PersonRecord) -> Bool {
+    /// Whether the two differ at most in freshness and arrival.
+    func hasSameValues(as other: PersonRecord) -> Bool {
         func bare(_ record: PersonRecord) -> PersonRecord {
             var record = record
             record.live = true
@@ -62,11 +62,11 @@ struct PersonRecord: Encodable, Hashable, Sendable {
 }
 
 extension Date {
-    /// Since 1970, as the protocol has it.
+    /// Milliseconds since 1970, as in the protocol.
     var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1_000).rounded()) }
 }
 
 extension Duration {
-    /// To a tenth.
+    /// In milliseconds, rounded to a tenth.
     var milliseconds: Double { (self / .milliseconds(1) * 10).rounded() / 10 }
 }

@@ -2,13 +2,13 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// One change as a line for people to read: when, who, and what it is now.
+/// One change as a line of text: the time, the user, and the new value.
 struct PlainLine: Hashable, Sendable {
     let text: String
 
     /// - Parameters:
-    ///   - what: free of anything that a terminal would obey.
-    ///   - now: by the server's clock; shown in the time zone given.
+    ///   - what: text without control sequences.
+    ///   - now: by the server's clock; shown in the given time zone.
     init(_ what: String, now: Date, timeZone: TimeZone = .current) {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = timeZone
@@ -36,7 +36,7 @@ struct PlainLine: Hashable, Sendable {
 
     init(_ typing: Typing, now: Date, timeZone: TimeZone = .current) {
         let more = typing.othersCount > 0 ? " and \(typing.othersCount) more" : ""
-        let who = typing.isAnyone ? "typing: \(typing.users.joined(separator: ", "))\(more)" : "nobody types"
+        let who = typing.isAnyone ? "typing: \(typing.users.joined(separator: ", "))\(more)" : "no one is typing"
         self.init(Label("\(typing.conversation)  \(who)").text, now: now, timeZone: timeZone)
     }
 

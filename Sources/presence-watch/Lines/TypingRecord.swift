@@ -1,11 +1,11 @@
 import PresenceKit
 
-/// Who types in a conversation, as a JSON object.
+/// The typing users of a conversation as a JSON object.
 struct TypingRecord: Encodable, Hashable, Sendable {
     var type = "typing"
     var conversation: String
     var users: [String]
-    /// How many more type than are named.
+    /// The number of users typing beyond those in ``users``.
     var more: Int
     var live: Bool
     var staleSince: Int64?

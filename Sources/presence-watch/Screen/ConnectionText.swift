@@ -2,12 +2,12 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// What the board's connection is like, in words that claim no more than is known.
+/// The state of the board's connection in words.
 struct ConnectionText: Hashable, Sendable {
     let text: String
-    /// For where there is little room: a word.
+    /// One word, for narrow screens.
     let short: String
-    /// Since when what is shown may not be true any more; `nil` while it is.
+    /// Since when shown values may be outdated; `nil` if they are current.
     let asOf: String?
     let dot: String
     let color: Style.Color
@@ -25,7 +25,7 @@ struct ConnectionText: Hashable, Sendable {
             (text, short, color) = ("live from \(address)", "live", .green)
         case .stale(let since):
             let ago = Age(of: since, at: now).ago
-            (text, short, color) = ("stale: the server lost sight of the truth \(ago)", "stale", .yellow)
+            (text, short, color) = ("stale: the server lost its data source \(ago)", "stale", .yellow)
         case .reconnecting(let delay, let reason):
             let left = delay - .seconds(now.timeIntervalSince(board.connection.since))
             let when = left > .seconds(1) ? "in \(Int((left / .seconds(1)).rounded(.up))) s" : "now"

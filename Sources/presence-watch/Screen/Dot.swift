@@ -1,7 +1,7 @@
 import PresenceKit
 import TerminalClients
 
-/// The sign in front of a person. Its shape tells as much as its colour, for those who see no colours.
+/// The symbol in front of a user. Its shape has the same meaning as its colour, for users who do not see colours.
 enum Dot {
     static func of(_ row: BoardRow, isLive: Bool) -> (String, Style) {
         if row.isRefused { return ("✕", Style(color: .red)) }

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// The whole terminal as lines, from what is known, a size and a time: the same input gives the same picture.
+/// The whole terminal as lines, from board, size and time: the same input gives the same picture.
 ///
 /// ```text
 ///   presence   12 people, 7 here                    ● live from 127.0.0.1:4040
@@ -11,15 +11,15 @@ import TerminalClients
 ///   ○ Bob        bob    offline  2 h ago
 ///   newest change: Ana Silva, took 4 ms to arrive, 12 s ago             q quit
 /// ```
-/// Header and footer give way when there are few lines, columns when the lines are short; the line on the connection
-/// and the dots stay longest.
+/// On small screens, header and footer are dropped first, then columns; the line with the connection and the dots stay
+/// longest.
 struct Screen: Sendable {
     let width: Int
     let height: Int
     let address: String
 
     init(width: Int, height: Int, address: String) {
-        // The dot and its space are always there.
+        // The dot and its space are always shown.
         self.width = max(Columns.dot, width)
         self.height = max(1, height)
         self.address = address
@@ -29,7 +29,7 @@ struct Screen: Sendable {
     private var hasFooter: Bool { height >= 4 }
     private var hasTitle: Bool { height >= 2 }
 
-    /// How many people fit.
+    /// The number of users that fit.
     var rowCount: Int { height - (hasTitle ? 1 : 0) - (hasHeader ? 1 : 0) - (hasFooter ? 1 : 0) }
 
     /// Exactly `height` lines of at most `width` columns.
@@ -52,7 +52,7 @@ struct Screen: Sendable {
         let left = [[("presence", Style.bold), (count, Style.plain)], [(count, Style.plain)], []]
         let style = Style(color: connection.color)
         let right = [("\(connection.dot) \(connection.text)", style)]
-        // With the server's own staleness both would say the same.
+        // With the server's own staleness, both texts would be the same.
         let asOf = connection.short == "stale" ? nil : connection.asOf
         let long = [("\(connection.dot) \([connection.text, asOf].compactMap { $0 }.joined(separator: "; "))", style)]
         let short = [("\(connection.dot) \(connection.short)", style)]
@@ -62,7 +62,7 @@ struct Screen: Sendable {
         ])
     }
 
-    /// How many are here, as far as that is known.
+    /// The number of online users, as far as known.
     private static func here(_ board: Board) -> String {
         if board.isLive { return ", \(board.hereCount) here" }
         guard board.rows.contains(where: { $0.status != nil }) else { return "" }

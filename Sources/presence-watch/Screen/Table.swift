@@ -2,20 +2,20 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// The people of a board as lines: a dot, who they are, and what they are up to.
+/// The users of a board as lines: the dot, the user, and their status.
 struct Table: Sendable {
     let board: Board
     /// By the server's clock.
     let now: Date
     let columns: Columns
 
-    /// A change is shown in bold so long.
+    /// How long a change is shown in bold, in seconds.
     private static let news: TimeInterval = 2
     private static let mostOfName = 28, mostOfID = 20, mostOfText = 60, mostOfDevices = 22
-    /// As wide as ages and latencies get, so that nothing moves when they tick.
+    /// The maximum width of ages and latencies, so that nothing moves when they change.
     private static let ageWidth = 10, latencyWidth = 6, statusWidth = 7
 
-    /// - Parameter width: of the whole line; `nil` for as wide as need be.
+    /// - Parameter width: the width of the whole line; `nil` if unlimited.
     init(_ board: Board, now: Date, width: Int?) {
         self.board = board
         self.now = now
@@ -23,7 +23,7 @@ struct Table: Sendable {
             .name: 4, .status: Self.statusWidth, .since: Self.ageWidth, .text: 4, .devices: 7,
             .delay: Self.latencyWidth,
         ]
-        // On a screen, room is kept for what may come, so that columns stand still while people change.
+        // On a screen, space is reserved, so that columns do not move when users change.
         if width != nil { natural.merge([.name: 20, .text: Self.mostOfText, .devices: 15]) { $1 } }
         for row in board.rows {
             let id = row.id.width == 0 ? 0 : max(2, row.id.width)
@@ -35,7 +35,7 @@ struct Table: Sendable {
         columns = Columns(natural: natural, width: width)
     }
 
-    /// The names of the columns.
+    /// The titles of the columns.
     var header: Line {
         var line = Line()
         line.skip(columns.margin + Columns.dot)
@@ -77,7 +77,7 @@ struct Table: Sendable {
     }
 
     private func status(_ row: BoardRow) -> (Label, Style) {
-        // Where there is no room for the text, typing is said here.
+        // Without room for the text, typing is shown here.
         if isTyping(row), columns[.text] == 0 { return (Label("typing…"), .typing) }
         if row.isRefused { return (Label("refused"), Style(color: .red)) }
         guard let status = row.status else { return (Label("…"), .grey) }
@@ -88,7 +88,8 @@ struct Table: Sendable {
         guard row.status != nil else { return "" }
         if row.isRefused { return "" }
         guard let since = row.since else { return "never seen" }
-        // How long it lasted is known only up to where it went stale; when somebody was last seen stays as it was.
+        // The duration of a status is known only until it became stale; the time at which a user was last seen does not
+        // change.
         if row.isHere { return Age(of: since, at: row.freshness?.staleSince ?? now).lasting }
         return Age(of: since, at: now).ago
     }
@@ -99,7 +100,7 @@ struct Table: Sendable {
 
     private func isTyping(_ row: BoardRow) -> Bool { board.typing[row.user] != nil }
 
-    /// Typing, where, and the status text after it.
+    /// Typing, with its place, followed by the status text.
     private static func note(on row: BoardRow, _ board: Board) -> Label {
         guard let places = board.typing[row.user] else { return row.text }
         let place = board.watchesSeveralConversations ? " in \(places.joined(separator: ", "))" : ""

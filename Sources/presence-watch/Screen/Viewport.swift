@@ -1,17 +1,17 @@
-/// Which of the rows are in sight.
+/// The range of visible rows.
 struct Viewport: Hashable, Sendable {
-    /// The first row in sight.
+    /// The first visible row.
     private(set) var top = 0
 
-    /// Takes in a key.
+    /// Handles a key.
     /// - Parameters:
-    ///   - count: how many rows there are.
-    ///   - height: how many of them fit.
+    ///   - count: the number of rows.
+    ///   - height: the number of rows that fit.
     mutating func handle(_ key: Key, count: Int, height: Int) {
         switch key {
         case .up: top -= 1
         case .down: top += 1
-        // One line of the page before stays in sight, to find one's place by.
+        // One line of the previous page stays visible, for orientation.
         case .pageUp: top -= max(1, height - 1)
         case .pageDown: top += max(1, height - 1)
         case .home: top = 0
@@ -21,12 +21,12 @@ struct Viewport: Hashable, Sendable {
         clamp(count: count, height: height)
     }
 
-    /// Never scrolls past the end, also when the terminal has grown.
+    /// Keeps the end in range, also after the terminal has grown.
     mutating func clamp(count: Int, height: Int) {
         top = max(0, min(top, count - height))
     }
 
-    /// The rows in sight.
+    /// The visible rows.
     func range(count: Int, height: Int) -> Range<Int> {
         let first = max(0, min(top, count - height))
         return first..<min(count, first + max(0, height))

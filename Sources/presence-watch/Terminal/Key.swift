@@ -1,6 +1,6 @@
-/// What a key means here.
+/// The meaning of a key.
 enum Key: Hashable, Sendable {
     case up, down, pageUp, pageDown, home, end, redraw, quit
-    /// One that means nothing here.
+    /// A key without a meaning here.
     case other
 }

@@ -1,15 +1,15 @@
 import TerminalClients
 
-/// Makes keys of the bytes that a terminal sends, however they are cut.
+/// Decodes the bytes from a terminal into keys, even if a sequence arrives in parts.
 ///
 /// ```text
 ///   ESC [ digits… final   ESC O final   anything else by itself
 /// ```
 struct KeyDecoder: Sendable {
-    /// The beginning of a sequence whose end has not come.
+    /// The beginning of an incomplete sequence.
     private var pending: [UInt8] = []
 
-    /// No sequence in use is longer; what is, is not one.
+    /// The longest sequence; none in use is longer.
     private static let longest = 16
     private static let escape: UInt8 = 0x1B
 
@@ -28,13 +28,13 @@ struct KeyDecoder: Sendable {
                 pending.append(byte)
                 return nil
             }
-            // The escape key itself, and then another.
+            // The escape key itself, followed by another sequence.
             if byte == Self.escape { return .other }
             pending = []
             return Self.single(byte)
         default:
             pending.append(byte)
-            // Parameters come before the one byte that says what it is.
+            // Parameters come before the final byte, which identifies the key.
             guard (0x40...0x7E).contains(byte) || pending.count >= Self.longest else { return nil }
             defer { pending = [] }
             return Self.meaning(NavigationKey(pending[2..<(pending.count - 1)], byte))

@@ -1,13 +1,13 @@
 import Foundation
 
-/// How long ago something was, as people say it, in ten columns at most.
+/// The time since an event in words, in at most ten columns.
 struct Age: Hashable, Sendable {
-    /// Whole seconds, never below zero: a clock that is a little off must not show the future.
+    /// In whole seconds, never negative: a slightly wrong clock must not show the future.
     let seconds: Int
 
     init(of date: Date, at now: Date) {
         let elapsed = now.timeIntervalSince(date)
-        // A date beyond all bounds is a server's mistake and must not end the watcher.
+        // An invalid date from a server must not crash the watcher.
         seconds = elapsed.isFinite ? Int(min(max(0, elapsed), 1e12)) : 0
     }
 
@@ -22,15 +22,15 @@ struct Age: Hashable, Sendable {
         }
     }
 
-    /// `3 min ago`, of what is over.
+    /// `3 min ago`, for an event.
     var ago: String { seconds == 0 ? "just now" : "\(text) ago" }
 
-    /// `for 3 min`, of what lasts.
+    /// `for 3 min`, for a status that lasts.
     var lasting: String { seconds == 0 ? "just now" : "for \(text)" }
 }
 
 extension Duration {
-    /// How long a change took: `<1 ms`, `12 ms`, `1.2 s`, `75 s`. The server tells times in whole milliseconds.
+    /// The duration of a change: `<1 ms`, `12 ms`, `1.2 s`, `75 s`. The server's timestamps are whole milliseconds.
     var shortText: String {
         let milliseconds = self / .milliseconds(1)
         return switch milliseconds {

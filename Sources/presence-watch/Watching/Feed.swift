@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// A line a change, for pipes, logs and terminals without colours.
+/// One line for each change, for pipes, logs and terminals without colours.
 @MainActor
 final class Feed: Audience {
     private let address: String
@@ -10,7 +10,7 @@ final class Feed: Audience {
     private let isJSON: Bool
     private var observer: Observer
     private var shown: [String: PersonRecord] = [:]
-    /// What everybody knows without being told.
+    /// The initial state, which is not printed.
     private var shownConnection = ConnectionRecord(.idle)
     private var shownTyping: [String: TypingRecord] = [:]
 
@@ -33,11 +33,11 @@ final class Feed: Audience {
             if case .stop(let signal) = event { return .stopped(signal) }
             return nil
         case .tick:
-            // A reader who has left is noticed without anything to write to them.
+            // Notices that the reader has exited, even without output.
             return output.hasReader ? nil : .done
         }
         if let failure { return .failed(failure) }
-        // A reader that left has lost nothing; a full disk has.
+        // A reader that has exited loses nothing; a full disk loses output.
         for line in lines where !output.write(line + "\n") { return errno == EPIPE ? .done : .failed(.outputLost) }
         return nil
     }
@@ -47,8 +47,8 @@ final class Feed: Audience {
         let record = PersonRecord(person)
         let former = shown.updateValue(record, forKey: person.user)
         if isJSON { return record == former ? nil : JSONLine(record).text }
-        // That the connection came or went has its own line.
-        if let former, record.says(theSameAs: former) { return nil }
+        // Losing and regaining the connection has its own line.
+        if let former, record.hasSameValues(as: former) { return nil }
         return PlainLine(person, now: now).text
     }
 

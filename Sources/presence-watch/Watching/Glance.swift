@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// Looks once: waits until everybody is answered for, prints them, and is done.
+/// A single look: waits until the server has replied for all users, prints them, and exits.
 @MainActor
 final class Glance: Audience {
     enum Format: Sendable {
@@ -17,7 +17,7 @@ final class Glance: Audience {
     private var typing: [String: Typing] = [:]
     private let began = ContinuousClock.now
 
-    /// A server that is there answers in less; one that has lost sight of the truth may take longer than anybody waits.
+    /// A working server replies sooner; one that has lost its data source may take too long.
     private static let patience = Duration.seconds(15)
 
     init(_ watching: Watching, to output: Output, as format: Format) {
@@ -38,13 +38,13 @@ final class Glance: Audience {
             if began.duration(to: .now) >= Self.patience {
                 return .failed(
                     Failure(
-                        .noServer, "the server has not answered for everybody within \(Self.patience.shortText)"))
+                        .noServer, "the server did not reply for all users within \(Self.patience.shortText)"))
             }
         }
         guard observer.isComplete, observer.board.connection.state.isConnected else { return nil }
         if let since = observer.board.staleSince {
             Complaint.print(
-                "the server lost sight of the truth \(Age(of: since, at: now).ago); this is what it holds",
+                "the server lost its data source \(Age(of: since, at: now).ago); its values may be outdated",
                 by: "presence-watch")
         }
         return output.write(text(at: now)) ? .done : .failed(.outputLost)

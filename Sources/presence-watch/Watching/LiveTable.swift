@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// The table on a terminal, drawn anew as things change and as time goes by.
+/// The table on a terminal, drawn when values change and as time passes.
 @MainActor
 final class LiveTable: Audience {
     private let address: String
@@ -12,12 +12,12 @@ final class LiveTable: Audience {
     private var keys = KeyDecoder()
     private var canvas = Canvas(isColoured: true)
     private var isDrawingDue = false
-    /// Stopped, and not yet told to go on.
+    /// Whether the process was stopped and has not been resumed.
     private var isSuspended = false
     private var isOver = false
     private var lastDrawing = ContinuousClock.now
 
-    /// More pictures a second than this nobody sees, however much happens.
+    /// The minimum time between drawings; a higher rate would not be visible.
     private static let betweenDrawings = Duration.milliseconds(33)
 
     init(_ watching: Watching, on terminal: Terminal) {
@@ -26,7 +26,7 @@ final class LiveTable: Audience {
         observer = Observer(watching.subject)
     }
 
-    /// Watches until a key, a signal or a failure ends it; the terminal is as before then.
+    /// Watches until a key, a signal or a failure ends it, then restores the terminal.
     static func run(_ watching: Watching, on terminal: Terminal) async -> Outcome {
         let events = TerminalEvents(reading: terminal.descriptor)
         let table = LiveTable(watching, on: terminal)
@@ -61,13 +61,13 @@ final class LiveTable: Audience {
             }
         case .resized:
             viewport.clamp(count: observer.board.rows.count, height: screen.rowCount)
-            // What a terminal leaves on the screen when its size changes is its own affair.
+            // After a change of size, the content of the terminal is undefined.
             canvas.forget()
         case .suspend:
             terminal.leave()
             isSuspended = true
-            // SIGTSTP is taken by us; this one cannot be. Another thread may be the one that it stops first, so this one
-            // may go on for a moment, and must leave the terminal alone until SIGCONT has come.
+            // SIGTSTP is handled here; SIGSTOP cannot be. It may stop another thread first, so this one may continue
+            // for a moment, and must not touch the terminal until SIGCONT.
             kill(getpid(), SIGSTOP)
             return nil
         case .resumed:

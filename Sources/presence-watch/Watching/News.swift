@@ -1,7 +1,7 @@
 import PresenceKit
 import TerminalClients
 
-/// What may happen to a watcher.
+/// An event for a watcher.
 enum News: Sendable {
     case people(Roster)
     case typing(Typing)
@@ -12,9 +12,9 @@ enum News: Sendable {
     case tick
 }
 
-/// Takes the news: the live table, the feed of lines, or the one that looks once.
+/// Receives events: the live table, the feed of lines, or the single look.
 @MainActor
 protocol Audience: AnyObject, Sendable {
-    /// Takes in what happened; not `nil` if that is the end.
+    /// Handles an event; returns an outcome to end.
     func take(_ news: News) async -> Outcome?
 }

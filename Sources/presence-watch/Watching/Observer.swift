@@ -2,10 +2,10 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// What every audience does with news: keeps the board, and notices what cannot go on.
+/// The common part of all audiences: maintains the board, and detects failures.
 struct Observer: Sendable {
     private(set) var board: Board
-    /// The conversations of which something was heard.
+    /// The conversations for which an element was received.
     private(set) var heardConversations: Set<String> = []
     private let subject: Subject
     private(set) var serverTime = ServerTime()
@@ -15,7 +15,7 @@ struct Observer: Sendable {
         board = Board(users: subject.users, conversations: subject.conversations)
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     mutating func take(_ news: News) -> Failure? {
         switch news {
         case .people(let roster):
@@ -40,6 +40,6 @@ struct Observer: Sendable {
         return nil
     }
 
-    /// Whether everybody and everything has been answered for.
+    /// Whether the server has replied for all users and conversations.
     var isComplete: Bool { board.isComplete && heardConversations.isSuperset(of: subject.conversations) }
 }

@@ -1,9 +1,9 @@
 import PresenceKit
 import TerminalClients
 
-/// What to watch, and where.
+/// The watched users and conversations, and the server.
 struct Subject: Hashable, Sendable {
-    /// In the order asked.
+    /// In the requested order.
     let users: [String]
     let conversations: [String]
     let address: ServerAddress

@@ -2,10 +2,10 @@ import Foundation
 import PresenceKit
 import TerminalClients
 
-/// Observes everything of a subject and tells an audience, one piece of news at a time, until it says how it ends.
+/// Observes a subject and passes events to an audience, one at a time, until it returns an outcome.
 ///
-/// The audience is waited for: while it is slow (a terminal that is held, a pipe that is full), the sequences of the
-/// library keep nothing but the newest, so nothing piles up.
+/// It waits for the audience. While that is slow (a paused terminal, a full pipe), the library's sequences keep only
+/// the newest values, so nothing accumulates.
 struct Watching: Sendable {
     let subject: Subject
     let client: PresenceClient

@@ -13,7 +13,8 @@ struct App {
             print("usage: Roster ws://SERVER/v1/ws TOKEN FRIEND …")
             exit(64)
         }
-        // One client for the app. What it keeps outlives the process; another user's launch finds nothing of it.
+        // One client for the app. Its storage survives the process; when another user launches the app, that data is
+        // removed.
         let client = PresenceClient(
             url: url, token: arguments[1], device: Device(name: "Roster"), storage: try .standard("roster-example"))
         client.connect()
@@ -33,8 +34,8 @@ struct App {
         await client.disconnect()
     }
 
-    /// Whose token it is: said by the server. Without a connection it is the user of the last launch, which may have been
-    /// another one.
+    /// Returns the signed-in user, as confirmed by the server. Without a connection it is the user of the last launch,
+    /// who may differ.
     private static func signedInUser(_ client: PresenceClient) async throws -> String {
         for await state in client.connectionStates {
             switch state {
@@ -52,11 +53,12 @@ struct App {
         throw CancellationError()
     }
 
-    /// One conversation for each friend, however often it is opened.
+    /// Opens one conversation for each friend, also when called again.
     @MainActor
     private static func open(_ friend: String, _ screen: MainScreen, _ client: PresenceClient) async {
         do {
-            // A key has at most 64 bytes, an id up to 128: it is the id's hash (FNV-1a), the same at every launch.
+            // A key has at most 64 bytes, an id up to 128. So the key is a hash of the id (FNV-1a), the same at every
+            // launch.
             let hash = friend.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
             let key = "with-\(String(hash, radix: 16))"
             screen.open(conversation: try await client.createConversation(with: [friend], key: key).id)
@@ -65,7 +67,7 @@ struct App {
         }
     }
 
-    /// Draws when something on the screen changed.
+    /// Draws the screen when something on it changed.
     @MainActor
     private static func draw(_ screen: MainScreen) async {
         while !Task.isCancelled {
@@ -77,7 +79,7 @@ struct App {
                 }
                 print("\n" + lines.joined(separator: "\n"))
             }
-            // The change is made after it was told.
+            // `onChange` is called before the change is made.
             await Task.yield()
         }
     }

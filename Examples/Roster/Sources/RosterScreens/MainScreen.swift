@@ -3,14 +3,14 @@ import PresenceDomain
 import PresenceKit
 import PresenceModels
 
-/// The app's one screen: everything on it comes from models, and it knows the client by its protocols only.
+/// The app's only screen. All values on it come from models, and it uses the client's protocols only.
 @MainActor @Observable
 public final class MainScreen {
     public let roster: RosterModel
     public let me: MeModel
     public let profile: ProfileModel
     public let connection: ConnectionModel
-    /// Who types in the conversation that is open.
+    /// The typing users of the open conversation.
     public private(set) var typing: TypingModel?
 
     private let service: any PresenceService
@@ -29,7 +29,7 @@ public final class MainScreen {
         connection = ConnectionModel(service)
     }
 
-    /// Follows everything until its task is cancelled, or the user signs out.
+    /// Observes all models until its task is cancelled, or the user signs out.
     public func run() async {
         async let people: Void = roster.run()
         async let own: Void = me.run()
@@ -38,7 +38,7 @@ public final class MainScreen {
         _ = await (people, own, form)
     }
 
-    // MARK: What is shown
+    // MARK: Values
 
     /// The screen, line by line.
     public var lines: [String] {
@@ -66,9 +66,9 @@ public final class MainScreen {
         return "\(dot) \(person.displayName ?? person.user): \(what)"
     }
 
-    // MARK: What the user does
+    // MARK: Actions
 
-    /// A line that was typed; whether the app goes on.
+    /// Handles an entered line; returns whether the app continues.
     public func enter(_ line: String) async -> Bool {
         let words = line.split(separator: " ", maxSplits: 1).map(String.init)
         let rest = words.count > 1 ? words[1] : ""
@@ -88,7 +88,7 @@ public final class MainScreen {
         return true
     }
 
-    /// Shows who types in a conversation.
+    /// Shows the typing users of a conversation.
     public func open(conversation: String) {
         typingRun?.cancel()
         typing?.stop()

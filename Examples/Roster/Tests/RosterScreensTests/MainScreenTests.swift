@@ -4,7 +4,7 @@ import PresenceKitTesting
 import RosterScreens
 import Testing
 
-/// The screen without a server: a fake client, invented time.
+/// The screen without a server: a fake client, and time that the test advances.
 @MainActor @Suite(.timeLimit(.minutes(1)))
 struct MainScreenTests {
     private let presence = FakePresence(user: "ana", people: [.online("bob", name: "Bob"), .offline("cy", name: "Cy")])

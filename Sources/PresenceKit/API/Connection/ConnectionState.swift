@@ -29,7 +29,7 @@ public enum ConnectionState: Codable, Hashable, Sendable {
         case .idle: "idle"
         case .connecting: "connecting"
         case .live: "connected"
-        case .stale(let since): "connected to a server that has had no news since \(since)"
+        case .stale(let since): "connected to a server that may have missed changes since \(since)"
         case .reconnecting(let delay, let error): "not connected, trying again in \(delay): \(error)"
         case .closed(let error): "closed: \(error.map(\.description) ?? "by the app")"
         }
