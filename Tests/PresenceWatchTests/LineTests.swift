@@ -76,7 +76,7 @@ struct LineTests {
         let live = PersonRecord(Scene.person("ana", "Ana", arrival: Scene.arrival(1, took: 1)))
         let stale = PersonRecord(Scene.person("ana", "Ana", freshness: .stale(since: Scene.now)))
         #expect(live != stale)
-        #expect(live.says(theSameAs: stale))
-        #expect(!live.says(theSameAs: PersonRecord(Scene.person("ana", "Ana", .busy))))
+        #expect(live.hasSameValues(as: stale))
+        #expect(!live.hasSameValues(as: PersonRecord(Scene.person("ana", "Ana", .busy))))
     }
 }
