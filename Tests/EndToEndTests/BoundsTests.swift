@@ -4,11 +4,12 @@ import PresenceMessages
 import TestSupport
 import Testing
 
-/// The longest and deepest values that a server takes reach every client whole.
+/// The longest and deepest values that a server accepts reach every client completely.
 @Suite(.sharedServer([:])) struct BoundsTests {
     private let server = SharedServer.current!
 
-    /// Texts of 5,000 characters or 20 KiB: of one to four bytes a character, escaped in JSON, and of several code points each.
+    /// Texts of 5,000 characters or 20 KiB: with one to four bytes a character, escaped in JSON, and with several code
+    /// points each.
     static let longestTexts = [
         String(repeating: "x", count: 5_000), String(repeating: "\n", count: 5_000),
         String(repeating: "\"", count: 5_000), String(repeating: "\r\n", count: 5_000),

@@ -4,7 +4,7 @@ import PresenceKit
 import PresenceModels
 import Testing
 
-/// Users as an app's view models get them, against a server; and the library's pace.
+/// Users as an app's view models get them, with a server; and the library's rate limiting.
 @Suite(.sharedServer(["linger": "500ms"])) struct UserRepositoryTests {
     let server = SharedServer.current!
 
@@ -80,7 +80,7 @@ import Testing
     }
 }
 
-/// A client against the server's rate limits.
+/// A client and the server's rate limits.
 @Suite(.sharedServer(["limits.requestsPerSecond": "400", "limits.requestBurst": "100"])) struct PaceTests {
     let server = SharedServer.current!
 

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-/// Changes its profile again and again, online and offline, until it is killed: what the tests of the storage kill.
+/// Changes its profile again and again, online and offline, until it is killed by the tests of the storage.
 ///
 ///     kit-writer URL DIRECTORY FIRST     display names FIRST, FIRST+1, …; lines "saved N" and "queued N" as answered
 ///     kit-writer URL DIRECTORY drain     sends what is queued, says "done", and ends
@@ -23,7 +23,7 @@ struct KitWriter {
             return await client.disconnect()
         }
         while true {
-            // Five of ten are made without a network.
+            // Five of ten changes are made without a network.
             if number % 10 == 0 { client.networkChanged(isAvailable: true) }
             if number % 10 == 5 { client.networkChanged(isAvailable: false) }
             switch try await client.updateProfile(displayName: "\(number)") {
@@ -34,7 +34,7 @@ struct KitWriter {
         }
     }
 
-    /// A line, whole and at once.
+    /// Prints a complete line at once.
     private static func say(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }

@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 import PresenceMessages
 
-/// Writes messages again and again, online and offline, until it is killed: what the tests of the outbox kill.
+/// Writes messages again and again, online and offline, until it is killed by the tests of the outbox.
 ///
 ///     message-writer URL DIRECTORY FIRST     texts FIRST, FIRST+1, … into two conversations; lines "kept N" as promised
 ///     message-writer URL DIRECTORY changes FIRST   the same, and changes each: edits N.1, N.2 and N.3, the deletion N.d of
@@ -36,7 +36,7 @@ struct MessageWriter {
         }
         for await state in client.connectionStates where state.isConnected { break }
         while true {
-            // Five of ten are made without a network.
+            // Five of ten messages are written without a network.
             if number % 10 == 0 { client.networkChanged(isAvailable: true) }
             if number % 10 == 5 { client.networkChanged(isAvailable: false) }
             try await messages.send("\(number)", in: places[number % 2])
@@ -67,7 +67,7 @@ struct MessageWriter {
         }
     }
 
-    /// A line, whole and at once.
+    /// Prints a complete line at once.
     private static func say(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }

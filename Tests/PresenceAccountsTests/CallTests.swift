@@ -5,7 +5,7 @@ import PresenceDomain
 import PresenceHTTP
 import Testing
 
-/// Everything that the user who is signed in can ask for: what is sent, and what becomes of it.
+/// All calls of a signed-in user: the requests and their effects.
 @Suite(.timeLimit(.minutes(1))) struct CallTests {
     @Test func `the own user has what only they see`() async throws {
         let (bench, account) = try await Bench.signedIn()

@@ -4,7 +4,7 @@ import PresenceAccountsTesting
 import PresenceHTTP
 import Testing
 
-/// What errors say to programs and to people.
+/// The texts of errors for programs and for users.
 @Suite struct ErrorTests {
     @Test(arguments: [
         (AccountError(.unauthorized, reason: .invalidCredentials), "Invalid email or password."),

@@ -4,7 +4,7 @@ import PresenceAccountsTesting
 import PresenceDomain
 import Testing
 
-/// The fake keeps the server's rules.
+/// The fake follows the server's rules.
 @Suite(.timeLimit(.minutes(1))) struct FakeAccountTests {
     private let account = FakeAccount()
 

@@ -5,7 +5,7 @@ import PresenceHTTP
 import TestSupport
 import Testing
 
-/// URLSession's side of uploads, over real sockets.
+/// Uploads with URLSession, over real sockets.
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private func file(_ data: Data) throws -> (TemporaryDirectory, URL) {
         let directory = try TemporaryDirectory()
@@ -58,7 +58,8 @@ import Testing
         _ = directory
     }
 
-    /// In most moments of an upload: pieces of the file are read, and sent, and the server is gone or nobody wants it.
+    /// At most moments of an upload: while parts of the file are read and sent, the server closes or the upload is
+    /// cancelled.
     @Test func `uploads of files that are given up at any moment are no end of the process`() async throws {
         let (directory, url) = try file(Data(count: 600_000))
         let server = try ScriptedServer(head: { _ in false }) { _ in .hangUp }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PresenceAccounts
 
-/// What a launch shows, and how loops follow the state.
+/// The state after a launch, and how loops follow it.
 @Suite(.timeLimit(.minutes(1))) struct LaunchTests {
     private static let stale = AuthState.signedIn(Bench.ana, .stale(since: Bench.kept.savedAt))
 
@@ -76,7 +76,7 @@ import Testing
         try await account.signIn(email: "ana@example.org", password: "correct horse")
         var second = account.states.makeAsyncIterator()
         #expect(await second.next() == .signedIn(Bench.ana, .live))
-        // A slow loop misses what was between.
+        // A slow loop misses intermediate states.
         #expect(await first.next() == .signedIn(Bench.ana, .live))
         try await account.deleteAccount(password: "correct horse")
         #expect(await first.next() == .signedOut(.accountDeleted))
@@ -122,7 +122,7 @@ import Testing
         _ = try await slow
         #expect(account.stateFeed.current == .signedIn(newer, .live))
         #expect(bench.store.session?.account == newer)
-        // Of another user it says nothing.
+        // An event about another user has no effect.
         await account.heard(Account(id: "u-2", email: "x@example.org"), version: 3)
         #expect(account.stateFeed.current == .signedIn(newer, .live))
     }

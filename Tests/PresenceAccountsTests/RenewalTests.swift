@@ -111,7 +111,7 @@ import Testing
             }
             await #expect(throws: AccountError.self) { try await account.accessToken() }
             bench.reach()
-            // Also when the app is started anew in between.
+            // Also when the app is relaunched in between.
             let next = round.isMultiple(of: 2) ? bench.launch() : account
             #expect(try await next.accessToken().hasPrefix("a-1-"))
             if round.isMultiple(of: 2) { _ = try await account.accessToken() }

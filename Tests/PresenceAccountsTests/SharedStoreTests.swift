@@ -5,7 +5,7 @@ import Testing
 
 @testable import PresenceAccounts
 
-/// Two processes of one app that share a store, as an app and its extension do.
+/// Two processes of one app that share a store, like an app and its extension.
 @Suite(.timeLimit(.minutes(1))) struct SharedStoreTests {
     private func both() async throws -> (bench: Bench, app: PresenceAccount, other: PresenceAccount) {
         let (bench, app) = try await Bench.signedIn()
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `who signs out in one is signed out in the other with its next renewal`() async throws {
         let (bench, app, other) = try await both()
-        // The server hears nothing of it.
+        // The server is not notified.
         bench.goOffline()
         try await app.signOut()
         bench.reach()
@@ -69,7 +69,7 @@ import Testing
 
     @Test func `another user who signs in in one is the other's user with its next renewal`() async throws {
         let (bench, _, other) = try await both()
-        // A model of a server that has one user answers in the name of that one, which is no answer to this.
+        // The model server has one user and replies for that one, which is not a valid reply here.
         bench.server.change { $0.grants[9] = 0 }
         let bob = Account(id: "u-2", email: "bob@example.org")
         let kept = StoredSession(refreshToken: "r-9-0", account: bob, savedAt: Date(timeIntervalSince1970: 7))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PresenceAccounts
 
-/// Signing up, in and out.
+/// Sign-up, sign-in and sign-out.
 @Suite(.timeLimit(.minutes(1))) struct SigningTests {
     @Test func `who signs up is signed in, and the session is kept`() async throws {
         let bench = Bench()
@@ -51,7 +51,7 @@ import Testing
     @Test func `a sign-up whose answer was lost is the same one when it is repeated`() async throws {
         let bench = Bench()
         let account = bench.launch()
-        // Both tries of the first call are done by the server, and their answers are lost.
+        // The server handles both attempts of the first call, but the responses are lost.
         bench.transport.answer { [server = bench.server] in
             _ = server.handle($0)
             throw HTTPFailure("lost", wasSent: true)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PresenceAccounts
 
-/// The same over real sockets, against a server that is slow, broken, or gone.
+/// The same over real sockets, with a server that is slow, broken or not running.
 @Suite(.timeLimit(.minutes(1))) struct SocketTests {
     private let model = ModelServer()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceAccounts
 
-/// The file in which the session is kept.
+/// The file with the stored session.
 @Suite(.timeLimit(.minutes(1))) struct TokenStoreTests {
     private let directory: TemporaryDirectory
     private let store: FileTokenStore
@@ -37,7 +37,7 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         var newer = Bench.kept
         newer.refreshToken = "newer"
-        // What a killed process left, open to all.
+        // A file that a killed process left, readable by all.
         #expect(
             FileManager.default.createFile(
                 atPath: path + ".new", contents: Data(), attributes: [.posixPermissions: 0o666]))
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// Beside the tests in the build directory.
+    /// In the build directory, beside the tests.
     private static let program: String = {
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + [tests]

@@ -37,7 +37,7 @@ import Testing
         try comesBack(Photo(url: url, thumbnailURL: nil))
         for changes in [
             UserChanges(), UserChanges(displayName: "Ana", profileImageURL: .some(url), timezone: "Europe/Paris"),
-            // What is removed is not what stays as it is.
+            // A removed member differs from an unchanged one.
             UserChanges(profileImageURL: .some(nil), timezone: .some(nil), locale: .some(nil)),
         ] { try comesBack(changes) }
     }

@@ -11,7 +11,7 @@ import Testing
     private let scene = Scene()
     private var server: MessageServer { scene.server }
 
-    /// Begins something that makes a request which the server does not answer, and cancels it then.
+    /// Starts a call whose request the server does not answer, and cancels it.
     private func cancelling<Value: Sendable>(
         _ type: String, _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error> {
@@ -61,7 +61,7 @@ import Testing
         await until { model.hasEarlier && !model.messages.isEmpty }
         _ = await cancelling("getMessages") { await model.loadEarlier() }
         #expect(model.errorMessage == nil && !model.isLoadingEarlier && model.messages.count == 50)
-        // And nothing was broken by it.
+        // Later calls still work.
         await model.loadEarlier()
         await until { model.messages.count == 60 }
         run.cancel()

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// Edits, deletions and settings: kept first, in order with the messages, once.
+/// Edits, deletions and settings: stored first, sent in order with the messages, made once.
 @Suite(.timeLimit(.minutes(1))) struct ChangeTests {
     private func sent(_ scene: Scene, _ texts: String...) async throws -> [Message] {
         var messages: [Message] = []
@@ -164,7 +164,7 @@ import Testing
         var list = scene.messages.conversationList.makeAsyncIterator()
         let message = try await sent(scene, "one")[0]
         for text in ["two", "three"] { try await scene.messages.edit(message, text: text) }
-        // Three changes, and a mark: nothing else is under way.
+        // Three changes and a mark; no other request is pending.
         let version: Int64 = 3_002
         await list.reaches { $0.first?.lastMessage?.text == "three" && $0.first?.version == version }
         let edit = MessageChange(conversationId: "c1", user: "ana", kind: .edit(message: message.id, text: "two"))
@@ -189,7 +189,7 @@ import Testing
             }
             #expect(error?.code == .validationFailed && error?.field == "muteFor")
         }
-        // As an earlier version kept it.
+        // As an earlier version stored it.
         let end = Date(timeIntervalSince1970: 1e18)
         try await scene.messages.keep(
             .change(MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: end))))

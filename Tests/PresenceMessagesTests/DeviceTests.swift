@@ -7,12 +7,12 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// Where this device is pushed to, as a server hears of it that is not there.
+/// The registration of this device for pushes, with a fake HTTP transport.
 @Suite(.timeLimit(.minutes(1))) struct DeviceTests {
     private static let done: FakeHTTPTransport.Answer = { _ in HTTPResponse(status: 204) }
     private static let gone: FakeHTTPTransport.Answer = { _ in throw HTTPFailure("offline", wasSent: false) }
 
-    /// What was sent, as `PUT token t`.
+    /// The sent requests, in the form `PUT token t`.
     private static func sent(_ scene: Scene) -> [String] {
         scene.transport.requests.map { request in
             let body = request.body.flatMap { try? JSONDecoder().decode([String: String].self, from: $0) }
@@ -94,7 +94,7 @@ import Testing
         await scene.clock.sleepers()
         scene.clock.advance(by: .seconds(16))
         _ = await Self.hasSent(scene, 5)
-        // As long as the server says.
+        // After the delay that the server named.
         await scene.clock.sleepers()
         scene.clock.advance(by: .seconds(300))
         #expect(scene.transport.requests.count == 5)
@@ -102,7 +102,7 @@ import Testing
         scene.transport.answer(Self.done)
         scene.server.cutAll()
         #expect(await Self.hasSent(scene, 6).last == "PUT a t")
-        // The former pause has no effect any more.
+        // The former pause no longer has an effect.
         scene.clock.advance(by: .seconds(200))
         #expect(try await scene.messages.removeDevice())
         #expect(scene.transport.requests.count == 7)
@@ -138,7 +138,7 @@ import Testing
         #expect(try await scene.messages.registerDevice(.fcm("a")))
         await reconnected(scene)
         #expect(Self.sent(scene) == ["PUT a t1", "PUT a t2"])
-        // The session that it was registered with.
+        // With the token of the session that registered it.
         await scene.client.signOut()
         #expect(await Self.hasSent(scene, 3).last == "DELETE t2")
         let fixed = await Self.connected()
@@ -193,7 +193,7 @@ import Testing
         #expect(await Self.hasSent(scene, 2) == ["PUT a t", "DELETE t"])
     }
 
-    /// Breaks the connection, and waits for the next one and what it brings.
+    /// Breaks the connection, and waits for the next one and its effects.
     private func reconnected(_ scene: Scene) async {
         let former = await scene.messages.generation
         scene.server.cutAll()
@@ -203,7 +203,7 @@ import Testing
 }
 
 extension PresenceMessages {
-    /// Waits until nothing of a device is being told.
+    /// Waits until no registration is being sent.
     fileprivate func hasToldDevice() async {
         _ = await push.last?.result
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// What is written is a use of the client like another: it connects by itself.
+/// Writing is a use of the client like any other: the client connects by itself.
 @Suite(.timeLimit(.minutes(1))) struct FirstUseTests {
     @Test(arguments: [
         "send", "editMessage", "deleteMessage", "conversationSettings", "mark", "markNotifications",
@@ -15,7 +15,7 @@ import Testing
         server.write("theirs")
         _ = server.state.withLock { MessageServer.store(["id": "m", "text": "mine"], from: "ana", in: "c1", &$0) }
         server.notify("news")
-        // What an earlier process left says whose the storage is.
+        // The data of an earlier process contains the owner of the storage.
         let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
         try await storage.writes.setOwner("ana")
         let scene = Scene(server, storage: storage, user: "ana")

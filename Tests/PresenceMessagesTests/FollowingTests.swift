@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// What a loop over a conversation's messages shows.
+/// The elements of a loop over a conversation's messages.
 @Suite(.timeLimit(.minutes(1))) struct FollowingTests {
     private let scene = Scene()
     private var server: MessageServer { scene.server }
@@ -48,7 +48,7 @@ import Testing
         let edited = await loop.reaches { texts($0) == ["ONE", "two"] }
         #expect(edited?.changes == ListChanges(changed: [ids[0]]))
 
-        // An own message is there once: it changes on its way.
+        // A message of this user appears once: it changes while it is being sent.
         server.isThere(false)
         let own = try await scene.messages.send("three", in: "c1")
         var all = ListChanges()

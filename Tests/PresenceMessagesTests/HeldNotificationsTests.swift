@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceMessages
 
-/// What is held of the notifications, whatever the order in which answers and events are taken in.
+/// The known notifications, in whatever order replies and events are handled.
 @Suite struct HeldNotificationsTests {
     private func notified(_ json: String) throws -> Wire.Notified {
         try JSONDecoder().decode(Wire.Notified.self, from: Data(json.utf8))

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A process that writes messages is killed at any moment: what it was promised is neither lost nor stored twice.
+/// A process that writes messages is killed at any moment: promised messages are neither lost nor stored twice.
 @Suite(.timeLimit(.minutes(1))) struct KillTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `kill -9 at any moment loses no message that was promised and doubles none`(seed: UInt64) async throws {
@@ -18,7 +18,7 @@ import Testing
             promised = max(
                 promised,
                 try await Self.write(
-                    // One that was stored and not promised may be there.
+                    // A message may be stored although its call had not returned.
                     from: max(promised, Self.newest(model)) + 2, to: server.url, in: directory,
                     killAfter: Int.random(in: 1...40, using: &random)))
         }
@@ -49,7 +49,7 @@ import Testing
             for type in ["editMessage", "deleteMessage", "conversationSettings"] {
                 model.cut(type, Bool.random(using: &random) ? .before : .after)
             }
-            // What was kept and not promised may be there: at most one more.
+            // A change may be stored although its call had not returned: at most one more.
             let known = promised.compactMap { $0.split(separator: ".").first.flatMap { Int($0) } }
             promised.formUnion(
                 try await Self.promises(
@@ -70,7 +70,7 @@ import Testing
         #expect(made >= promised.filter { $0.hasSuffix(".0") }.count)
     }
 
-    /// Its edits are there once, in their order, and all that was promised.
+    /// Checks that its edits are there once and in order, including all promised ones.
     private static func check(_ message: MessageServer.Object, _ promised: Set<String>) {
         let edits = (message["edits"] as? [MessageServer.Object] ?? []).compactMap { $0["text"] as? String }
         let text = message["text"] as? String ?? ""
@@ -86,7 +86,7 @@ import Testing
         #expect(!promised.contains("\(number).d"), "a deletion is lost")
     }
 
-    /// Steele, Lea, Flood: SplitMix64.
+    /// SplitMix64 (Steele, Lea, Flood).
     private struct Seeded: RandomNumberGenerator {
         var state: UInt64
         mutating func next() -> UInt64 {
@@ -101,10 +101,10 @@ import Testing
         ["a", "b"].flatMap { model.texts(in: $0) }.compactMap { Int($0) }.max() ?? 0
     }
 
-    /// What each directory's processes were promised.
+    /// The promised messages, by directory.
     private static let kept = Locked<[String: Set<Int>]>([:])
 
-    /// Lets a process write until it was promised so many, and kills it; the last that was promised.
+    /// Lets a process write until this many messages are promised, and kills it; returns the last promised one.
     private static func write(
         from first: Int, to url: URL, in directory: TemporaryDirectory, killAfter count: Int
     ) async throws -> Int {
@@ -113,7 +113,7 @@ import Testing
         return numbers.max() ?? 0
     }
 
-    /// The same, with other orders: what it was promised.
+    /// The same with other arguments; returns the promises.
     private static func promises(
         _ orders: [String], to url: URL, in directory: TemporaryDirectory, killAfter count: Int
     ) async throws -> [String] {
@@ -130,7 +130,7 @@ import Testing
         return promises
     }
 
-    /// Beside the tests in the build directory.
+    /// In the build directory, beside the tests.
     private static let program: String = {
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + [tests]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceMessages
 
-/// The app's loops over one thing.
+/// The app's loops on one topic.
 struct LoopsTests {
     private typealias Stream = AsyncStream<[Int]>
 

@@ -5,11 +5,11 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// Marks that are made without a connection: kept, the furthest of each kind, until the server has them.
+/// Marks made without a connection: the furthest of each kind is stored until the server has it.
 @Suite(.timeLimit(.minutes(1))) struct MarkTests {
     private let server = MessageServer()
 
-    /// A client that has seen three messages and has no connection any more.
+    /// A client that has received three messages and has lost its connection.
     private func offline(_ storage: Storage, user: String? = nil) async throws -> (Scene, [Message]) {
         let scene = Scene(server, storage: storage, user: user)
         await scene.connected()
@@ -17,7 +17,7 @@ import Testing
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         for text in ["one", "two", "three"] { server.write(text) }
         let messages = await loop.reaches { $0.count == 3 }
-        // What has arrived is marked by itself, before the connection goes.
+        // Received messages are marked as delivered before the connection is lost.
         await list.reaches { $0.first?.member("ana")?.delivered == 3 }
         server.isThere(false)
         for await state in scene.client.connectionStates where !state.isConnected { break }

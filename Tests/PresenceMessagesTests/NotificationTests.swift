@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// The user's notifications, on a server in memory.
+/// The user's notifications, with a server in memory.
 @Suite(.timeLimit(.minutes(1))) struct NotificationTests {
     private let server = MessageServer()
 
@@ -205,7 +205,7 @@ extension Scene {
 }
 
 extension PresenceNotifications {
-    /// Until nothing waits.
+    /// Waits until no marks are pending.
     func settled() async {
         while !waiting.isEmpty || isMarking { await Task.yield() }
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// What is sent: kept first, in order, once.
+/// Sent messages: stored first, in order, once.
 @Suite(.timeLimit(.minutes(1))) struct OutboxTests {
     @Test func `a message is sent in the order written, with what was known`() async throws {
         let scene = Scene()
@@ -74,7 +74,7 @@ import Testing
         await scene.connected()
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         func refuse() { for _ in 0..<5 { scene.server.refuse("send", ["code": code]) } }
-        /// Each try comes twice as late after the one before.
+        /// The delay before each attempt is twice that of the one before.
         func waitForTries(_ before: Int) async throws {
             for (tries, seconds) in [1, 2, 4, 8].enumerated() {
                 await scene.clock.sleepers(1)
@@ -89,7 +89,7 @@ import Testing
         try await waitForTries(0)
         let list = await loop.reaches { $0.map(\.status) == [.sent, .failed] }
         #expect(list?.map(\.text) == ["b", "a"] && list?.last?.failure?.code.rawValue == code)
-        // A retry has as many tries.
+        // A retry has the same number of attempts.
         refuse()
         try await scene.messages.retry(made[0].id)
         try await waitForTries(6)
@@ -176,7 +176,7 @@ import Testing
         #expect(try await storage.writes.load().writes.isEmpty)
     }
 
-    /// The directory as soon as the former client has let it go.
+    /// The directory, once the former client has released it.
     static func reopened(_ directory: TemporaryDirectory) async throws -> Storage {
         while true {
             do {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceMessages
 
-/// What is held of a conversation, in whatever order it is told.
+/// The known messages of a conversation, in whatever order they are received.
 struct TalkTests {
     private var talk = Talk(id: "c")
 

@@ -8,7 +8,7 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// Files that messages have attached, on the way to a server that is not there.
+/// Attachments, with a fake HTTP transport.
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
     private static let stored = """
         {"attachment":{"id":"f1","kind":"file","url":"https://example.org/f1.bin","sizeBytes":3,"name":"a"}}
@@ -21,7 +21,7 @@ import Testing
         { _ in .json(text, status: status) }
     }
 
-    /// Somebody who is connected, so that it is known who they are.
+    /// A connected client, so that its user is known.
     private static func scene() async -> Scene {
         let scene = Scene()
         await scene.connected()
@@ -236,7 +236,7 @@ import Testing
 }
 
 extension PresenceMessages {
-    /// Waits until so many uploads run or wait.
+    /// Waits until this many uploads are running or waiting.
     fileprivate func hasUploads(_ count: Int) async {
         while uploads.count != count { await Task.yield() }
     }

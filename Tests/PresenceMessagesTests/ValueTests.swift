@@ -186,7 +186,7 @@ struct ValueTests {
     }
 
     @Test func `what somebody wrote counts as read by them up to there`() throws {
-        // Of ten messages ana has read two and written the eighth; bob has read none and written the last.
+        // There are ten messages: ana has read two and sent the eighth; bob has read none and sent the last.
         let text = """
             {"id":"c1","version":9,"kind":"group","participants":["ana","bob","cy"],"members":[
             {"user":"ana","read":2,"delivered":10},{"user":"bob","read":0,"delivered":10},

@@ -3,7 +3,7 @@ import PresenceKit
 import PresenceKitTesting
 import Testing
 
-/// The fake keeps a client's rules.
+/// The fake follows a client's rules.
 @Suite(.timeLimit(.minutes(1))) struct FakeTests {
     private let presence = FakePresence(user: "ana", people: [.online("bob", name: "Bob")])
 

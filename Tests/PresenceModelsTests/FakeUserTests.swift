@@ -3,7 +3,7 @@ import PresenceDomain
 import PresenceKitTesting
 import Testing
 
-/// The fake of the repository of users keeps a client's rules.
+/// The fake repository of users follows a client's rules.
 @Suite(.timeLimit(.minutes(1))) struct FakeUserTests {
     private let users = FakeUserRepository([
         User(id: "me", displayName: "Ana", username: "ana.b"), User(id: "bob", displayName: "Bob", username: "bob"),

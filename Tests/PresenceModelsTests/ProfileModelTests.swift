@@ -4,7 +4,7 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-/// REQUIREMENTS 001: the form in which a profile is changed.
+/// REQUIREMENTS 001: the form in which a profile is edited.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileModelTests {
     private let clock = TestClock()
     private let users = FakeUserRepository([
@@ -117,7 +117,7 @@ import Testing
         users.isOffline = true
         model.displayName = "Ana Silva"
         await model.save()
-        // Heard again as it was, by another device's change of the picture.
+        // Received again unchanged, because another device changed the picture.
         let picture = URL(string: "https://example.org/a.jpg")
         users.set(User(id: "me", displayName: "Ana", username: "ana.b", profileImageURL: picture))
         await until { model.photoURL == picture }

@@ -4,15 +4,15 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-/// A profile that is saved without a connection: the form says that it waits, and what becomes of it.
+/// A profile that is saved without a connection: the form shows that it is queued, and the outcome.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileQueueTests {
     private let users = FakeUserRepository([User(id: "me", displayName: "Ana", lastSeen: .inTests, createdAt: .inTests)]
     )
 
-    /// The same users, about whom no events arrive.
+    /// The same users, without events.
     private struct SilentUsers: UserRepository {
         let users: FakeUserRepository
-        /// What happens between the end of a change and its being told.
+        /// Called between a change and its result.
         var afterUpdate: @Sendable () -> Void = {}
 
         func user(_ id: User.ID) async throws -> User { try await users.user(id) }

@@ -4,7 +4,7 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-/// REQUIREMENTS 000: the form that a new user sees first.
+/// REQUIREMENTS 000: the first form for a new user.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileSetupModelTests {
     private let users = FakeUserRepository()
     private static let ana = User(id: "me", email: "ana.b@example.org", displayName: "ana.b")

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A WebSocket server in a few lines of POSIX sockets, so that it runs wherever the transport does: it takes one
-/// connection, gives back one message, and closes with 4001.
+/// A minimal WebSocket server of POSIX sockets, so that it runs wherever the transport does. It accepts one connection,
+/// echoes one message, and closes with 4001.
 final class LocalWebSocketServer: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -78,7 +78,7 @@ final class LocalWebSocketServer: Sendable {
     }
 }
 
-/// For the handshake of WebSockets, and nothing else.
+/// Only for the handshake of WebSockets.
 enum SHA1 {
     static func digest(_ message: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]

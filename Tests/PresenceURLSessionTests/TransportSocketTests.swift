@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceKit
 @testable import PresenceURLSession
 
-/// Transports against a socket: what is said arrives, and a close arrives with its code and reason.
+/// Transports with a real socket: messages arrive, and a close arrives with its code and reason.
 @Suite(.timeLimit(.minutes(1))) struct TransportSocketTests {
-    /// Connects, sends one message, and gives back all that is reported up to the end.
+    /// Connects, sends one message, and returns all reported events.
     private static func talk(_ dialler: any Dialler) async throws -> [TransportEvent] {
         let server = try LocalWebSocketServer()
         let (stream, events) = AsyncStream.makeStream(of: TransportEvent.self)
@@ -26,7 +26,7 @@ import Testing
         .opened, .received(Array("hello".utf8)), .ended(.closed(code: 4001, reason: Array("bye".utf8))),
     ]
 
-    /// Apple's Foundation has a WebSocket; the one of Linux has its API, on a libcurl that is built without.
+    /// Apple's Foundation has WebSockets. On Linux it has only their API, because its libcurl is built without them.
     private static var foundationHasWebSocket: Bool {
         #if canImport(Darwin)
             true

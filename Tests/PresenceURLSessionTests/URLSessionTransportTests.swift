@@ -4,10 +4,10 @@ import Testing
 
 @testable import PresenceURLSession
 
-/// On Linux URLSession has no WebSocket, so no connection can be made here, nor was one ever made on a device. What can be
-/// shown is how an attempt ends.
+/// On Linux, URLSession has no WebSockets, so no connection can be made here, and none was ever made on a device. These
+/// tests only check how an attempt ends.
 @Suite struct URLSessionTransportTests {
-    /// Everything that a transport reports, up to its end.
+    /// All events of a transport, up to its end.
     private static func events(of url: String, _ act: (any Transport) -> Void = { _ in }) async -> [TransportEvent] {
         let (stream, events) = AsyncStream.makeStream(of: TransportEvent.self)
         let transport = URLSessionDialler().dial(URL(string: url)!, subprotocol: "presence.v1") { events.yield($0) }
@@ -17,7 +17,7 @@ import Testing
             heard.append(event)
             if case .ended = event { break }
         }
-        // Whatever is done with it after its end is heard by nobody.
+        // Calls after the end have no effect.
         transport.send(Array("{}".utf8))
         transport.ping()
         transport.close()
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1))) func `an attempt that fails ends once, as lost`() async {
-        // Nothing listens on the discard port.
+        // No process listens on the discard port.
         let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws")
         #expect(events.count == 1)
         guard case .ended(.lost(let why))? = events.first else {

@@ -46,11 +46,11 @@ struct BoardTests {
             Typing(
                 conversation: "c1", users: ["ana", "bob"], freshness: .live, arrival: Scene.arrival(2, took: 11)))
         #expect(board.newest?.name.text == "Ana")
-        // Who stopped is who changed.
+        // The user who stopped typing is the one who changed.
         board.take(
             Typing(conversation: "c1", users: ["ana"], freshness: .live, arrival: Scene.arrival(1, took: 12)))
         #expect(board.newest?.name.text == "Bob")
-        // What was received before is not news.
+        // A change that was received earlier is not the newest.
         board.take([Scene.person("ana", "Ana", .busy, arrival: Scene.arrival(4, took: 90))], changed: ["ana"])
         #expect(board.newest?.arrival.latency.shortText == "12 ms")
     }
@@ -78,7 +78,7 @@ struct BoardTests {
         let row = BoardRow(Scene.person("ana", nil))
         #expect(row.name.text == "ana")
         #expect(row.id.width == 0)
-        // Nothing of this one can be seen.
+        // This name has no visible characters.
         #expect(BoardRow(Scene.person("ana", "\u{200B}\u{202E}")).name.text == "ana")
     }
 }

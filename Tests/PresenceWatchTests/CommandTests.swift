@@ -3,7 +3,7 @@ import PresenceKit
 import TestSupport
 import Testing
 
-/// The command as scripts run it, against a real server.
+/// The command as scripts run it, with a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct CommandTests {
     private func watch(
@@ -52,7 +52,7 @@ struct CommandTests {
         let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("viewer")]
         let (lines, continuation) = AsyncStream<String>.makeStream()
         let place = try TemporaryDirectory()
-        // The reader leaves after the first line that says that Ana is here; then there is nothing more to write.
+        // The reader exits after the first line in which Ana is online; after that there is no more output.
         let script = #"{ "$@"; echo "ended: $?" >&2; } | sed -u '/online/q'"#
         let process = try ChildProcess(
             ["sh", "-c", script, "sh", Programs.watch, "--json", "ana"], environment: environment,
@@ -158,7 +158,7 @@ struct CommandTests {
         for await line in lines {
             if line.contains(#""found":false"#) {
                 try renewed.write(toFile: file, atomically: true, encoding: .utf8)
-                // Only time makes a token expire.
+                // A token only expires with time.
                 try await Task.sleep(until: expiry + .milliseconds(500))
                 ana = try await server.client("ana")
             } else if line.contains(#""live":true"#), line.contains(#""status":"online""#) {

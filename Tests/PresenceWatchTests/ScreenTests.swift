@@ -140,7 +140,8 @@ struct ScreenTests {
         #expect(!end.contains("● User 30"))
     }
 
-    /// Every line at every size: never too wide, exactly as many as the terminal has, and the people where there is room.
+    /// All lines at all sizes: never too wide, exactly as many as the terminal has, and with the users if there is
+    /// room.
     @Test func `no size breaks it`() {
         let states: [ConnectionState] = [
             .live, .connecting, .stale(since: Scene.ago(100_000)),

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The library over TLS, as the command uses it: against a server with a certificate made for the occasion.
+/// The library over TLS, as the command uses it, with a server that has a certificate for the test.
 @Suite(.timeLimit(.minutes(2)))
 struct SecureTests {
     @Test func `a server's certificate is verified: its authority and its name`() async throws {

@@ -33,7 +33,7 @@ struct StartingTests {
         #expect(try TokenSource(token: nil, file: nil, environment: environment).read() == "from-environment")
         let source = try TokenSource(token: nil, file: file.path, environment: environment)
         #expect(try source.read() == "from-file")
-        // Renewed there, it is read anew.
+        // The file is read again after it was renewed.
         try Data("newer".utf8).write(to: file)
         #expect(try source.read() == "newer")
         #expect(source.isRenewable)
@@ -74,7 +74,7 @@ struct StartingTests {
             in: .seconds(1), because: PresenceError(.unauthorized, "the token expired"))
         #expect(failure(expired, true)?.kind == .refused)
         #expect(failure(expired, true)?.sentence.hasPrefix("the token expired") == true)
-        // The file may hold a new one by then.
+        // The file may have a new token by then.
         #expect(failure(expired, true, renewable: true) == nil)
         #expect(failure(expired, false, renewable: true)?.kind == .refused)
 

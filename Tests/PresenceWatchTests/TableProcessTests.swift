@@ -3,7 +3,7 @@ import PresenceKit
 import TestSupport
 import Testing
 
-/// The live table, in a real terminal, watching a real server.
+/// The live table in a real terminal, with a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct TableProcessTests {
     private func terminal(
@@ -14,7 +14,7 @@ struct TableProcessTests {
     }
 
     private func expectRestored(_ terminal: PseudoTerminal) async throws {
-        // What was written last may still be on its way here.
+        // The last output may still be in flight.
         let picture = try await terminal.until("the former screen") { !$0.isAlternate && !$0.isCursorHidden }
         #expect(picture.main == "")
         #expect(terminal.isAsBefore)
@@ -39,7 +39,7 @@ struct TableProcessTests {
         let bob = try await server.client("bob")
         picture = try await terminal.until("Bob has come") { $0.lines[3]?.contains("● bob") == true }
         #expect(picture.lines[8]?.contains("newest change: bob, took ") == true)
-        // Time goes by.
+        // Time passes.
         try await terminal.until("a tick") { $0.lines[3]?.contains(/for [1-9]/) == true }
 
         terminal.resize(width: 24, height: 3)

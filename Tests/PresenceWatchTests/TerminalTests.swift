@@ -46,7 +46,7 @@ struct TerminalTests {
         #expect(after(.pageUp) == 11..<21)
         #expect(after(.home) == 0..<10)
         #expect(after(.end) == 20..<30)
-        // Everybody fits: there is nothing to scroll.
+        // All users fit, so there is nothing to scroll.
         #expect(after(.end, count: 4) == 0..<4)
     }
 

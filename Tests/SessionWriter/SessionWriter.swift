@@ -1,7 +1,7 @@
 import Foundation
 import PresenceAccounts
 
-/// Keeps one session after another in a file until it is killed: what the test of the store kills.
+/// Stores one session after another in a file until it is killed by the test of the store.
 ///
 ///     session-writer FILE FIRST     sessions FIRST, FIRST+1, …; a line "N" when each is kept
 @main
@@ -11,7 +11,7 @@ struct SessionWriter {
         let store = FileTokenStore(URL(fileURLWithPath: arguments[1]))
         var number = Int(arguments[2])!
         while true {
-            // Of different lengths, so that an old one and a new one mixed would not be read.
+            // With different lengths, so that a mixture of an old and a new one could not be decoded.
             let filling = String(repeating: "x", count: number * 37 % 900)
             let account = Account(id: "u-\(number)", email: "\(filling)@example.org")
             try store.save(

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 
 extension Presenced {
-    /// One request to its HTTP side: the status and the body of the answer.
+    /// Sends one HTTP request; returns status and body of the response.
     func http(
         _ method: String, _ path: String, token: String? = nil, body: String? = nil
     ) async throws -> (status: Int, body: String) {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 
 extension Presenced {
-    /// The process of the Redis of its own; `nil` while there is none.
+    /// The process of its own Redis; `nil` while there is none.
     var redisChild: pid_t? {
         directory.processes.first { process in
             let name = FileManager.default.contents(atPath: "/proc/\(process)/comm") ?? Data()
@@ -10,7 +10,7 @@ extension Presenced {
         }
     }
 
-    /// Waits until no process is left that has to do with the data directory.
+    /// Waits until no process uses the data directory.
     func untilNothingIsLeft() async throws {
         try await Patience.until("no process in \(directory.path): \(directory.processes)") {
             directory.processes.isEmpty
@@ -19,7 +19,7 @@ extension Presenced {
 }
 
 extension TemporaryDirectory {
-    /// All that the servers with this data directory logged.
+    /// The log of all servers with this data directory.
     var logs: String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         let contents = names.filter { $0.hasPrefix("server-") }.sorted().map {

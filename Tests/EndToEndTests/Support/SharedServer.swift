@@ -1,6 +1,6 @@
 import Testing
 
-/// Gives all tests of a suite one server, started before the first and ended after the last.
+/// Gives all tests of a suite one server, started before the first test and stopped after the last.
 struct SharedServer: SuiteTrait, TestScoping {
     let settings: [String: String]
 

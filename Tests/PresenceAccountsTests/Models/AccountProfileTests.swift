@@ -7,7 +7,7 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-/// REQUIREMENTS 000 and 001: the profile's forms with an account behind them: setup, username, picture.
+/// REQUIREMENTS 000 and 001: the forms of the profile with an account: setup, username, picture.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AccountProfileTests {
     private static let ana = User(
         id: "ana", email: "ana.b@example.org", displayName: "ana.b", username: "ana.b", lastSeen: .distantPast,

@@ -6,7 +6,7 @@ import PresenceDomain
 import PresenceKitTesting
 import Testing
 
-/// REQUIREMENTS 003: the forms for signing up, in and out.
+/// REQUIREMENTS 003: the forms for sign-up, sign-in and sign-out.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AuthModelTests {
     private let auth = FakeAccount()
 

@@ -6,7 +6,7 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-/// REQUIREMENTS 001: a picture's upload.
+/// REQUIREMENTS 001: the upload of a picture.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct PhotoModelTests {
     private static let picture = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 1])
     private let users = FakeUserRepository([User(id: "me", displayName: "Ana")])

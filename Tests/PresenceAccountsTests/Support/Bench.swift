@@ -5,14 +5,14 @@ import PresenceHTTP
 import PresenceKit
 import TestSupport
 
-/// An account of a model server, without a network, in invented time.
+/// An account on a model server, without a network, with time that the test advances.
 struct Bench {
     let server = ModelServer()
     let transport = FakeHTTPTransport()
     let store: FakeTokenStore
     let time = Time()
 
-    /// Time that passes when the test says so.
+    /// Time that the test advances.
     // @unchecked: `now` is only touched with the lock.
     final class Time: @unchecked Sendable {
         private let lock = NSLock()
@@ -26,19 +26,19 @@ struct Bench {
     static let kept = StoredSession(
         refreshToken: "r-1-0", account: ana, savedAt: Date(timeIntervalSince1970: 1_700_000_000))
 
-    /// - Parameter kept: what an earlier launch left.
+    /// - Parameter kept: the session stored by an earlier launch.
     init(kept: StoredSession? = nil) {
         store = FakeTokenStore(kept)
         reach()
     }
 
-    /// The network is there.
+    /// Connects the network.
     func reach() { transport.answer { [server] in server.handle($0) } }
 
-    /// The server is not reached.
+    /// Disconnects the network.
     func goOffline() { transport.answer { _ in throw HTTPFailure("offline", wasSent: false) } }
 
-    /// The device starts the app.
+    /// Launches the app.
     func launch() -> PresenceAccount {
         PresenceAccount(
             url: URL(string: "https://presence.example.org")!, store: store,
@@ -46,7 +46,7 @@ struct Bench {
             uptime: { [time] in time.uptime }, sleep: { [naps] in try await naps.sleep($0) })
     }
 
-    /// Pauses that end when the test says so.
+    /// Pauses that the test ends.
     let naps = Naps()
 
     actor Naps {
@@ -58,7 +58,7 @@ struct Bench {
             await withCheckedContinuation { sleepers.append($0) }
         }
 
-        /// Waits until somebody sleeps, and ends that.
+        /// Waits for a pause, and ends it.
         func wake() async {
             while sleepers.isEmpty { await Task.yield() }
             for sleeper in sleepers { sleeper.resume() }
@@ -66,7 +66,7 @@ struct Bench {
         }
     }
 
-    /// Somebody is signed in, and the server has confirmed it.
+    /// A signed-in account that the server has confirmed.
     static func signedIn() async throws -> (bench: Bench, account: PresenceAccount) {
         let bench = Bench(kept: kept)
         let account = bench.launch()
@@ -76,7 +76,7 @@ struct Bench {
 }
 
 extension AuthRepository {
-    /// Waits for a state; gives back those on the way.
+    /// Waits for a state; returns the states before it.
     @discardableResult
     func reaches(_ isWanted: (AuthState) -> Bool) async -> [AuthState] {
         var seen: [AuthState] = []
@@ -88,7 +88,7 @@ extension AuthRepository {
     }
 }
 
-/// What a fake's answer waits for, and the test opens.
+/// A gate that a fake's response waits for, and that the test opens.
 actor Gate {
     private var isOpen = false
     private var arrived = 0
@@ -103,7 +103,7 @@ actor Gate {
         await withCheckedContinuation { waiting.append($0) }
     }
 
-    /// Waits until somebody stands before it.
+    /// Waits until a call has reached the gate.
     func arrival() async {
         guard arrived == 0 else { return }
         await withCheckedContinuation { watching.append($0) }

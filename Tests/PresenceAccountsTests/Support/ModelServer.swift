@@ -3,8 +3,8 @@ import PresenceAccounts
 import PresenceAccountsTesting
 import PresenceHTTP
 
-/// What a presence server does with the requests that these tests make, by the rules of docs/protocol.md: sessions with a
-/// counter, one token behind is taken, older ones end the session.
+/// A presence server for the requests of these tests, by the rules of docs/protocol.md: sessions with a counter; the
+/// previous token is accepted, older ones end the session.
 // @unchecked: `state` is only touched with the lock.
 final class ModelServer: @unchecked Sendable {
     struct State {
@@ -15,12 +15,12 @@ final class ModelServer: @unchecked Sendable {
         var setupCompleted = false
         var displayName = "ana"
         var grants: [Int: Int] = [1: 0]
-        /// Access tokens that are refused, as if they had expired.
+        /// Access tokens that are rejected as if they had expired.
         var refused: Set<String> = []
         var lastAccess = 0
         var requests: [(line: String, body: [String: Any], token: String?)] = []
         var signUps: [String: Int] = [:]
-        /// Whether a sign-up says nothing of whether the address is taken.
+        /// Whether a sign-up hides that the address is taken.
         var hidesExisting = false
     }
 
@@ -29,7 +29,7 @@ final class ModelServer: @unchecked Sendable {
 
     func change<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
 
-    /// The requests that came, as `POST /v1/sessions`.
+    /// The received requests, in the form `POST /v1/sessions`.
     var lines: [String] { change { $0.requests.map(\.line) } }
     /// The newest refresh token of a session.
     func refreshToken(_ grant: Int = 1) -> String { change { "r-\(grant)-\($0.grants[grant] ?? -1)" } }

@@ -2,16 +2,16 @@ import Foundation
 import PresenceAccounts
 import PresenceHTTP
 
-/// An HTTP server on a free port of this machine, of a few lines of POSIX sockets, that answers as the test says: also
-/// too late, in part, or not at all.
+/// An HTTP server on a free port of this machine, made of a few lines of POSIX sockets, with scripted replies: also
+/// late, incomplete or missing ones.
 final class ScriptedServer: Sendable {
     enum Reply: Sendable {
         case answer(HTTPResponse)
-        /// These bytes, then the end of the connection.
+        /// Sends these bytes and closes the connection.
         case raw(String)
-        /// The end of the connection.
+        /// Closes the connection.
         case hangUp
-        /// Nothing, until the client gives up.
+        /// Sends nothing until the client gives up.
         case silence
     }
 
@@ -21,7 +21,7 @@ final class ScriptedServer: Sendable {
     private let listener: Int32
 
     /// - Parameters:
-    ///   - head: told of each request before its body is read; `false` ends the connection there.
+    ///   - head: called for each request before its body is read; `false` closes the connection there.
     init(
         head: @escaping @Sendable (String) -> Bool = { _ in true }, _ script: @escaping Script
     ) throws {
@@ -43,7 +43,7 @@ final class ScriptedServer: Sendable {
             while true {
                 let connection = accept(socket, nil, nil)
                 guard connection >= 0 else { return }
-                // Ends with its connection, and that with the client's.
+                // The thread ends with its connection, and the connection with the client's.
                 Thread.detachNewThread { Self.serve(connection, head, script) }
             }
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceAccounts
 @testable import PresenceKit
 
-/// A client that follows who is signed in with an account: no app has to tell it.
+/// A client follows the session of an account without calls of the app.
 @Suite(.timeLimit(.minutes(1))) struct AccountFollowingTests {
     private let dialler = ScriptedDialler()
     private let transport = FakeHTTPTransport()
@@ -127,6 +127,6 @@ import Testing
 }
 
 extension PresenceAccount {
-    /// Its access token is over.
+    /// Drops its access token.
     fileprivate func end(access: String) { session?.access = nil }
 }

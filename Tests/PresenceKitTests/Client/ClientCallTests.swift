@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Calls of a client, whose server is played by the test.
+/// Calls of a client; the test plays the server.
 @Suite(.timeLimit(.minutes(1))) struct ClientCallTests {
     private let dialler = ScriptedDialler()
     private let time = TestTime()
@@ -197,7 +197,7 @@ import Testing
         #expect((error as? PresenceError)?.outcomeUnknown == true)
     }
 
-    // MARK: The app's life
+    // MARK: The app's lifecycle
 
     @Test func `background, foreground and a changed network`() async {
         let client = PresenceClient.scripted(dialler, time)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Fetching, refreshing and refusing of tokens, over a client whose server is played by the test.
+/// Fetching, refreshing and rejecting tokens with a client; the test plays the server.
 @Suite(.timeLimit(.minutes(1))) struct ClientTokenTests {
     private let dialler = ScriptedDialler()
     private let time = TestTime()
@@ -49,7 +49,7 @@ import Testing
             token: {
                 guard await tokens.next() == "token 1" else { return "good" }
                 await withTaskCancellationHandler {
-                    // Never answers, and ends when it is given up.
+                    // Never returns, and ends when it is cancelled.
                     for await _ in AsyncStream<Void>.makeStream().stream {}
                 } onCancel: {
                     cancellations.continuation.yield()
@@ -150,7 +150,7 @@ import Testing
     }
 }
 
-/// Numbers the tokens that it hands out.
+/// Returns numbered tokens.
 private actor Tokens {
     private var count = 0
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// The own user as a client shows it.
+/// The signed-in user as the client shows it.
 @Suite(.timeLimit(.minutes(1))) struct MeTests {
     private let dialler = ScriptedDialler()
     private let time = TestTime()
@@ -35,7 +35,7 @@ import Testing
         #expect(me?.user == "ana" && me?.status?.status == .auto && me?.profile?.displayName == "Ana")
         #expect(me?.visibility == MyAudiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
 
-        // Another device of the user.
+        // A change by another device of the user.
         server.say(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
         server.say(.ownStatus(PresenceProtocol.OwnStatus(status: .busy, text: "lunch")))
         server.say(.event("ana", 9, name: "Ana Silva"))
@@ -145,7 +145,7 @@ import Testing
 }
 
 extension PresenceClient {
-    /// Why nothing newer comes to its loops.
+    /// Why its loops get no new values.
     var connectionProblem: PresenceError? {
         get async { await runner.look { $0.link.closingProblem } }
     }

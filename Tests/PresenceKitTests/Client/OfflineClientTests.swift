@@ -6,7 +6,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// A client without a network, and over launches, whose server is played by the test.
+/// A client without a network and over launches; the test plays the server.
 @Suite(.timeLimit(.minutes(1))) struct OfflineClientTests {
     private let dialler = ScriptedDialler()
     private let time = TestTime()
@@ -27,7 +27,7 @@ import Testing
             #expect(await first?.displayName == "Bob")
             server.end(code: 4006)
             while await loop.next()?.freshness.isLive == true {}
-            // What was queued to be stored is stored when a later question is answered.
+            // Pending storage operations are done before a later read returns.
             _ = try await client.person("bob")
         }()
         let storage = try await eventually { try? stored() }
@@ -52,7 +52,7 @@ import Testing
             client.connect()
             let server = await dialler.next()
             device = await server.welcome()?.device?.id?.string
-            // Whose the change is has to be known: the token names nobody.
+            // The owner of the change must be known, and the token names no user.
             for await state in client.connectionStates where state == .live { break }
             await client.disconnect()
             #expect(try await client.updateProfile(displayName: "Ana", photoURL: nil) == .queued)
@@ -119,7 +119,7 @@ import Testing
         client.connect()
         let server = await dialler.next()
         #expect(await server.welcome(user: "eve")?.status == nil)
-        // Nothing of the former user is sent before what this one does.
+        // Nothing of the former user is sent before this user's first message.
         client.startTyping(in: "c1")
         #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
         #expect(await client.me.user == "eve")
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    /// The former client has to be gone first: it lets its storage go when it is released.
+    /// The former client must be released first, because its release unlocks the storage.
     private func eventually<Value>(_ find: () -> Value?) async throws -> Value {
         while true {
             if let value = find() { return value }

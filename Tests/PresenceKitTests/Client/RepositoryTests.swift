@@ -6,7 +6,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// A client as the repository of users, whose server is played by the test.
+/// A client as a repository of users; the test plays the server.
 @Suite(.timeLimit(.minutes(1))) struct RepositoryTests {
     private let dialler = ScriptedDialler()
     private let client: PresenceClient
@@ -103,7 +103,7 @@ import Testing
         await server.welcome()
         await server.subscribe(.online("bob", 3))
         while await online.next() == false {}
-        // Away is here, too: the next element is of the status after it.
+        // Away counts as online: the next element is of the status after it.
         server.say(.event("bob", 4, .away))
         var people = client.presence(of: "bob").makeAsyncIterator()
         while await people.next()?.version != 4 {}

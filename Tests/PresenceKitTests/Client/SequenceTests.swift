@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Loops over a client, whose server is played by the test.
+/// Loops over a client; the test plays the server.
 @Suite(.timeLimit(.minutes(1))) struct SequenceTests {
     private let dialler = ScriptedDialler()
     private let time = TestTime()
@@ -69,7 +69,7 @@ import Testing
         _ = await loop.next()
         task.cancel()
         #expect(await task.value <= 1)
-        // Ours is the last one now.
+        // The remaining loop is the last one.
         server.say(.event("bob", 2))
         #expect(await loop.next()?.version == 2)
     }
@@ -245,7 +245,7 @@ import Testing
         return server
     }
 
-    /// Waits for the `unsubscribe`, letting the grace pass.
+    /// Waits for the `unsubscribe` while the grace period passes.
     private func unsubscribed(_ user: UserID, by server: ScriptedConnection) async {
         async let message = server.message()
         while await client.runner.isObserved { await Task.yield() }

@@ -5,11 +5,11 @@ import Testing
 
 @testable import PresenceKit
 
-/// What an app may rely on, whether a client answers it or the fake of one.
+/// Behaviour that an app can rely on, with a client and with its fake.
 @Suite(.timeLimit(.minutes(1))) struct ServiceRuleTests {
     private static let refused = PresenceError.Code.invalidID
 
-    /// A client whose server knows bob, and no one else; and the fake of it.
+    /// A client whose server has only bob, and the fake with the same users.
     private enum Kind: CaseIterable {
         case fake, client
     }
@@ -32,7 +32,7 @@ import Testing
                 let server = await dialler.next()
                 await server.welcome(user: "ana")
                 goOffline = { client.networkChanged(isAvailable: false) }
-                // It ends with the client's connection.
+                // Ends with the client's connection.
                 Task { await Self.serve(server) }
                 for await state in client.connectionStates where state == .live { break }
             }

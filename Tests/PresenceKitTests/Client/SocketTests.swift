@@ -7,7 +7,7 @@ import WebSockets
 
 /// The client as an app makes it, over real sockets.
 @Suite(.timeLimit(.minutes(1))) struct SocketTests {
-    /// Short waits, so that coming back takes no time worth speaking of.
+    /// Short delays, so that a reconnect takes hardly any time.
     private static func client(
         _ url: URL, base: Duration = .milliseconds(5), token: @escaping PresenceClient.TokenProvider = { "t" }
     ) -> PresenceClient {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What a status may be, before anything is kept or sent: of a client, and of the fake of one.
+/// The rules of a status, applied before anything is stored or sent: by a client and by its fake.
 @Suite(.timeLimit(.minutes(1))) struct StatusRuleTests {
     private func error(_ body: () async throws -> Void) async -> PresenceError? {
         do {

@@ -7,7 +7,7 @@ import PresenceKit
 import PresenceModels
 import Testing
 
-// The code of the page on accounts, compiled. What stands between the marks is what the page shows.
+// The code of the page on accounts, compiled. The page shows the text between the marks.
 
 @MainActor
 private final class AccountScreen {

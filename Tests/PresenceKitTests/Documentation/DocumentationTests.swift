@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// The pages' code is compiled: it stands in `Snippets.swift` and `AccountSnippets.swift`, word for word.
+/// The code of the pages is compiled: it is in `Snippets.swift` and `AccountSnippets.swift`, word for word.
 @Suite struct DocumentationTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     private static let catalog = tests.deletingLastPathComponent().deletingLastPathComponent()
@@ -30,7 +30,8 @@ import Testing
         }
         #expect(links.count > 40)
         for link in links {
-            // PresenceClient/updateProfile(_:whenAway:)-(_,TextChange,_) is the name, the labels, and which overload.
+            // PresenceClient/updateProfile(_:whenAway:)-(_,TextChange,_) has a name, labels, and the types of an
+            // overload.
             let name = link.split(separator: "/").last!
             let base = String(name.prefix { $0.isLetter })
             let labels = name.drop { $0 != "(" }.prefix { $0 != ")" }.dropFirst().split(separator: ":")
@@ -63,7 +64,7 @@ import Testing
         }.joined(separator: "\n")
     }
 
-    /// What stands between the name of each public declaration and its body or value.
+    /// The text between the name of each public declaration and its body or value.
     private static func declarations(of name: String, in sources: String) -> [String] {
         let kinds = [
             "func ", "var ", "let ", "case ", "struct ", "class ", "enum ", "protocol ", "actor ", "typealias ",
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    /// What stands between lines that are `begin` and `end`, without the indentation of its first line.
+    /// The text between lines that equal `begin` and `end`, without the indentation of its first line.
     private static func blocks(in file: URL, from begin: String, to end: String) throws -> [String] {
         var blocks: [String] = []
         var block: [String]?

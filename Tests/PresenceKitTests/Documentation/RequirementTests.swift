@@ -16,7 +16,7 @@ import Testing
             tests += try String(contentsOf: file, encoding: .utf8)
         }
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") }
-        // What the right column has in code marks: names of tests are sentences, names of suites end in Tests.
+        // The right column has names in code marks: names of tests are sentences, names of suites end in Tests.
         let names = rows.flatMap { row in
             row.split(separator: "|").last.map { $0.matches(of: /`([^`]+)`/).map { String($0.output.1) } } ?? []
         }

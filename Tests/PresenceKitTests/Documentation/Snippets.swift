@@ -5,9 +5,9 @@ import PresenceKitTesting
 import PresenceModels
 import Testing
 
-// The code of the documentation, compiled. What stands between the marks is what the pages show.
+// The code of the documentation, compiled. The pages show the text between the marks.
 
-/// What the pages' code takes for granted.
+/// Declarations that the pages' code uses without showing them.
 @MainActor
 private final class Screen {
     let client = PresenceClient(url: URL(string: "wss://presence.example.org/v1/ws")!, token: "")
@@ -238,7 +238,7 @@ extension Screen {
     // </snippet>
 }
 
-// The part of SwiftUI that the page on views uses: there is none on Linux.
+// The part of SwiftUI that the page on views uses, because Linux has no SwiftUI.
 protocol View {
     associatedtype Body: View
     @MainActor var body: Body { get }

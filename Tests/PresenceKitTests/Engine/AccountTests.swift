@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Signing out, and going on as another user.
+/// Signing out and changing the user.
 @Suite struct AccountTests {
     private var bench = Bench()
 
@@ -48,7 +48,7 @@ import Testing
         ]
         bench.signOut()
         for call in calls {
-            // Nothing was kept, so nothing is answered as if it were.
+            // Nothing is stored, so no call returns `queued`.
             #expect(bench.error(of: call)?.code == .signedOut)
             #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[1]))
         }
@@ -99,7 +99,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    // MARK: Another user
+    // MARK: Changing the user
 
     @Test mutating func `another user gets a connection of their own and sees what they may`() {
         let loop = observe(.user("bob"), .online("bob", 5, name: "Bob"))
@@ -109,7 +109,7 @@ import Testing
         #expect(bench.closes == 1)
         #expect(bench.fetches == 1)
         #expect(bench.cacheClears == 1)
-        // What the former user saw is not shown to the next one.
+        // Values that the former user saw are not shown to the next one.
         let hidden = bench.engine.nextPerson(loop)
         #expect(hidden?.isFound == false)
         #expect(hidden?.freshness.staleSince != nil)

@@ -4,19 +4,19 @@ import Testing
 
 @testable import PresenceKit
 
-/// What is queued belongs to one user, and nobody else's connection makes it.
+/// Queued writes belong to one user, and are never sent on another user's connection.
 @Suite struct OwnershipTests {
     private var bench = Bench()
     private static let name = ProfileChanges(displayName: .set("Ana"))
 
-    /// A token that names its user, signed by nobody.
+    /// A token that names its user, with an invalid signature.
     private static func token(of user: String) -> String {
         let claims = Data(#"{"sub":"\#(user)","name":"ÿ>?"}"#.utf8).base64EncodedString()
         let payload = claims.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
         return "e30.\(payload).c2ln"
     }
 
-    /// A launch that finds what the last one left, and cannot connect.
+    /// A launch that finds the data of the previous one and cannot connect.
     private mutating func launch(token: String?) {
         let (owner, writes) = (bench.owner, bench.writes)
         bench = Bench()
@@ -91,7 +91,7 @@ import Testing
         #expect(other.bench.writes.isEmpty)
         other.reach(as: "eve")
         #expect(other.updates.isEmpty)
-        // The process itself goes on, and the storage learns whose it is.
+        // The process itself continues, and the storage gets its owner.
         reach(as: "ana")
         #expect(updates == [Self.name])
         #expect(bench.writes.map(\.owner) == ["ana"] && bench.writes.map(\.profileChanges?.changes) == [Self.name])
@@ -119,7 +119,7 @@ import Testing
         #expect(bench.writes.isEmpty)
     }
 
-    // MARK: Answers of the storage that come late
+    // MARK: Late replies of the storage
 
     @Test mutating func `what the storage says of the former user after a sign-out is not heard`() {
         let loop = bench.open(.me)
@@ -149,7 +149,7 @@ import Testing
         #expect(bench.people(of: call)?.missing == ["cy"], "later readings are answered in their turn")
     }
 
-    // MARK: What the server would never take
+    // MARK: Values that the server never accepts
 
     @Test mutating func `a value out of bounds is neither sent nor kept, online and offline`() {
         let flawed: [(ProfileChanges, String)] = [
@@ -206,7 +206,7 @@ import Testing
         #expect(bench.error(of: call)?.code == .tooMany && bench.writes.isEmpty)
     }
 
-    // MARK: The own profile
+    // MARK: The user's own profile
 
     @Test mutating func `a saved profile is shown before what waited is not any more`() {
         bench.connect()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Whatever happens in whatever order, after a quiet moment every loop shows the truth, and shows it as live.
+/// In whatever order events happen, after a quiet moment every loop has the server's values, shown as live.
 @Suite struct RandomHistoryTests {
     @Test(arguments: 1...60) func `after every quiet moment everybody sees the truth`(seed: Int) {
         var history = History(seed: UInt64(seed))
@@ -16,7 +16,7 @@ import Testing
     }
 }
 
-/// One engine, one server, and what goes on between them.
+/// One engine, one server, and the messages between them.
 private struct History {
     private static let users: [UserID] = (0..<8).map { UserID("u\($0)")! }
     private static let limits = ConnectionLimits(subscriptions: 8, subscribeBatch: 3)
@@ -24,7 +24,7 @@ private struct History {
     private var bench: Bench
     private var server = ModelServer()
     private var random: SeededGenerator
-    /// What each loop was last given: by person, whether live, and the versions.
+    /// The last values of each loop, by user.
     private var loops: [ObserverID: (topic: Topic, shown: [UserID: Person])] = [:]
     private var calls: Set<CallID> = []
     private var cache: [UserID: CachedPerson] = [:]
@@ -38,7 +38,7 @@ private struct History {
         settle()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func step() {
         let user = Self.users.randomElement(using: &random)!
@@ -103,7 +103,7 @@ private struct History {
         settle()
     }
 
-    /// Does what the engine wants done, and what follows from that.
+    /// Performs the engine's directives, and their consequences.
     private mutating func settle() {
         var directives = bench.directives
         while !directives.isEmpty {
@@ -139,9 +139,9 @@ private struct History {
         }
     }
 
-    // MARK: What is seen
+    // MARK: Observing
 
-    /// Lets some loops look.
+    /// Lets some loops read.
     private mutating func look() {
         for loop in loops.keys.sorted(by: { $0.number < $1.number }) where Bool.random(using: &random) { look(loop) }
     }
@@ -161,13 +161,13 @@ private struct History {
             loops[loop]!.shown[user] = person
         case .roster:
             guard let roster = bench.engine.nextRoster(loop) else { return }
-            // Only those named: whoever redraws just them must see the truth, too.
+            // Only the named users are updated, because an app may redraw only those.
             for user in roster.changed { loops[loop]!.shown[UserID(user)!] = roster[user] }
         case .typing, .connection, .me, .ownStatus, .keptProfile: break
         }
     }
 
-    /// Everything on its way arrives; time passes until all retries are over.
+    /// Delivers all messages, and lets time pass until all retries are done.
     mutating func comeToRest() {
         for _ in 0..<400 {
             server.becomeLive()

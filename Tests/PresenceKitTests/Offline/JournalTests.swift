@@ -66,7 +66,7 @@ import Testing
         var (journal, _) = try open()
         try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
         var damaged = try bytes()
-        // The payload of the second record; then its length, after which nothing can be found.
+        // The payload of the second record; then its length, after which no record can be found.
         for (place, value, left) in [(29, 9 as UInt8, [[1], [3, 3, 3]]), (24, 0xFF, [[1]])] as [(Int, UInt8, [[UInt8]])]
         {
             damaged[place] = value
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func `a file that cannot be read is not an empty one`() throws {
-        // It can be opened, and reading at its beginning fails.
+        // The file can be opened, but reading at its start fails.
         var (records, problems): ([[UInt8]], [String]) = ([], [])
         #expect(throws: StorageError.failed("read", "/proc/self/mem", EIO)) {
             try Journal(path: "/proc/self/mem", format: 1, records: &records, problems: &problems)

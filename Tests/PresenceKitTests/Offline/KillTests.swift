@@ -5,9 +5,9 @@ import Testing
 
 @testable import PresenceKit
 
-/// A process that writes is killed at any moment: what it was answered is neither lost nor done twice.
+/// A writing process is killed at any moment: acknowledged writes are neither lost nor made twice.
 @Suite(.timeLimit(.minutes(3))) struct KillTests {
-    /// What the server was told, in order, and what it has told.
+    /// The names that the server received, in order, and the ones that it acknowledged.
     private actor Heard {
         private(set) var names: [Int] = []
         private(set) var answered: Set<Int> = []
@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    /// Answers changes, and breaks the connection now and then before or after it has taken one in. As with a real server, a
-    /// device has one connection: what is still read of a former one is not done.
+    /// Answers changes, and sometimes breaks the connection before or after it has applied one. Like a real server it
+    /// has one connection for each device: messages of a former one are not applied.
     private static func serve(_ server: SocketServer, _ heard: Heard, _ generator: SeededGenerator) async {
         var random = generator
         var present: SocketServer.Peer?
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Lets a process write until it was answered so often, and kills it.
+    /// Lets a process write until this many changes are acknowledged, and kills it.
     private static func write(
         from first: Int, to url: URL, in directory: TemporaryDirectory, killAfter count: Int
     ) async throws -> [(number: Int, isSaved: Bool)] {
@@ -91,13 +91,13 @@ import Testing
         return answers
     }
 
-    /// Lets what is queued be sent.
+    /// Sends the queued writes.
     private static func drain(_ url: URL, _ directory: TemporaryDirectory) async throws {
         let process = try ChildProcess([program, url.absoluteString, directory.path, "drain"])
         #expect(await process.status() == 0)
     }
 
-    /// Beside the tests in the build directory.
+    /// In the build directory, beside the tests.
     private static let program: String = {
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + [tests]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What is kept on disk.
+/// Data on disk.
 @Suite struct StorageTests {
     private let directory: TemporaryDirectory
     private var url: URL { URL(fileURLWithPath: directory.file("storage")) }
@@ -24,7 +24,7 @@ import Testing
             queuedAt: Date(timestamp: 1_000))
     }
 
-    /// A storage that is closed again soon after this returns.
+    /// Opens a storage that is closed soon after this returns.
     private func opened<Result>(
         people: Int = 10_000, writes: Int = 10_000, _ body: (Storage) async throws -> Result
     ) async throws -> Result {

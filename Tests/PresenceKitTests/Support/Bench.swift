@@ -4,16 +4,16 @@ import Testing
 
 @testable import PresenceKit
 
-/// An engine on the bench: a test says what happens and when, and looks at what the engine wants done.
+/// An engine for tests, which supply inputs and times and check the engine's directives.
 struct Bench {
     var engine: Engine
     var now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 1_763_712_000))
-    /// What the last turn wanted done.
+    /// The directives of the last turn.
     private(set) var directives: [Directive] = []
     private var lastCall: UInt64 = 0
     private var lastObserver: UInt64 = 0
 
-    /// What the storage keeps, and whether it answers in the turn that it is asked in.
+    /// The content of the storage, and whether it replies in the same turn.
     var writes: [QueuedWrite] = []
     var owner: String?
     var storageAnswers = true
@@ -28,25 +28,25 @@ struct Bench {
         engine = Engine(configuration: configuration, device: device, flaw: flaw, random: { random })
     }
 
-    // MARK: What happens
+    // MARK: Inputs
 
     mutating func handle(_ input: Input) {
         handle([input])
     }
 
-    /// Several things in one turn.
+    /// Several inputs in one turn.
     mutating func handle(_ inputs: [Input]) {
         directives = (inputs + [.turnEnded]).flatMap { engine.handle($0, at: now) }
         if storageAnswers { store() }
     }
 
-    /// Does what the storage was asked to do in an earlier turn, and tells.
+    /// Performs the storage directives of an earlier turn, and reports the results.
     mutating func `do`(_ earlier: [Directive]) {
         directives = earlier
         store()
     }
 
-    /// Does what the storage was asked to do, and tells.
+    /// Performs the storage directives, and reports the results.
     mutating func store() {
         var position = 0
         while position < directives.count {
@@ -81,7 +81,7 @@ struct Bench {
         end(.closed(code: CloseCode(rawValue: code), reason: Array(reason.utf8)))
     }
 
-    /// Lets time pass, ticking whenever the engine asked for it.
+    /// Lets time pass, with a tick at each deadline of the engine.
     mutating func pass(_ duration: Duration) {
         let end = now.uptime + duration
         var all: [Directive] = []
@@ -132,7 +132,7 @@ struct Bench {
     @discardableResult mutating func switchUser() -> CallID { ask { .switchUser($0) } }
     @discardableResult mutating func clearCache() -> CallID { ask { .clearCache($0) } }
 
-    /// From nothing to `introducing`.
+    /// From the start to `introducing`.
     mutating func dial(token: String = "t") {
         handle(.connect)
         if case .fetchingToken = engine.link.phase { handle(.token(engine.link.attempt, .success(token))) }
@@ -149,7 +149,7 @@ struct Bench {
         receive(.connected(id: lastID, connected))
     }
 
-    /// From nothing to `connected`.
+    /// From the start to `connected`.
     mutating func connect(user: String = "ana", limits: ConnectionLimits = ConnectionLimits()) {
         dial()
         welcome(user: user, limits: limits)
@@ -162,7 +162,7 @@ struct Bench {
         welcome()
     }
 
-    // MARK: What it wants done
+    // MARK: Directives
 
     /// The messages sent in the last turn.
     var sent: [ClientMessage] {
@@ -231,7 +231,7 @@ struct Bench {
     }
 }
 
-/// An expectation of what a mutating call returns, which `#expect` cannot look into.
+/// An expectation for the result of a mutating call, which `#expect` cannot evaluate.
 func holds(_ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(condition, comment, sourceLocation: sourceLocation)
 }

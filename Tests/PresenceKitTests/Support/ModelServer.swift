@@ -2,12 +2,12 @@ import PresenceProtocol
 
 @testable import PresenceKit
 
-/// A server in a few lines, for an engine on the bench: it keeps its promises, and says everything late.
+/// A minimal server for an engine in tests: it follows the protocol's rules, and delivers everything late.
 struct ModelServer {
     private(set) var people: [UserID: UserSnapshot] = [:]
     private var lastVersion: Int64 = 1
 
-    /// The connection: what is on its way to the server and to the client; `nil` while there is none.
+    /// The connection with the messages in flight in both directions; `nil` while there is none.
     private(set) var line: Line?
 
     struct Line {
@@ -26,7 +26,7 @@ struct ModelServer {
     mutating func drop() { line = nil }
     mutating func hear(_ message: ClientMessage) { line?.toServer.append(message) }
 
-    // MARK: The world
+    // MARK: Changes
 
     mutating func changePresence(of user: UserID, to status: PresenceStatus) {
         lastVersion += 1
@@ -42,7 +42,7 @@ struct ModelServer {
         tell(snapshot, .profile(user: user, snapshot.profile!, at: lastVersion))
     }
 
-    /// The client may see this person no more.
+    /// The client may no longer see this user.
     mutating func hide(_ user: UserID) {
         tell(.unknown(user), .presence(user: user, .unknown, at: nil))
         tell(.unknown(user), .profile(user: user, .none, at: nil))
@@ -63,9 +63,9 @@ struct ModelServer {
         if line?.isStale == true { toggleStale() }
     }
 
-    // MARK: Answers
+    // MARK: Replies
 
-    /// Takes one message of the client. `isAble`: whether the store can be reached.
+    /// Handles one message of the client. `isAble`: whether the store can be reached.
     mutating func work(isAble: Bool, limits: ConnectionLimits) {
         guard line?.toServer.isEmpty == false else { return }
         let message = line!.toServer.removeFirst()
@@ -101,7 +101,7 @@ struct ModelServer {
         }
     }
 
-    /// What the client does not hold.
+    /// The registers that the client does not have.
     private func unheld(of user: UserID, known: ClientMessage.KnownVersions?) -> UserSnapshot? {
         var snapshot = truth(of: user)
         if let version = known?.presence, version == snapshot.presence?.version { snapshot.presence = nil }
@@ -115,7 +115,7 @@ struct ModelServer {
         return [part(Array(users[..<half]), true), part(Array(users[half...]), false)]
     }
 
-    /// What arrives next at the client.
+    /// The next message for the client.
     mutating func deliver() -> Input? {
         guard line?.toClient.isEmpty == false else { return nil }
         return .received(line!.attempt, line!.toClient.removeFirst().encoded())

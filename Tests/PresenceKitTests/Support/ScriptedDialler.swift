@@ -5,7 +5,7 @@ import PresenceTransport
 
 @testable import PresenceKit
 
-/// A dialler whose connections the test plays the other side of.
+/// A dialler for connections whose other side the test plays.
 final class ScriptedDialler: Dialler {
     private let dialled: AsyncStream<ScriptedConnection>
     private let dial: AsyncStream<ScriptedConnection>.Continuation
@@ -53,7 +53,7 @@ final class ScriptedConnection: Transport {
     // MARK: Transport
 
     func send(_ text: [UInt8]) {
-        // What cannot be decoded is seen as missing by the test that waits for it.
+        // A message that cannot be decoded is missing for the test that waits for it.
         if let message = try? ClientMessage.decode(text) { act.yield(.message(message)) }
     }
 
@@ -71,13 +71,13 @@ final class ScriptedConnection: Transport {
 
     // MARK: The script
 
-    /// What the client does next. One caller at a time.
+    /// The client's next act. One caller at a time.
     func next() async -> Act {
         for await act in acts { return act }
         preconditionFailure("the connection is over")
     }
 
-    /// The next thing that the client does is to send a message.
+    /// The client's next act, which must be a message.
     func message() async -> ClientMessage? {
         if case .message(let message) = await next() { message } else { nil }
     }
@@ -98,7 +98,7 @@ final class ScriptedConnection: Transport {
         end(.closed(code: code, reason: Array(reason.utf8)))
     }
 
-    /// Takes the `connect` and answers it; gives it back.
+    /// Receives the `connect`, replies to it, and returns it.
     @discardableResult
     func welcome(user: UserID = "ana") async -> ClientMessage.Connect? {
         accept()
@@ -112,7 +112,7 @@ final class ScriptedConnection: Transport {
         return connect
     }
 
-    /// Takes a `subscribe` and answers it; gives back whom it named.
+    /// Receives a `subscribe`, replies to it, and returns its users.
     @discardableResult
     func subscribe(_ snapshots: UserSnapshot...) async -> [UserID] {
         guard let message = await message(), case .subscribe(let subscribe) = message.body else { return [] }
@@ -122,7 +122,7 @@ final class ScriptedConnection: Transport {
 }
 
 extension PresenceClient {
-    /// A client on the bench.
+    /// A client with a scripted dialler.
     static func scripted(
         _ dialler: ScriptedDialler, _ time: TestTime = TestTime(), storage: Storage = .memory(),
         configuration: Configuration = Configuration(), tokenIsFixed: Bool = false,

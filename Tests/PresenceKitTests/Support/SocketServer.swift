@@ -3,7 +3,7 @@ import Foundation
 import PresenceProtocol
 import WebSockets
 
-/// A real server on a free port of this machine, whose words are the test's.
+/// A real server on a free port of this machine, whose messages the test supplies.
 final class SocketServer: Sendable {
     enum Event: Sendable {
         case opened(Peer)
@@ -13,7 +13,7 @@ final class SocketServer: Sendable {
         case closed(Peer, Closure)
     }
 
-    /// One connection, as the test holds it.
+    /// One connection, as the test sees it.
     struct Peer: Hashable, Sendable {
         let socket: SocketID
     }
@@ -25,7 +25,7 @@ final class SocketServer: Sendable {
 
     var url: URL { URL(string: "ws://127.0.0.1:\(port)/v1/ws")! }
 
-    /// - Parameter refuse: the HTTP statuses to refuse the first upgrades with.
+    /// - Parameter refuse: the HTTP statuses with which the first upgrades are rejected.
     init(port: Int = 0, refuse: [Int] = []) throws {
         let (events, report) = AsyncStream.makeStream(of: Event.self)
         self.events = events
@@ -40,7 +40,7 @@ final class SocketServer: Sendable {
         loop.start()
     }
 
-    /// Ends it without a word to anybody, and waits until nothing of it is left.
+    /// Stops the server without closing connections properly, and waits until it is released.
     func stop() {
         loop.execute { [onLoop] in
             onLoop.server.shutdown()
@@ -50,15 +50,15 @@ final class SocketServer: Sendable {
         loop.join()
     }
 
-    // MARK: What clients do
+    // MARK: From clients
 
-    /// The next thing that happens. One caller at a time.
+    /// The next event. One caller at a time.
     func next() async -> Event {
         for await event in events { return event }
         preconditionFailure("the server is over")
     }
 
-    /// The next message of anybody; `nil` when the task is cancelled.
+    /// The next message of any client; `nil` when the task is cancelled.
     func messageUnlessCancelled() async -> (peer: Peer, message: ClientMessage)? {
         for await event in events {
             if case .received(let peer, let message) = event { return (peer, message) }
@@ -66,7 +66,7 @@ final class SocketServer: Sendable {
         return nil
     }
 
-    /// The next message of anybody.
+    /// The next message of any client.
     func message() async -> (peer: Peer, message: ClientMessage) {
         while true {
             if case .received(let peer, let message) = await next() { return (peer, message) }
@@ -85,7 +85,7 @@ final class SocketServer: Sendable {
         }
     }
 
-    // MARK: What it does
+    // MARK: To clients
 
     func say(_ message: ServerMessage, to peer: Peer) {
         send(WebSocketFrame.text(message.encoded()), to: peer)
@@ -107,7 +107,7 @@ final class SocketServer: Sendable {
         loop.execute { [onLoop] in onLoop.server.ping(peer.socket) }
     }
 
-    /// Takes the next `connect` and answers it.
+    /// Receives the next `connect` and replies to it.
     @discardableResult
     func welcome(user: UserID = "ana", heartbeat: (Milliseconds, Milliseconds) = (20_000, 10_000)) async -> Peer {
         let (peer, message) = await message()
@@ -115,7 +115,7 @@ final class SocketServer: Sendable {
         return peer
     }
 
-    /// Answers a `connect`.
+    /// Replies to a `connect`.
     func accept(
         _ message: ClientMessage, from peer: Peer, user: UserID = "ana",
         heartbeat: (Milliseconds, Milliseconds) = (20_000, 10_000)
@@ -130,7 +130,7 @@ final class SocketServer: Sendable {
             to: peer)
     }
 
-    /// Takes the next `subscribe` and answers it; gives it back.
+    /// Receives the next `subscribe`, replies to it, and returns it.
     @discardableResult
     func subscribe(_ snapshots: UserSnapshot...) async -> ClientMessage.Subscribe? {
         let (peer, message) = await message()
@@ -149,7 +149,7 @@ final class SocketServer: Sendable {
     private final class Delegate: WebSocketServerDelegate {
         private let report: AsyncStream<Event>.Continuation
         private var refuse: [Int]
-        /// What waits for sockets that take no more just now.
+        /// Data for sockets that cannot be written to now.
         private var outboxes: [SocketID: [UInt8]] = [:]
         private weak var server: WebSocketServer?
 
@@ -186,7 +186,7 @@ final class SocketServer: Sendable {
     }
 }
 
-/// Runs `body` against a server that is stopped afterwards, whatever happens.
+/// Runs `body` with a server that is stopped afterwards in any case.
 func withSocketServer(port: Int = 0, refuse: [Int] = [], _ body: (SocketServer) async throws -> Void) async throws {
     let server = try SocketServer(port: port, refuse: refuse)
     defer { server.stop() }

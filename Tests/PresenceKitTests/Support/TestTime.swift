@@ -3,7 +3,7 @@ import Foundation
 
 @testable import PresenceKit
 
-/// Time that passes when the test says so.
+/// Time that the test advances.
 final class TestTime: Timekeeper {
     private struct State {
         var now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 1_763_712_000))

@@ -1,6 +1,7 @@
 import PresenceProtocol
 
-// Both modules declare these. Tests of the engine say what is on the wire; what an app sees is `PresenceKit.`….
+// Both modules declare these names. Tests of the engine use the protocol's types; the app's types are written
+// `PresenceKit.`….
 typealias Activity = PresenceProtocol.Activity
 typealias Audience = PresenceProtocol.Audience
 typealias Change = PresenceProtocol.Change

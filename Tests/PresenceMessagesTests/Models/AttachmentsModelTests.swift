@@ -6,7 +6,7 @@ import PresenceMessages
 import PresenceMessagesTesting
 import Testing
 
-/// Files of the next message on a screen, over fakes.
+/// Attachments of the next message on a screen, with fakes.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AttachmentsModelTests {
     private static let picture = AttachmentFile(Data("abc".utf8), name: "beach.jpg")
     private static let map = AttachmentFile(Data("map".utf8), name: "map.pdf")
@@ -22,7 +22,7 @@ import Testing
 
     private var files: AttachmentsModel { model.attachments }
 
-    /// The attachments of the messages that the server has.
+    /// The attachments of the messages on the server.
     private func sent() async throws -> [[String]] {
         try await fake.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
     }

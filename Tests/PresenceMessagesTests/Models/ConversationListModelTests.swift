@@ -6,7 +6,7 @@ import PresenceMessages
 import PresenceMessagesTesting
 import Testing
 
-/// The list of conversations on a screen, over a fake.
+/// The list of conversations on a screen, with a fake.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ConversationListModelTests {
     private let fake = FakeMessages(
         user: "ana",

@@ -5,7 +5,7 @@ import PresenceMessages
 import PresenceMessagesTesting
 import Testing
 
-/// A conversation on a screen, over fakes.
+/// A conversation on a screen, with fakes.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ConversationModelTests {
     private let presence = FakePresence(user: "ana")
     private let clock = TestClock()
@@ -30,7 +30,7 @@ import Testing
         ) { $0.capitalized }
     }
 
-    /// Follows it while the body runs.
+    /// Runs the model while the body runs.
     private func following(_ model: ConversationModel, _ body: () async throws -> Void) async rethrows {
         let run = Task { await model.run() }
         defer { run.cancel() }

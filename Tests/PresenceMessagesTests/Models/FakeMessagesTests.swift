@@ -4,7 +4,7 @@ import PresenceMessages
 import PresenceMessagesTesting
 import Testing
 
-/// The fake keeps the server's rules.
+/// The fake follows the server's rules.
 @Suite(.timeLimit(.minutes(1))) struct FakeMessagesTests {
     private let fake = FakeMessages(
         user: "ana",
@@ -79,7 +79,7 @@ import Testing
         #expect(await loop.next()?.map(\.text) == ["before", "mine"])
         let known = try await fake.conversation("c1")
         #expect(known.lastSequence == 1 && known.unreadCount == 1)
-        // It is not known here that there are two.
+        // The second message is not known here.
         await fake.markRead(in: "c1", upTo: nil)
         #expect(try await fake.conversation("c1").unreadCount == 0)
         #expect(fake["c1"]?.member("ana")?.read == 1)

@@ -5,7 +5,7 @@ import PresenceMessages
 import PresenceMessagesTesting
 import Testing
 
-/// The notifications on a screen, over a fake.
+/// The notifications on a screen, with a fake.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct NotificationsModelTests {
     private let fake = FakeNotifications()
     private let model: NotificationsModel
@@ -182,10 +182,10 @@ import Testing
     }
 }
 
-/// What a client shows, of one user and then of another.
+/// The inbox of one user and then of another, as from a client.
 private struct Script: NotificationRepository {
     let feed = Feed<NotificationInbox>()
-    /// Whose list was marked last.
+    /// The owner of the list that was marked last.
     let marked = Feed<String>()
     var inbox: PresenceUpdates<NotificationInbox> { NotificationInbox.updates(feed.updates) }
 

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import PresenceKit
 
-/// A queue of writes on a disk that is full when the test says so.
+/// A queue of writes on a disk that the test can make full.
 actor FaultyWrites: WriteQueue {
     private let writes = MemoryWriteQueue()
     private var mayAppend = true

@@ -1,6 +1,6 @@
 import Foundation
 
-// How it changes messages and settings: a second time changes nothing.
+// Changes of messages and settings; repeating one has no effect.
 extension MessageServer {
     static func change(
         _ asked: Object, _ type: String, _ id: Int, in talk: String, _ peer: Peer, _ state: inout State

@@ -9,7 +9,7 @@ extension MessageServer: Dialler {
         Connection(self, report)
     }
 
-    /// One connection, as the client has it.
+    /// One connection, from the client's side.
     private final class Connection: Transport {
         private let server: MessageServer
         private let report: @Sendable (TransportEvent) -> Void

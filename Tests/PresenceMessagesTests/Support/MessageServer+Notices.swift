@@ -63,7 +63,7 @@ extension MessageServer {
             ]
         }
         func numbers(_ name: String) -> [Int] {
-            // As `sendable` leaves numbers in arrays.
+            // In the form in which `sendable` leaves numbers in arrays.
             (asked[name] as? [Object] ?? []).compactMap { ($0[""] as? String).flatMap { Int($0) } }
         }
         state.notices.seen = max(state.notices.seen, asked["seen"] as? Int ?? 0)

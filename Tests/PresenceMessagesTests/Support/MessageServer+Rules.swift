@@ -1,6 +1,6 @@
 @testable import PresenceKit
 
-// How it answers: the protocol's rules.
+// Replies by the protocol's rules.
 extension MessageServer {
     static func answer(_ asked: Object, _ type: String, _ number: Int, _ state: inout State) -> [Saying] {
         let peer = state.peers[number]!

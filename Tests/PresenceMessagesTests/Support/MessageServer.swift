@@ -4,20 +4,20 @@ import PresenceTransport
 
 @testable import PresenceKit
 
-/// A server of conversations and messages in memory, by the protocol's rules, that breaks and refuses as the test says.
+/// A server of conversations and messages in memory, by the protocol's rules, with scripted failures and rejections.
 final class MessageServer: Sendable {
     typealias Object = [String: any Sendable]
 
     struct Talk {
         var members: [String]
         var log: [Object] = []
-        /// The version at which each message last changed; the newest is the conversation's.
+        /// The version at which each message last changed; the newest is that of the conversation.
         var version = 0
         var reads: [String: Int] = [:]
         var delivered: [String: Int] = [:]
-        /// What each member has set: muted, archived.
+        /// The settings of each member: muted, archived.
         var settings: [String: Object] = [:]
-        /// Changes before this version are forgotten.
+        /// The server no longer has changes before this version.
         var forgottenBefore = 0
     }
 
@@ -27,9 +27,9 @@ final class MessageServer: Sendable {
         var peers: [Int: Peer] = [:]
         var lastPeer = 0
         var asked: [Object] = []
-        /// What to refuse, by type: how often, and with what.
+        /// The errors for the next requests, by type.
         var refusals: [String: [Object]] = [:]
-        /// Breaks the connection at the next request of a type, before or after it is taken in; or does not answer it.
+        /// At the next request of a type, breaks the connection before or after handling it, or does not answer.
         var cuts: [String: Cut] = [:]
         var isThere = true
         var partLimit = 50
@@ -54,7 +54,7 @@ final class MessageServer: Sendable {
         }
     }
 
-    // MARK: The test's
+    // MARK: For tests
 
     func asked(_ type: String) -> [Object] { state.withLock { $0.asked.filter { $0["type"] as? String == type } } }
     func refuse(_ type: String, _ error: Object) { state.withLock { $0.refusals[type, default: []].append(error) } }
@@ -72,13 +72,13 @@ final class MessageServer: Sendable {
         peers.forEach { $0() }
     }
 
-    /// Whether it can be dialled.
+    /// Sets whether the server can be reached.
     func isThere(_ isThere: Bool) {
         state.withLock { $0.isThere = isThere }
         if !isThere { cutAll() }
     }
 
-    /// Somebody writes.
+    /// Another user sends a message.
     func write(_ text: String, from user: String = "bob", in talk: String = "c1") {
         say(state.withLock { Self.store(["id": "\(user)-\(UUID())", "text": text], from: user, in: talk, &$0) })
     }
@@ -102,7 +102,7 @@ final class MessageServer: Sendable {
             })
     }
 
-    /// Tells everybody something.
+    /// Sends an object to all clients.
     func tell(_ object: Object) {
         say(state.withLock { $0.peers.values.map { ($0, object) } })
     }
@@ -137,7 +137,7 @@ final class MessageServer: Sendable {
             if let refusal = state.refusals[type]?.first {
                 state.refusals[type]!.removeFirst()
                 let error = ["type": "error", "id": object["id"]!, "message": "no"].merging(refusal) { $1 }
-                // Who is not let in is disconnected.
+                // A client whose `connect` is rejected is disconnected.
                 return ([(peer, error)], type == "connect" ? peer.cut : nil)
             }
             let cut = state.cuts.removeValue(forKey: type)

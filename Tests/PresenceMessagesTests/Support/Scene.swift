@@ -5,18 +5,18 @@ import PresenceKitTesting
 @testable import PresenceKit
 @testable import PresenceMessages
 
-/// A client with its messages, on a server in memory.
+/// A client with its messages, with a server in memory.
 struct Scene {
     let server: MessageServer
     let client: PresenceClient
     let messages: PresenceMessages
     let clock = TestClock()
-    /// Where uploads go.
+    /// The transport of uploads.
     let transport = FakeHTTPTransport()
 
     /// - Parameters:
-    ///   - user: whom the token names; without it names nobody, and the server takes it for ana's.
-    ///   - token: gives the token, in place of one that names `user`.
+    ///   - user: the user named by the token. Without one the token names no user, and the server assumes ana.
+    ///   - token: returns the token, instead of one that names `user`.
     init(
         _ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil,
         token provider: PresenceClient.TokenProvider? = nil
@@ -39,7 +39,7 @@ struct Scene {
         for await state in client.connectionStates where state.isConnected { return }
     }
 
-    /// The list of a conversation's messages as soon as it is as wanted.
+    /// Waits until the list of a conversation's messages is as wanted.
     @discardableResult
     func list(_ conversation: String = "c1", _ isWanted: (MessageList) -> Bool) async -> [Message] {
         for await list in messages.messages(in: conversation) where isWanted(list) { return list.messages }
@@ -48,14 +48,14 @@ struct Scene {
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// The first element that is as wanted.
+    /// The first wanted element.
     func until(_ isWanted: (Element) -> Bool) async throws -> Element? {
         for try await element in self where isWanted(element) { return element }
         return nil
     }
 }
 
-/// Follows a sequence for as long as it lives, and shows its newest element when it is as wanted.
+/// Runs a body with an iterator of the sequence.
 func watching<Element: Sendable>(
     _ sequence: PresenceUpdates<Element>, _ body: (inout PresenceUpdates<Element>.Iterator) async throws -> Void
 ) async rethrows {
@@ -64,7 +64,7 @@ func watching<Element: Sendable>(
 }
 
 extension PresenceUpdates.Iterator {
-    /// The next element that is as wanted.
+    /// Skips to the next wanted element.
     @discardableResult
     mutating func reaches(_ isWanted: (Element) -> Bool) async -> Element? {
         while let element = await next() {

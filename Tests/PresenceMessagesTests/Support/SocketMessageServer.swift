@@ -44,7 +44,7 @@ final class SocketMessageServer: Sendable {
         private let loop: EventLoop
         private let onLoop: OnLoop
         private var peers: [SocketID: Int] = [:]
-        /// What waits for sockets that take no more just now.
+        /// Data for sockets that cannot be written to now.
         private var outboxes: [SocketID: [UInt8]] = [:]
 
         init(_ server: MessageServer, _ loop: EventLoop, _ onLoop: OnLoop) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import presence_chat
 
-/// Keys, the line that is written, and what it asks for.
+/// Keys, the written line, and its command.
 struct ChatInputTests {
     @Test(arguments: [
         ("a", [ChatKey.text("a")]), ("\r", [.enter]), ("\n", [.enter]), ("\u{7F}", [.backspace]),

@@ -4,7 +4,7 @@ import PresenceMessages
 import TestSupport
 import Testing
 
-/// Two terminals that hold a conversation over a real server.
+/// Two terminals with a conversation over a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct ChatProcessTests {
     private let state: TemporaryDirectory
@@ -127,7 +127,7 @@ struct ChatProcessTests {
         try await bob.until("the newest") {
             $0.lines[1]?.contains("Trip   3 people, 2 here") == true && $0.text.contains("number 60")
         }
-        // The newest 50, then the page before them.
+        // The newest 50 messages, then the page before them.
         while !bob.picture.text.contains("number 1\n") {
             let before = bob.picture.text
             bob.press("\u{1B}[5~")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import presence_chat
 
-/// What the terminal shows of a conversation.
+/// The screen of a conversation.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ChatScreenTests {
     private func picture(_ content: ChatScreen.Content, _ width: Int, _ height: Int, scrolled: Int = 0) -> [String] {
         ChatScreen(width: width, height: height).lines(of: content, scrolled: scrolled).map(\.plainText)

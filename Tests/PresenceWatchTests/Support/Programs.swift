@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How long a test waits for something that must happen; only what has gone wrong takes that long.
+/// The timeout of a test that waits for an event; only a failure takes that long.
 enum Patience {
     static let limit = Duration.seconds(30)
 
@@ -11,7 +11,7 @@ enum Patience {
         let description: String
     }
 
-    /// Waits for the end of a process, which is killed if it does not come in time; its status.
+    /// Waits for the end of a process, which is killed after the timeout; returns its status.
     static func end(of process: ChildProcess) async throws -> Int32 {
         let alarm = Task {
             try await Task.sleep(for: limit)
@@ -28,7 +28,7 @@ enum Programs {
     static let chat = path(of: "presence-chat", variable: "PRESENCE_CHAT")
     static let presenced = path(of: "presenced", variable: "PRESENCED")
 
-    /// Where the variable says, else beside the tests in the build directory.
+    /// As set by the variable, or in the build directory beside the tests.
     private static func path(of name: String, variable: String) -> String {
         if let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty { return path }
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -37,7 +37,7 @@ enum Programs {
         return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? ".build/debug/\(name)"
     }
 
-    /// What a command said and how it ended.
+    /// The output and the exit status of a command.
     struct Result: Sendable {
         var status: Int32
         var output: [String]

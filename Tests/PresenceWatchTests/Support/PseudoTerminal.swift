@@ -2,10 +2,10 @@ import EventLoops
 import Foundation
 import TestSupport
 
-/// A terminal with a watcher, or another program, in it: what it wrote becomes a picture, and keys can be pressed.
+/// A terminal with a running watcher or other program: its output becomes a picture, and keys can be pressed.
 final class PseudoTerminal: Sendable {
     private let master: Int32
-    /// Kept open, so that the terminal outlives the watcher and can be looked at.
+    /// Kept open, so that the terminal can be checked after the watcher's end.
     private let slave: Int32
     let watcher: ChildProcess
     private let state = Locked(TerminalPicture())
@@ -25,8 +25,8 @@ final class PseudoTerminal: Sendable {
         let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
 
-        // The first terminal that the leader of a session opens is its controlling one. The output that it had is kept
-        // open beside: its end is taken for the end of the process.
+        // The first terminal that a session leader opens becomes its controlling terminal. The former output stays
+        // open, because its end marks the end of the process.
         let script = #"terminal=$1; shift; exec "$@" 4>&1 <>"$terminal" >&0 2>&0"#
         let words = ["setsid", "sh", "-c", script, "sh", path, program] + arguments
         watcher = try ChildProcess(
@@ -34,7 +34,7 @@ final class PseudoTerminal: Sendable {
 
         let (changes, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.changes = changes
-        // Ends when the master is closed: `deinit` hangs up by closing our end of the slave after the watcher's.
+        // Ends when the master is closed. `deinit` hangs up by closing the test's end of the slave after the watcher's.
         Thread.detachNewThread { [master, weak self] in
             var bytes = [UInt8](repeating: 0, count: 4_096)
             while true {
@@ -55,13 +55,13 @@ final class PseudoTerminal: Sendable {
 
     func press(_ keys: String) { _ = Array(keys.utf8).withUnsafeBytes { write(master, $0.baseAddress, $0.count) } }
 
-    /// The kernel tells the watcher.
+    /// The kernel notifies the watcher.
     func resize(width: Int, height: Int) {
         var size = winsize(ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(master, UInt(TIOCSWINSZ), &size)
     }
 
-    /// Whether lines are edited and echoed, as a shell left them.
+    /// Whether lines are edited and echoed, as under a shell.
     var isAsBefore: Bool {
         var settings = termios()
         tcgetattr(slave, &settings)

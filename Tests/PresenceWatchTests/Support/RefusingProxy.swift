@@ -1,7 +1,7 @@
 import EventLoops
 import Foundation
 
-/// Something between a client and its server, on a free port, that answers one upgrade as a portal or a firewall does.
+/// A proxy between a client and its server, on a free port, that rejects one upgrade like a portal or a firewall.
 final class RefusingProxy: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -33,10 +33,10 @@ final class RefusingProxy: Sendable {
         }
     }
 
-    /// How many upgrades were refused.
+    /// The number of rejected upgrades.
     var refusals: Int { state.withLock { $0.refusals } }
 
-    /// Cuts what is there, and refuses the next upgrade.
+    /// Cuts existing connections, and rejects the next upgrade.
     func refuseOnce() {
         let sockets = state.withLock { state in
             defer { state.sockets = [] }
@@ -71,7 +71,7 @@ final class RefusingProxy: Sendable {
             return
         }
         state.withLock { $0.sockets += [client, server] }
-        // Two threads, which end with the connection; the sockets are open as long as the test's process.
+        // Two threads, which end with the connection. The sockets stay open until the test process ends.
         Thread.detachNewThread { Self.pass(client, server) }
         Self.pass(server, client)
     }

@@ -3,7 +3,7 @@ import PresenceKit
 
 @testable import presence_watch
 
-/// A board of invented people at an invented time.
+/// A board of invented users at an invented time.
 enum Scene {
     /// 12:00:00 UTC.
     static let now = Date(timeIntervalSince1970: 1_763_726_400)
@@ -51,7 +51,7 @@ enum Scene {
         return board
     }
 
-    /// What is seen, without colours; the right end of lines is not padded.
+    /// The picture without colours; the right end of lines is not padded.
     static func picture(
         _ board: Board, _ width: Int, _ height: Int, viewport: Viewport = Viewport(), now: Date = now
     ) -> String {

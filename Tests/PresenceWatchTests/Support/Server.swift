@@ -4,7 +4,7 @@ import PresenceKit
 import TestSupport
 import Testing
 
-/// A real `presenced` with a Redis of its own, on a free port. It ends with this object, and with the test process.
+/// A real `presenced` with its own Redis, on a free port. It ends with this object, and with the test process.
 final class Server: Sendable {
     let directory: TemporaryDirectory
     private let state = Locked<(process: ChildProcess?, port: UInt16)>((nil, 0))
@@ -13,7 +13,7 @@ final class Server: Sendable {
     var url: String { "ws://127.0.0.1:\(port)/v1/ws" }
     private let settings: [String: String]
 
-    /// Serves when this returns.
+    /// Returns once the server is running.
     ///
     /// - Parameter settings: variables of its configuration.
     init(settings: [String: String] = [:]) async throws {
@@ -22,7 +22,7 @@ final class Server: Sendable {
         try await start()
     }
 
-    /// Starts it (again), on the same port and directory.
+    /// Starts or restarts it on the same port and directory.
     func start() async throws {
         let (lines, continuation) = AsyncStream<String>.makeStream()
         let port = state.withLock(\.port)
@@ -37,7 +37,7 @@ final class Server: Sendable {
         state.withLock { $0 = (process, found) }
     }
 
-    /// kill -9; it is gone when this returns.
+    /// kill -9; the process has ended when this returns.
     func kill() {
         state.withLock { state in
             state.process?.kill()
@@ -52,7 +52,7 @@ final class Server: Sendable {
         return try #require(result.output.first, "\(result)")
     }
 
-    /// Someone who is here.
+    /// A connected client of a user.
     func client(_ user: String, _ kind: DeviceKind = .phone) async throws -> PresenceClient {
         var configuration = PresenceClient.Configuration()
         configuration.reconnectCap = .milliseconds(200)

@@ -1,11 +1,11 @@
-/// What a terminal shows that was sent such bytes: as much of a terminal as the watcher makes use of.
+/// The content of a terminal that received the given bytes, as far as the watcher's output requires it.
 struct TerminalPicture: Sendable {
     /// Whether the alternate screen is shown.
     private(set) var isAlternate = false
     private(set) var isCursorHidden = false
-    /// By its number, from 1; of the alternate screen.
+    /// The lines of the alternate screen by their number, from 1.
     private(set) var lines: [Int: String] = [:]
-    /// What was written to the main screen.
+    /// The text written to the main screen.
     private(set) var main = ""
     private var row = 1
     private var pending: [UInt8] = []
@@ -33,7 +33,7 @@ struct TerminalPicture: Sendable {
         guard let first = bytes.first else { return nil }
         guard first == 0x1B else {
             let end = bytes.firstIndex(of: 0x1B) ?? bytes.count
-            // A character may not have come whole yet.
+            // The character may be incomplete.
             guard let text = String(validating: bytes[..<end], as: UTF8.self) else { return nil }
             return (.text(text), end)
         }
@@ -51,7 +51,7 @@ struct TerminalPicture: Sendable {
         case ("2", "J"): lines = [:]
         case ("2", "K"): lines[row] = ""
         case (let place, "H"): row = place.split(separator: ";").first.flatMap { Int($0) } ?? 1
-        // Columns, colours and wrapping: what is written is padded, so the text is the same without them.
+        // Columns, colours and wrapping can be ignored, because the output is padded.
         default: break
         }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// How an engine loses its connection, and whether and when it comes back.
+/// How an engine loses its connection, and whether and when it reconnects.
 @Suite struct BreakTests {
     private var bench = Bench()
 
@@ -71,7 +71,7 @@ import Testing
         #expect(bench.fetches == 0)
         bench.pass(.milliseconds(1))
         #expect(bench.fetches == 1)
-        // What the first one says after all is not taken for the second one's.
+        // A late result of the first fetch is not used for the second one.
         bench.handle(.token(first, .success("late")))
         #expect(bench.opens == 0)
         bench.handle(.token(bench.engine.link.attempt, .success("good")))

@@ -4,11 +4,11 @@ import Testing
 
 @testable import PresenceKit
 
-/// How an engine comes to its connection and leaves it.
+/// How an engine connects and disconnects.
 @Suite struct ConnectingTests {
     private var bench = Bench()
 
-    // MARK: The way there
+    // MARK: Connecting
 
     @Test mutating func `it fetches a token, dials, introduces itself, and is live`() {
         #expect(bench.engine.link.state == .idle)
@@ -90,7 +90,7 @@ import Testing
         #expect(bench.engine.link.state == .live)
     }
 
-    // MARK: The app's verbs
+    // MARK: Calls of the app
 
     @Test mutating func `a changed network needs no waiting`() {
         bench.connect()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// The token, and its replacement.
+/// The token and its renewal.
 @Suite struct CredentialTests {
     private var credential = Credential()
 
@@ -51,7 +51,7 @@ import Testing
     @Test mutating func `notices that follow each refresh at once lead to one each quarter of the time that is left`() {
         credential.hold("0")
         var (asked, uptime) = (0, Duration.zero)
-        // Tokens of 8 s, of which the server gives notice as soon as it has them.
+        // Tokens of 8 s, whose expiry the server announces as soon as it has them.
         while uptime < .seconds(80) {
             if credential.expires(in: .seconds(8), at: uptime) || credential.retry(at: credential.refreshAt ?? uptime) {
                 asked += 1

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Signs of life, and the token's end.
+/// Signs of life, and the expiry of the token.
 @Suite struct HeartbeatTests {
     private var bench = Bench()
 
@@ -50,7 +50,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    // MARK: The app's life
+    // MARK: The app's lifecycle
 
     @Test mutating func `the background is told, and the foreground is told and asks for a sign of life`() {
         bench.handle(.background)

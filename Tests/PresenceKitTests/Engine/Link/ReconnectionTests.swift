@@ -141,7 +141,7 @@ import Testing
     @Test mutating func `a connect refused for now waits at least as long as the server said`() {
         let busy = PresenceError(.unavailable, "", retryAfter: .seconds(3))
         holds(wait(after: .rejected(busy), random: 0.5) == .seconds(3) + .milliseconds(250))
-        // One connection too many of a user; of other numbers the server does not say that they will be less.
+        // One connection too many of a user. For other limits the server does not expect a change.
         let crowd = PresenceError(.tooMany, "", retryAfter: .seconds(10))
         holds(wait(after: .rejected(crowd), random: 0) == .seconds(10))
         holds(wait(after: .rejected(PresenceError(.tooMany, ""))) == nil)

@@ -3,12 +3,12 @@ import Testing
 
 @testable import PresenceKit
 
-/// When the clients of one server come back to it, over thousands of them: in time for nobody to see them go, and not
-/// all at once.
+/// When the clients of one server reconnect, simulated for thousands of them: early enough that other users do not see
+/// them go offline, and not all at once.
 @Suite struct ReturnTests {
     private static let clients = 5_000
 
-    /// The times of all attempts of each client, the last of which succeeds: the server is away for `outage`.
+    /// The times of all attempts of each client, the last of which succeeds; the server is down for `outage`.
     private static func attempts(outage: Duration, linger: Duration = .seconds(10), seed: UInt64 = 1) -> [[Duration]] {
         var random = Draws(state: seed)
         return (0..<clients).map { _ in
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// The largest share of the clients that comes within any tenth of a second.
+    /// The largest share of the clients that connects within any tenth of a second.
     private static func peak(_ times: some Sequence<Duration>) -> Double {
         var counts: [Int64: Int] = [:]
         for time in times { counts[time.milliseconds / 100, default: 0] += 1 }
@@ -40,7 +40,7 @@ import Testing
         Double(attempts.count { $0.last! <= limit }) / Double(clients)
     }
 
-    /// What an attempt itself takes at most, to be in time.
+    /// The maximum duration of an attempt that must be in time.
     private static let connecting = Duration.milliseconds(300)
 
     @Test(arguments: [0.5, 2, 5, 8])
@@ -65,7 +65,7 @@ import Testing
         let attempts = Self.attempts(outage: .seconds(120)).flatMap(\.self)
         #expect(Self.peak(attempts) < 0.36)
         #expect(Self.peak(attempts.filter { $0 > .seconds(1) }) < 0.25)
-        // After linger they come ever more rarely.
+        // After linger the attempts become rarer.
         let share = Double(attempts.count { $0 > .seconds(60) }) / Double(Self.clients)
         #expect(share < 7, "some fifteen seconds apart")
     }
@@ -82,7 +82,7 @@ import Testing
         #expect(Self.share(of: attempts, back: .seconds(linger)) >= 0.99)
     }
 
-    /// Even draws in 0..<1, the same in every run.
+    /// Uniform random numbers in 0..<1, the same in every run.
     private struct Draws {
         var state: UInt64
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What loops get to see.
+/// The elements that loops get.
 @Suite struct ElementsTests {
     private var bench = Bench()
 
@@ -22,7 +22,7 @@ import Testing
         bench.welcome()
     }
 
-    // MARK: One person
+    // MARK: One user
 
     @Test mutating func `nothing is shown of whom nothing was heard`() {
         let loop = bench.open(.presence("bob"))
@@ -250,7 +250,7 @@ import Testing
         #expect(bench.engine.watchlist.conversations.isEmpty)
     }
 
-    // MARK: The own status
+    // MARK: The user's own status
 
     @Test mutating func `the own status comes with the connection and with every change`() {
         let loop = bench.open(.ownStatus)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Which observers look again when something changed.
+/// Which observers are woken by a change.
 @Suite struct ObserversTests {
     private var observers = Observers()
     private static let first = ObserverID(number: 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What a loop over many people sees.
+/// The elements of a loop over many users.
 @Suite struct RosterTests {
     private var bench = Bench()
 

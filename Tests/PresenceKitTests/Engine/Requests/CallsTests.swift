@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Typing, and what holds for every call.
+/// Typing, and rules for all calls.
 @Suite struct CallsTests {
     private var bench = Bench()
     private static let name = ProfileChanges(displayName: .set("Ana"))
@@ -80,7 +80,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    // MARK: Every call
+    // MARK: All calls
 
     @Test mutating func `a cancelled call is answered once`() {
         bench.connect()

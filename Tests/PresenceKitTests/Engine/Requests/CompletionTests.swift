@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What a goodbye, a sign-out and a clearing of the cache wait for.
+/// The waits of a goodbye, a sign-out and a clearing of the cache.
 @Suite struct CompletionTests {
     private var bench = Bench()
 

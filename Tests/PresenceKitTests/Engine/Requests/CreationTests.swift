@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Conversations that are made: repeated with their key as long as nobody knows what came of it, and no longer.
+/// Creations of conversations: repeated with their key while the outcome is unknown, and no longer.
 @Suite struct CreationTests {
     private var bench = Bench()
 
@@ -58,7 +58,7 @@ import Testing
         let call = bench.call(.createConversation(.with("bob")))
         bench.end(.lost(""))
         comeBack()
-        // This one changed nothing, but of the first one nobody knows.
+        // This request changed nothing, but the first one may have.
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
         #expect(bench.answer(to: call) == nil)
         bench.pass(.seconds(1))

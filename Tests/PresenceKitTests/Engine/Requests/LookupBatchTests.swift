@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Reading more people than one request takes, of which some cannot be answered.
+/// Reading more users than fit in one request, some of which fail.
 @Suite struct LookupBatchTests {
     private var bench = Bench()
 

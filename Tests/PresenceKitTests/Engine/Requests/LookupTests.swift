@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Reading many people once.
+/// Reading many users once.
 @Suite struct LookupTests {
     private var bench = Bench()
 
@@ -86,7 +86,7 @@ import Testing
         #expect(bench.cacheWrites.map(\.user) == ["cy"])
     }
 
-    // MARK: Away
+    // MARK: Without a connection
 
     @Test mutating func `before the first connection it waits for it`() {
         let call = bench.call(.get(["bob"]))
@@ -177,7 +177,7 @@ import Testing
         #expect(bench.people(of: bad)?.problem?.code == .disconnectedByAdministrator)
     }
 
-    // MARK: A server that cannot
+    // MARK: Errors of the server
 
     @Test mutating func `unavailable is answered by the cache, or said`() {
         bench.connect()

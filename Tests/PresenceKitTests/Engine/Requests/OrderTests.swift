@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Changes of one thing are made in the order in which they were asked for, whatever the server wants later.
+/// Changes of one object are made in the order of the calls, even if the server delays some.
 @Suite struct OrderTests {
     private var bench = Bench()
     private static let one = ProfileChanges(displayName: .set("1"))

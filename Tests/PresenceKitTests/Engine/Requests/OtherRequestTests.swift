@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Requests of types that another library knows.
+/// Requests of types that only an attached library knows.
 struct OtherRequestTests {
     private var bench = Bench()
     private let request = OtherRequest(type: "send", members: Data(#"{"conversation":"c1"}"#.utf8))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What is asked for at once, and faster than the server takes.
+/// Requests at the same time, and faster than the server accepts.
 @Suite struct PacingTests {
     private var bench = Bench()
 

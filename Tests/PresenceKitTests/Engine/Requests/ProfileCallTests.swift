@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What becomes of changes of the own profile.
+/// Changes of the user's own profile.
 @Suite struct ProfileCallTests {
     private var bench = Bench()
     private static let name = ProfileChanges(displayName: .set("Ana"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What becomes of a status that the app chooses.
+/// A status that the app chooses.
 @Suite struct StatusCallTests {
     private var bench = Bench()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Changes of the own profile and the storage that keeps them over the end of a process.
+/// Changes of the user's own profile in the storage, over the end of a process.
 @Suite struct StoredProfileTests {
     private var bench = Bench()
     private static let name = ProfileChanges(displayName: .set("Ana"))
@@ -62,7 +62,8 @@ import Testing
         bench.comeBack()
         bench.storageAnswers = false
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        // A process that died now would send the name again: over the later one, if the server had been told that.
+        // A process that died now would send the name again and overwrite the later one, if the server already had
+        // that.
         let (directives, later) = (bench.directives, ProfileChanges(displayName: .set("Later")))
         let call = bench.call(.updateProfile(later, .queue))
         #expect(bench.answer(to: call) == nil && bench.bodies == [])

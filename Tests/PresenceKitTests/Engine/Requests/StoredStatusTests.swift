@@ -4,14 +4,14 @@ import Testing
 
 @testable import PresenceKit
 
-/// A status that was chosen without a connection, and the storage that keeps it over the end of a process.
+/// A status chosen without a connection, in the storage, over the end of a process.
 @Suite struct StoredStatusTests {
     private var bench = Bench()
     private static let invisible = StatusChange(status: .invisible)
-    /// A token that says whose it is.
+    /// A token that names its user.
     private static let anasToken = "h.\(Data(#"{"sub":"ana"}"#.utf8).base64EncodedString()).s"
 
-    /// What is in the storage after these choices without a connection.
+    /// The content of the storage after these choices without a connection.
     private mutating func kept(_ choices: StatusChange...) -> [QueuedWrite] {
         bench.connect()
         bench.end(.lost(""))
@@ -31,7 +31,7 @@ import Testing
         return bench
     }
 
-    /// What a connection begins with.
+    /// The status in the first message of a connection.
     private static func begun(_ bench: Bench) -> StatusChange? {
         guard case .connect(let connect) = bench.bodies.first else { return nil }
         return connect.status
@@ -169,12 +169,12 @@ import Testing
         bench.pass(.seconds(1))
         bench.handle(.opened(bench.engine.link.attempt))
         #expect(bench.engine.shownMe.queuedStatus == .invisible, "on its way")
-        // The server has it, and then another device's.
+        // The server accepts it, and then a change by another device.
         bench.welcome(status: OwnStatus(status: .busy))
         #expect(bench.woken.contains(loop))
         let me = bench.engine.nextMe(loop)
         #expect(me?.queuedStatus == nil && me?.statusRefusal == nil && me?.status?.status == .busy)
-        // It is known over launches, before there is a connection.
+        // After a launch it is known before there is a connection.
         let next = Self.next(kept(Self.invisible))
         #expect(next.engine.shownMe.queuedStatus == .invisible)
     }
@@ -185,7 +185,7 @@ import Testing
         next.welcome(user: "ana")
         next.storageAnswers = false
         next.receive(.ok(id: next.lastID))
-        // A process that died now would be invisible again.
+        // A process that died now would set invisible again.
         let removal = next.directives
         let call = next.call(.setStatus(StatusChange(status: .auto)))
         next.receive(.ok(id: next.lastID))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// What the app says and asks about who may see its user.
+/// Reading and changing the user's visibility.
 @Suite struct VisibilityCallTests {
     private var bench = Bench()
 

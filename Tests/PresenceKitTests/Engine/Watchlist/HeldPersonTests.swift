@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// The rule that keeps clients right.
+/// The rule that keeps clients correct.
 @Suite struct HeldPersonTests {
     private var person = HeldPerson()
 

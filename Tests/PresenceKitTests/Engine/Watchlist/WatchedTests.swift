@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// How far subscriptions are, for one kind of thing.
+/// The state of subscriptions, for one kind of item.
 @Suite struct WatchedTests {
     private var people = Watched<HeldPerson>()
     private var room = 2

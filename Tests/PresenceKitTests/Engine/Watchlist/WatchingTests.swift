@@ -4,7 +4,7 @@ import Testing
 
 @testable import PresenceKit
 
-/// Who is asked for, when, and in how many messages.
+/// Which users are subscribed to, when, and in how many messages.
 @Suite struct WatchingTests {
     private var bench = Bench()
 
@@ -146,7 +146,7 @@ import Testing
         bench.connect(limits: limits)
         let users = (100...199).map { String(repeating: "\\", count: 125) + "\($0)" }
         _ = bench.open(.roster(users))
-        // Known versions make it longer still.
+        // Known versions make the message longer still.
         bench.receive(
             .subscribed(
                 id: bench.lastID, users: users.map { .online(UserID($0)!, .max / 2, name: "x") }, conversations: [],
@@ -194,7 +194,7 @@ import Testing
         #expect(bench.engine.watchlist.subscriptions == 2)
     }
 
-    // MARK: Refusals
+    // MARK: Rejections
 
     @Test mutating func `what the server cannot answer now is asked again when it said`() {
         let loop = bench.open(.presence("bob"))
@@ -247,7 +247,7 @@ import Testing
         #expect(subscribes() == [.init(conversations: ["c1"])])
     }
 
-    // MARK: Coming back
+    // MARK: Reconnecting
 
     @Test mutating func `after a break everybody is asked for, with what is known of them`() {
         _ = bench.open(.roster(["bob", "cy"]))
