@@ -33,7 +33,7 @@ import Testing
         await account.reaches { $0.account?.setupCompleted == true }
     }
 
-    @Test func `the password is changed by who knows it`() async throws {
+    @Test func `changing the password needs the current one`() async throws {
         let (bench, account) = try await Bench.signedIn()
         try await account.changePassword(from: "correct horse", to: "battery staple")
         #expect(bench.server.body("POST /v1/me/password")?["newPassword"] as? String == "battery staple")
@@ -47,7 +47,7 @@ import Testing
         #expect(await account.currentAccount != nil)
     }
 
-    @Test func `a change whose answer is lost says that it may be done`() async throws {
+    @Test func `a change whose response is lost has an unknown outcome`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.transport.answer { _ in throw HTTPFailure("lost", wasSent: true) }
         let error = await #expect(throws: AccountError.self) {
@@ -57,7 +57,7 @@ import Testing
         #expect(bench.transport.requests.count { $0.url.path == "/v1/me/password" } == 1, "it is not sent twice")
     }
 
-    @Test func `another e-mail is asked for`() async throws {
+    @Test func `a new e-mail address is requested`() async throws {
         let (bench, account) = try await Bench.signedIn()
         try await account.changeEmail(to: " new@example.org", password: "correct horse")
         #expect(bench.server.body("POST /v1/me/email")?["email"] as? String == "new@example.org")

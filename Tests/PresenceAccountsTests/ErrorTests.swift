@@ -41,7 +41,7 @@ import Testing
         #expect(error.localizedDescription == text)
     }
 
-    @Test func `a transport's failure is told in plain language too`() {
+    @Test func `the error of a transport is in plain language too`() {
         for wasSent in [false, true] {
             let failure = HTTPFailure("URLError -1009", wasSent: wasSent)
             #expect(failure.localizedDescription == "Network error. Please check your connection.")
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["9223372036854775807", "-1"])
-    func `whatever time a proxy says to wait can be shown`(seconds: String) async throws {
+    func `any delay named by a proxy can be shown`(seconds: String) async throws {
         let bench = Bench()
         bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
         let account = bench.launch()
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.localizedDescription.hasPrefix("The server is busy. Please try again in ") == true)
     }
 
-    @Test func `an answer of something before the server says when to try again`() async throws {
+    @Test func `a response from a proxy in front of the server names the delay`() async throws {
         let bench = Bench()
         bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
         let account = bench.launch()

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct FakeAccountTests {
     private let account = FakeAccount()
 
-    @Test func `e-mails and usernames are one user's each, whatever their case`() async throws {
+    @Test func `e-mails and usernames are unique, regardless of case`() async throws {
         try await account.signUp(email: "Ana@Example.org", password: "12345678", displayName: nil, username: "Ana.B")
         #expect(try await account.currentUser().displayName == "Ana")
         try await account.signOut()
@@ -26,7 +26,7 @@ import Testing
         #expect(try await account.availability(ofUsername: "Bob") == .yours)
     }
 
-    @Test func `passwords are checked, and set anew with the newest mail only`() async throws {
+    @Test func `passwords are checked, and reset with the newest mail only`() async throws {
         await #expect(throws: AccountError.self) { try await account.signUp(email: "a@b.de", password: "short") }
         try await account.signUp(email: "a@b.de", password: "12345678")
         await #expect(throws: AccountError.self) { try await account.changePassword(from: "x", to: "87654321") }
@@ -45,7 +45,7 @@ import Testing
         #expect(account.currentAccount?.emailVerified == true)
     }
 
-    @Test func `another user's new password ends nobody's session here`() async throws {
+    @Test func `another user's new password ends no session here`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678")
         try await account.signOut()
         try await account.signUp(email: " B@b.de ", password: "12345678")
@@ -56,7 +56,7 @@ import Testing
         #expect(account.currentAccount?.email == "b@b.de")
     }
 
-    @Test func `what the server never takes is refused`() async throws {
+    @Test func `values that the server never accepts are rejected`() async throws {
         let long = String(repeating: "x", count: 51)
         await #expect(throws: AccountError(.validationFailed, field: "displayName")) {
             try await account.signUp(email: "a@b.de", password: "12345678", displayName: long)
@@ -69,7 +69,7 @@ import Testing
         #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
     }
 
-    @Test func `where nobody is to know who has an account, a sign-up and a change of the e-mail say nothing`()
+    @Test func `with hidden accounts, a sign-up and a change of the e-mail reveal nothing`()
         async throws
     {
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
@@ -87,7 +87,7 @@ import Testing
         #expect(account.currentAccount?.username == nil)
     }
 
-    @Test func `sessions end one by one or all together`() async throws {
+    @Test func `sessions end one by one or all at once`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678")
         account.otherSessions = [AccountSession(id: "web", createdAt: .distantPast, lastUsedAt: .distantPast)]
         #expect(try await account.sessions().map(\.id) == ["current", "web"])
@@ -100,7 +100,7 @@ import Testing
         await #expect(throws: AccountError(.notSignedIn)) { try await account.sessions() }
     }
 
-    @Test func `an account is confirmed, changed, and deleted with everything`() async throws {
+    @Test func `an account is confirmed, changed, and deleted with all its data`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
         try await account.verifyEmail(token: try #require(account.mails.last).token)
         #expect(account.currentAccount?.emailVerified == true)

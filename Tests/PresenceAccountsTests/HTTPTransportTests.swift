@@ -14,7 +14,7 @@ import Testing
         return (directory, url)
     }
 
-    @Test func `a file is sent as it is, and its progress grows and ends with all of it`() async throws {
+    @Test func `a file is sent unchanged, and its progress increases up to the whole file`() async throws {
         let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let (directory, url) = try file(data)
         let received = Locked<HTTPRequest?>(nil)
@@ -35,7 +35,7 @@ import Testing
         _ = directory
     }
 
-    @Test func `a file that is not there is no end of the process, and nothing is sent`() async throws {
+    @Test func `a missing file does not crash the process, and nothing is sent`() async throws {
         let (directory, url) = try file(Data("abc".utf8))
         let request = HTTPRequest(
             method: "POST", url: URL(string: "http://127.0.0.1:\(try FreePort.find())")!,
@@ -47,7 +47,7 @@ import Testing
         _ = directory
     }
 
-    @Test func `a server that hangs up in the middle of a file is a lost connection`() async throws {
+    @Test func `a server that closes in the middle of an upload is a lost connection`() async throws {
         let (directory, url) = try file(Data(count: 3_000_000))
         let server = try ScriptedServer(head: { _ in false }) { _ in .hangUp }
         let failure = await #expect(throws: HTTPFailure.self) {
@@ -60,7 +60,7 @@ import Testing
 
     /// At most moments of an upload: while parts of the file are read and sent, the server closes or the upload is
     /// cancelled.
-    @Test func `uploads of files that are given up at any moment are no end of the process`() async throws {
+    @Test func `uploads that are cancelled at any moment do not crash the process`() async throws {
         let (directory, url) = try file(Data(count: 600_000))
         let server = try ScriptedServer(head: { _ in false }) { _ in .hangUp }
         let reading = try ScriptedServer { _ in .answer(.json("{}")) }

@@ -39,7 +39,7 @@ import Testing
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
     }
 
-    @Test func `an account that was deleted elsewhere is signed out at the launch`() async throws {
+    @Test func `an account that was deleted elsewhere is signed out at launch`() async throws {
         let bench = Bench(kept: Bench.kept)
         bench.server.change { $0.grants = [:] }
         let account = bench.launch()
@@ -47,7 +47,7 @@ import Testing
         #expect(bench.store.session == nil)
     }
 
-    @Test func `what cannot be read now signs nobody out`() async throws {
+    @Test func `a session that cannot be read now signs no user out`() async throws {
         let bench = Bench(kept: Bench.kept)
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let account = bench.launch()
@@ -58,7 +58,7 @@ import Testing
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
     }
 
-    @Test func `what can be read after the device was unlocked is read then`() async throws {
+    @Test func `a session that becomes readable after an unlock is read then`() async throws {
         let bench = Bench(kept: Bench.kept)
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let account = bench.launch()
@@ -83,7 +83,7 @@ import Testing
         #expect(await second.next() == .signedOut(.accountDeleted))
     }
 
-    @Test func `loops that end are forgotten, and one that is cancelled ends`() async throws {
+    @Test func `ended loops are removed, and a cancelled one ends`() async throws {
         let (_, account) = try await Bench.signedIn()
         let loop = Task { for await _ in account.states {} }
         while account.stateFeed.count == 0 { await Task.yield() }
@@ -92,7 +92,7 @@ import Testing
         while account.stateFeed.count > 0 { await Task.yield() }
     }
 
-    @Test func `an account that nobody holds goes`() async throws {
+    @Test func `an account without references is released`() async throws {
         weak var weakly: PresenceAccount?
         do {
             let (_, account) = try await Bench.signedIn()
@@ -102,7 +102,7 @@ import Testing
         while weakly != nil { await Task.yield() }
     }
 
-    @Test func `what the server tells by itself is newer than an answer that was asked for before`() async throws {
+    @Test func `an event from the server is newer than the response to an earlier request`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let gate = Gate()
         bench.transport.answer { [server = bench.server] in

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RenewalTests {
     private static let refresh = "POST /v1/sessions/refresh"
 
-    @Test func `a token is renewed when less than a minute is left, and not before`() async throws {
+    @Test func `a token is renewed when less than a minute is left, and not earlier`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let first = try await account.accessToken()
         bench.time.pass(.seconds(3_539))
@@ -37,7 +37,7 @@ import Testing
         #expect(tokens.count == 1 && bench.server.count(Self.refresh) == 2)
     }
 
-    @Test func `a hundred requests whose token is refused lead to one renewal`() async throws {
+    @Test func `a hundred requests with a rejected token lead to one renewal`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let token = try await account.accessToken()
         bench.server.change { _ = $0.refused.insert(token) }
@@ -58,7 +58,7 @@ import Testing
         .json(
             #"{"user":"u-2","accessToken":"x","expiresIn":1,"refreshToken":"y","account":{"user":"u-2","email":"b"}}"#),
     ])
-    func `nothing but a refusal signs anybody out`(answer: HTTPResponse) async throws {
+    func `only a rejection signs a user out`(answer: HTTPResponse) async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.transport.answer { _ in answer }
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["token_expired", "token_reused", nil] as [String?])
-    func `a refusal signs out, says why, and removes what was kept`(reason: String?) async throws {
+    func `a rejection signs out with its reason, and removes the stored session`(reason: String?) async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.transport.answer { _ in .error(401, "unauthorized", reason: reason) }
@@ -83,14 +83,14 @@ import Testing
         await #expect(throws: AccountError(.notSignedIn)) { try await account.accessToken() }
     }
 
-    @Test func `a session that was ended elsewhere is noticed with the next request`() async throws {
+    @Test func `a session that was ended elsewhere is noticed by the next request`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.server.change { $0.grants = [:] }
         await #expect(throws: AccountError.self) { try await account.currentUser() }
         #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
     }
 
-    @Test func `a token that is still good is used while it cannot be renewed`() async throws {
+    @Test func `a token that is still valid is used while it cannot be renewed`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let token = try await account.accessToken()
         bench.time.pass(.seconds(3_550))
@@ -101,7 +101,7 @@ import Testing
         #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
     }
 
-    @Test func `lost answers never cost the session`() async throws {
+    @Test func `lost responses never end the session`() async throws {
         let (bench, account) = try await Bench.signedIn()
         for round in 1...5 {
             bench.time.pass(.seconds(4_000))
@@ -119,7 +119,7 @@ import Testing
         #expect(bench.server.change { $0.grants[1] } != nil)
     }
 
-    @Test func `a token is stored before the one that came with it is used`() async throws {
+    @Test func `a token is stored before the access token that came with it is used`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.transport.answer { [server = bench.server, store = bench.store] request in
@@ -132,7 +132,7 @@ import Testing
         #expect(bench.store.session?.refreshToken == "r-1-2")
     }
 
-    @Test func `a renewed session that cannot be stored is not used, and the next renewal works`() async throws {
+    @Test func `a renewed session that cannot be stored is not used, and the next renewal succeeds`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.store.failure = CocoaError(.fileWriteOutOfSpace)
@@ -164,7 +164,7 @@ import Testing
         #expect(bench.store.session == nil && account.stateFeed.current == .signedOut(.requested))
     }
 
-    @Test func `a caller who gives up does not take the renewal from the others`() async throws {
+    @Test func `a cancelled caller does not cancel the renewal for the others`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
@@ -187,7 +187,7 @@ import Testing
 
     // MARK: A client's tokens
 
-    @Test func `a client is given one token until it asks again, then another`() async throws {
+    @Test func `a client gets the same token until it asks again, then another`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let provide = account.tokenProvider()
         let first = try await provide()
@@ -197,7 +197,7 @@ import Testing
         #expect(try await account.tokenProvider()() == second, "another client has not seen it refused")
     }
 
-    @Test func `without anybody signed in a client closes, and without a network it tries again`() async throws {
+    @Test func `without a signed-in user a client closes, and without a network it retries`() async throws {
         let bench = Bench(kept: Bench.kept)
         bench.goOffline()
         let account = bench.launch()
@@ -208,7 +208,7 @@ import Testing
         #expect(error?.code == .unauthorized)
     }
 
-    @Test func `a client's address is the account's`() {
+    @Test func `a client's URL is derived from the account's`() {
         func address(_ text: String) -> String {
             PresenceAccount(
                 url: URL(string: text)!, store: MemoryTokenStore(), transport: FakeHTTPTransport()

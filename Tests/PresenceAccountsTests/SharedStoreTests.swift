@@ -14,7 +14,7 @@ import Testing
         return (bench, app, other)
     }
 
-    @Test func `each renews what the other has left, however often`() async throws {
+    @Test func `each process renews the session that the other stored, any number of times`() async throws {
         let (bench, app, other) = try await both()
         for account in [app, app, app, other, other, app, other] {
             try await account.refresh()
@@ -23,7 +23,7 @@ import Testing
         #expect(bench.server.change { $0.grants[1] } != nil)
     }
 
-    @Test func `an account that is told of does not bring a former token back`() async throws {
+    @Test func `an account event does not restore an older token`() async throws {
         let (bench, app, other) = try await both()
         for _ in 1...2 { try await other.refresh() }
         var changed = Bench.ana
@@ -35,7 +35,7 @@ import Testing
         try await app.refresh()
     }
 
-    @Test func `who signs out in one is signed out in the other with its next renewal`() async throws {
+    @Test func `a sign-out in one process takes effect in the other with its next renewal`() async throws {
         let (bench, app, other) = try await both()
         // The server is not notified.
         bench.goOffline()
@@ -48,7 +48,7 @@ import Testing
         #expect(await other.currentAccount == nil)
     }
 
-    @Test func `who signs in anew in one goes on in the other, also if its token is refused meanwhile`() async throws {
+    @Test func `a new sign-in in one continues in the other, even if its token is rejected meanwhile`() async throws {
         let (bench, app, other) = try await both()
         let gate = Gate()
         bench.transport.answer { [server = bench.server] request in
@@ -67,7 +67,7 @@ import Testing
         #expect(other.stateFeed.current == .signedIn(Bench.ana, .live))
     }
 
-    @Test func `another user who signs in in one is the other's user with its next renewal`() async throws {
+    @Test func `a sign-in of another user in one takes effect in the other with its next renewal`() async throws {
         let (bench, _, other) = try await both()
         // The model server has one user and replies for that one, which is not a valid reply here.
         bench.server.change { $0.grants[9] = 0 }
@@ -78,7 +78,7 @@ import Testing
         #expect(other.stateFeed.current.account == bob)
     }
 
-    @Test func `a store that cannot be read ends nothing`() async throws {
+    @Test func `a store that cannot be read ends no session`() async throws {
         let (bench, _, other) = try await both()
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let error = await #expect(throws: AccountError.self) { try await other.refresh() }

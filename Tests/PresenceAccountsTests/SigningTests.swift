@@ -24,7 +24,7 @@ import Testing
         #expect(try await account.currentUser().email == "ana@example.org")
     }
 
-    @Test func `an e-mail that is taken is told, and nobody is signed in`() async throws {
+    @Test func `an e-mail that is taken is reported, and the user is not signed in`() async throws {
         let bench = Bench()
         let account = bench.launch()
         let error = await #expect(throws: AccountError.self) {
@@ -69,7 +69,7 @@ import Testing
         #expect(bench.server.change { $0.signUps.count } == 1)
     }
 
-    @Test func `a wrong password signs nobody in and nobody out`() async throws {
+    @Test func `a wrong password signs no user in or out`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let error = await #expect(throws: AccountError.self) {
             try await account.signIn(email: "ana@example.org", password: "wrong")
@@ -121,7 +121,7 @@ import Testing
         await next.reaches { $0 == .signedOut(.notSignedIn) }
     }
 
-    @Test func `a sign-out without a network reaches the server when it is back, after pauses that grow`() async throws
+    @Test func `an offline sign-out reaches the server later, after growing pauses`() async throws
     {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a sign-out without a network reaches the server by a later launch or sign-in`(isLaunched: Bool) async throws {
+    func `an offline sign-out reaches the server after a later launch or sign-in`(isLaunched: Bool) async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         try await account.signOut()
@@ -160,7 +160,7 @@ import Testing
         #expect(bench.server.change { $0.grants.isEmpty } && bench.store.session == nil)
     }
 
-    @Test func `a sign-out that cannot be kept is told, and nothing is changed`() async throws {
+    @Test func `a sign-out that cannot be stored throws, and changes nothing`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.store.failure = CocoaError(.fileWriteNoPermission)
         let error = await #expect(throws: AccountError.self) { try await account.signOut() }
@@ -168,7 +168,7 @@ import Testing
         #expect(await account.currentAccount == Bench.ana && bench.server.change { $0.grants.count == 1 })
     }
 
-    @Test func `all devices are signed out, if the server can be asked`() async throws {
+    @Test func `all devices are signed out, if the server can be reached`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         let error = await #expect(throws: AccountError.self) { try await account.signOut(.allDevices) }
@@ -212,7 +212,7 @@ import Testing
         while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
     }
 
-    @Test func `the end of the former session does not overtake a sign-in`() async throws {
+    @Test func `the end of the former session does not cancel a sign-in`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
@@ -231,7 +231,7 @@ import Testing
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
     }
 
-    @Test func `a session that cannot be kept is no session`() async throws {
+    @Test func `a session that cannot be stored is not used`() async throws {
         let bench = Bench()
         let account = bench.launch()
         await account.reaches { $0 == .signedOut(.notSignedIn) }
@@ -245,7 +245,7 @@ import Testing
         while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
     }
 
-    @Test func `nothing that is logged or described has a token or a password in it`() async throws {
+    @Test func `no log line and no description contains a token or a password`() async throws {
         let lines = Lines()
         let bench = Bench(kept: Bench.kept)
         bench.transport.answer { request in

@@ -32,7 +32,7 @@ import Testing
         #expect(model.lines.last == "DELETE /v1/me" && model.body("DELETE /v1/me")?["password"] != nil)
     }
 
-    @Test func `a renewal whose answer is lost is made again, and nobody is signed out`() async throws {
+    @Test func `a renewal whose response is lost is repeated, and no user is signed out`() async throws {
         let lost = Counter()
         let server = try ScriptedServer { [model] request in
             let answer = model.handle(request)
@@ -43,7 +43,7 @@ import Testing
         #expect(model.count("POST /v1/sessions/refresh") == 2)
     }
 
-    @Test func `what is not repeated by itself says that its outcome is unknown`() async throws {
+    @Test func `a request that is not repeated has an unknown outcome`() async throws {
         let server = try ScriptedServer { [model] in
             _ = model.handle($0)
             return .hangUp
@@ -64,7 +64,7 @@ import Testing
         "nonsense\r\n\r\n",
         "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n",
     ])
-    func `a broken answer is a network error, and signs nobody out`(text: String) async throws {
+    func `a malformed response is a network error, and signs no user out`(text: String) async throws {
         let server = try ScriptedServer { _ in .raw(text) }
         let account = account(at: server.url, kept: Bench.kept)
         let error = await #expect(throws: AccountError.self) { try await account.refresh() }
@@ -72,7 +72,7 @@ import Testing
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .stale(since: Bench.kept.savedAt)))
     }
 
-    @Test func `an answer that does not come is given up`() async throws {
+    @Test func `a missing response times out`() async throws {
         let server = try ScriptedServer { _ in .silence }
         let account = account(at: server.url, timeout: .milliseconds(300))
         let error = await #expect(throws: AccountError.self) {
@@ -81,14 +81,14 @@ import Testing
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
     }
 
-    @Test func `a server that is not there was not asked`() async throws {
+    @Test func `a server that cannot be reached did not get the request`() async throws {
         let account = account(at: URL(string: "http://127.0.0.1:\(try FreePort.find())")!, kept: Bench.kept)
         let error = await #expect(throws: AccountError.self) { try await account.refresh() }
         #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
         #expect(account.stateFeed.current.account == Bench.ana)
     }
 
-    @Test func `a busy server says when to try again`() async throws {
+    @Test func `a busy server names the delay before a retry`() async throws {
         let server = try ScriptedServer { _ in .answer(.error(503, "unavailable", retryAfter: 1_500)) }
         let account = account(at: server.url)
         let error = await #expect(throws: AccountError.self) {
@@ -97,7 +97,7 @@ import Testing
         #expect(error?.code == .unavailable && error?.retryAfter == .milliseconds(1_500))
     }
 
-    @Test func `a connection that the server has closed meanwhile is replaced`() async throws {
+    @Test func `a connection that the server closed meanwhile is replaced`() async throws {
         let server = try ScriptedServer { [model] request in
             let response = model.handle(request)
             let body = String(decoding: response.body, as: UTF8.self)
@@ -122,7 +122,7 @@ import Testing
         #expect(error?.code == .notAnAnswer && other.count == 0)
     }
 
-    @Test func `an answer without end is cut off`() async throws {
+    @Test func `an endless response is aborted`() async throws {
         let long = String(repeating: "x", count: (1 << 20) + 1)
         let server = try ScriptedServer { _ in .answer(.json(long)) }
         let transport = URLSessionHTTPTransport()

@@ -19,7 +19,7 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test func `what was kept is there, for its owner alone`() throws {
+    @Test func `the stored session is readable only by its owner`() throws {
         #expect(try store.load() == nil)
         try store.save(Bench.kept)
         #expect(try store.load() == Bench.kept)
@@ -31,7 +31,7 @@ import Testing
         #expect(try store.load() == nil)
     }
 
-    @Test func `a file is replaced, not written over`() throws {
+    @Test func `a file is replaced, not overwritten`() throws {
         try store.save(Bench.kept)
         let reader = try #require(FileHandle(forReadingAtPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: ["damaged", "later", "empty", "array", "another"])
-    func `a session that can never be read is set aside, and nobody is signed in`(kind: String) async throws {
+    func `a session that can never be read is set aside, and no user is signed in`(kind: String) async throws {
         try store.save(Bench.kept)
         let whole = try #require(FileManager.default.contents(atPath: path))
         let text = String(decoding: whole, as: UTF8.self)
@@ -75,7 +75,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == [])
     }
 
-    @Test func `a file that may not be read is an error`() throws {
+    @Test func `an unreadable file is an error`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         #expect(throws: (any Error).self) { try store.load() }
         let error = #expect(throws: AccountError.self) { try store.save(Bench.kept) }
@@ -83,7 +83,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))
     }
 
-    @Test func `farewells are kept for their owner alone, until there are none`() throws {
+    @Test func `farewells are stored readable only by their owner, until there are none`() throws {
         #expect(try store.loadFarewells() == [])
         try store.saveFarewells(["a", "b"])
         #expect(try store.loadFarewells() == ["a", "b"])

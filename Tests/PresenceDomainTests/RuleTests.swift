@@ -13,7 +13,7 @@ import Testing
         #expect(DisplayNameRule.trimmed("  Ana ") == "Ana")
     }
 
-    @Test func `the standard name is the part of the e-mail before the at sign`() {
+    @Test func `the default name is the part of the e-mail before the at sign`() {
         #expect(DisplayNameRule.standard(for: "ana.b@example.org") == "ana.b")
         for email in [nil, "", "@example.org", "  @x"] { #expect(DisplayNameRule.standard(for: email) == "User") }
         #expect(DisplayNameRule.standard(for: String(repeating: "a", count: 60) + "@x").count == 50)
@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: [
         "", "ab", ".ab", "ab.", "a..b", "a b", "aé1", "a-b", "ab@", "a`b", String(repeating: "x", count: 31),
     ])
-    func `anything else is told, with the rule`(name: String) {
+    func `any other name is rejected, with the rule`(name: String) {
         #expect(
             UsernameRule.fault(in: name)
                 == "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
@@ -54,7 +54,7 @@ import Testing
         #expect(errors[4].recoverySuggestion?.contains("may have worked") == true)
     }
 
-    @Test func `a batch names who is missing`() {
+    @Test func `reading many users returns the missing ids`() {
         let users = Users([User(id: "a", displayName: "A")], missing: ["b"], isStale: true)
         #expect(users.map(\.id) == ["a"] && users.missing == ["b"] && users.isStale)
     }

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `users, their changes and pictures come back from JSON as they were`() throws {
+    @Test func `users, their changes and pictures survive JSON unchanged`() throws {
         func comesBack<Value: Codable & Equatable>(_ value: Value) throws {
             #expect(try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)) == value)
         }
@@ -74,7 +74,7 @@ import Testing
         #expect(User(id: "u1", displayName: name).displayInitials == initials)
     }
 
-    @Test func `users are equal by all their members, and know each other by id`() {
+    @Test func `users are equal if all members are, and are identified by id`() {
         var other = Self.full
         #expect(other == Self.full && other.hashValue == Self.full.hashValue)
         other.isOnline = false

@@ -14,7 +14,7 @@ import Testing
         return messages
     }
 
-    @Test func `with a connection a change is answered by the server, and a refusal is thrown`() async throws {
+    @Test func `with a connection a change returns the server's result, and a rejection is thrown`() async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one", "two")
@@ -30,7 +30,7 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.isEmpty)
     }
 
-    @Test func `without one it returns at once, is shown, and is made with the next connection, in order`() async throws
+    @Test func `without one it returns at once, is shown, and is sent on the next connection, in order`() async throws
     {
         let scene = Scene()
         await scene.connected()
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [MessageServer.Cut.before, .after])
-    func `a break while it is made does neither lose nor double it`(cut: MessageServer.Cut) async throws {
+    func `a lost connection during a change neither loses nor repeats it`(cut: MessageServer.Cut) async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one")
@@ -92,7 +92,7 @@ import Testing
         #expect(deleted && settings == true)
     }
 
-    @Test func `what is refused later is told, after a launch too, and can be made again or dropped`() async throws {
+    @Test func `a later rejection is reported, after a launch too, and can be retried or discarded`() async throws {
         let directory = try TemporaryDirectory()
         let server = MessageServer()
         do {
@@ -128,7 +128,7 @@ import Testing
         #expect(error?.code == .notFound)
     }
 
-    @Test func `what the server finds too fast does not hold up its caller`() async throws {
+    @Test func `a rate limit does not delay the caller`() async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one")
@@ -143,7 +143,7 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["three"])
     }
 
-    @Test func `what could not be taken out of the storage goes with the next change`() async throws {
+    @Test func `a write whose removal failed is removed with the next change`() async throws {
         let writes = FaultyWrites()
         let scene = Scene(storage: Storage(cache: MemoryCache(), writes: writes))
         await scene.connected()
@@ -158,7 +158,7 @@ import Testing
         #expect(await scene.messages.unremoved.isEmpty)
     }
 
-    @Test func `an older answer does not replace what events have told since`() async throws {
+    @Test func `an older reply does not replace later events`() async throws {
         let scene = Scene()
         await scene.connected()
         var list = scene.messages.conversationList.makeAsyncIterator()
@@ -199,7 +199,7 @@ import Testing
         #expect(asked.count == 2 && asked[1] == 366 * 86_400_000)
     }
 
-    @Test func `another user's change is not kept, and one in flight at a sign-out is not called made`() async throws {
+    @Test func `another user's change is not stored, and one in flight at a sign-out is not made`() async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one")
@@ -214,7 +214,7 @@ import Testing
         #expect(error?.code == .signedOut)
     }
 
-    @Test func `a time to be muted for that is over before there is a connection is none`() async throws {
+    @Test func `a mute that ends before there is a connection has no effect`() async throws {
         let scene = Scene()
         await scene.connected()
         try await scene.messages.mute("c1")
@@ -228,7 +228,7 @@ import Testing
         #expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool } == nil)
     }
 
-    @Test func `a sign-out ends all waiting, and forgets what waited`() async throws {
+    @Test func `a sign-out ends all waits, and deletes pending changes`() async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one")
@@ -240,7 +240,7 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["one"])
     }
 
-    @Test func `a message whose sending failed is not changed`() async throws {
+    @Test func `a failed message cannot be changed`() async throws {
         let scene = Scene()
         await scene.connected()
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()

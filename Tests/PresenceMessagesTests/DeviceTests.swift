@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "ü", "a\n", String(repeating: "x", count: 1_025)])
-    func `what no server takes is not sent`(token: String) async throws {
+    func `a token that no server accepts is not sent`(token: String) async throws {
         let scene = await Self.connected()
         let error = await #expect(throws: PresenceError.self) {
             try await scene.messages.registerDevice(.fcm(token))
@@ -68,7 +68,7 @@ import Testing
         #expect(try await scene.messages.registerDevice(.fcm(String(repeating: "x", count: 1_024))))
     }
 
-    @Test func `before anybody is known it waits for the first connection, and the newest token counts`() async throws {
+    @Test func `before the user is known it waits for the first connection, and the newest token wins`() async throws {
         let scene = Scene(token: { throw PresenceError(.unauthorized, "nobody is signed in") })
         scene.transport.answer(Self.done)
         #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
@@ -79,7 +79,7 @@ import Testing
         #expect(await Self.hasSent(scene, 1) == ["PUT b t"])
     }
 
-    @Test func `what fails is told again after a growing pause, and with the next connection`() async throws {
+    @Test func `a failed registration is retried after a growing delay, and on the next connection`() async throws {
         let scene = await Self.connected()
         scene.transport.answer(Self.gone)
         #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
@@ -108,7 +108,7 @@ import Testing
         #expect(scene.transport.requests.count == 7)
     }
 
-    @Test func `what the server refuses is told once`() async throws {
+    @Test func `a rejection by the server is reported once`() async throws {
         let scene = await Self.connected()
         scene.transport.answer { _ in .error(422, "validation_failed", message: "no") }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.registerDevice(.fcm("a")) }
@@ -130,7 +130,7 @@ import Testing
         #expect(await Self.hasSent(scene, 2) == ["PUT a t1", "PUT a t2"])
     }
 
-    @Test func `a refused token is replaced once`() async throws {
+    @Test func `a rejected token is replaced once`() async throws {
         let scene = await Self.connected(Scene(token: Self.counted()))
         scene.transport.answer { request in
             request.headers["Authorization"] == "Bearer t1" ? .error(401, "unauthorized") : HTTPResponse(status: 204)
@@ -146,7 +146,7 @@ import Testing
         #expect(try await fixed.messages.registerDevice(.fcm("a")) == false, "another session may come")
     }
 
-    @Test func `a change of the user moves the device from the former one to the next`() async throws {
+    @Test func `a change of user moves the device from the former one to the next`() async throws {
         let scene = await Self.connected(Scene(token: { "ana" }))
         #expect(try await scene.messages.registerDevice(.fcm("a")))
         await scene.client.switchUser { "bob" }
@@ -154,7 +154,7 @@ import Testing
         #expect(await Self.hasSent(scene, 3) == ["PUT a ana", "DELETE ana", "PUT a bob"])
     }
 
-    @Test func `a removal is told once, of the user who asked for it`() async throws {
+    @Test func `a removal is sent once, for the user who made it`() async throws {
         let scene = await Self.connected(Scene(token: Self.counted()))
         #expect(try await scene.messages.registerDevice(.fcm("a")))
         #expect(try await scene.messages.removeDevice())
@@ -173,7 +173,7 @@ import Testing
         #expect(Self.sent(scene).suffix(2) == ["DELETE t2", "PUT b bob"])
     }
 
-    @Test func `a user who goes while the device is being registered is not pushed to here`() async throws {
+    @Test func `a user who signs out during the registration gets no pushes here`() async throws {
         let scene = await Self.connected()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)

@@ -33,7 +33,7 @@ import Testing
         while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
     }
 
-    @Test func `what is written before it is known whose it is makes a connection, which tells`() async throws {
+    @Test func `a write before the user is known connects, which determines the user`() async throws {
         let scene = Scene(user: "ana")
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("a", in: "c1") }
         #expect(error?.code == .notConnected)
@@ -43,7 +43,7 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["b"])
     }
 
-    @Test func `what is written after the app disconnected waits until it connects`() async throws {
+    @Test func `a write after the app disconnected waits until it connects`() async throws {
         let scene = Scene()
         await scene.connected()
         await scene.client.disconnect()

@@ -34,7 +34,7 @@ import Testing
         #expect(edited?.map(\.sequence) == [1, 2])
     }
 
-    @Test func `each list says what is different from the one that the loop got before`() async throws {
+    @Test func `each list has the changes since the loop's previous one`() async throws {
         server.write("one")
         server.write("two")
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
@@ -67,7 +67,7 @@ import Testing
         #expect(removed.isEmpty && sent?.changes.changed.contains(own.id) == true)
     }
 
-    @Test func `what is gone from a list is named`() {
+    @Test func `entries removed from a list are named`() {
         func message(_ id: String, _ text: String = "") -> Message {
             Message(id: id, conversationId: "c1", senderId: "bob", text: text)
         }
@@ -78,7 +78,7 @@ import Testing
         #expect(ListChanges(from: newer, to: newer, by: \.id).isEmpty)
     }
 
-    @Test func `after a break nothing is missing and nothing is there twice, in parts too`() async throws {
+    @Test func `after a lost connection nothing is missing or duplicated, even in parts`() async throws {
         server.state.withLock { $0.partLimit = 7 }
         for number in 1...10 { server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
@@ -122,7 +122,7 @@ import Testing
         #expect(await conversations.next()?.map(\.id) == ["c1"], "there was no element before")
     }
 
-    @Test func `a reset replaces what is held`() async throws {
+    @Test func `a reset replaces the known messages`() async throws {
         for number in 1...60 { server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         await loop.reaches { $0.count == 50 }
@@ -136,14 +136,14 @@ import Testing
         #expect(await scene.messages.hasEarlier(in: "c1"))
     }
 
-    @Test func `a conversation of others has no messages, and says why`() async throws {
+    @Test func `a conversation of others has no messages, and reports the reason`() async throws {
         var loop = scene.messages.messages(in: "nothing").makeAsyncIterator()
         #expect(await loop.next()?.isEmpty == true)
         while await scene.messages.problem(in: "nothing") == nil { await Task.yield() }
         #expect(await scene.messages.problem(in: "nothing")?.code == .forbidden)
     }
 
-    @Test func `a conversation that the user is put into later is followed from then on`() async throws {
+    @Test func `a conversation to which the user is added later is observed from then on`() async throws {
         var list = scene.messages.conversationList.makeAsyncIterator()
         await list.reaches { $0.count == 1 }
         var loop = scene.messages.messages(in: "g1").makeAsyncIterator()
@@ -155,7 +155,7 @@ import Testing
         #expect(await scene.messages.problem(in: "g1") == nil)
     }
 
-    @Test func `who was taken out of a conversation and is put into it again misses nothing`() async throws {
+    @Test func `a user who is removed from a conversation and added again misses nothing`() async throws {
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         server.write("one")
         await loop.reaches { texts($0) == ["one"] }
@@ -199,7 +199,7 @@ import Testing
         #expect(reads == 3)
     }
 
-    @Test func `what the server cannot tell any more is asked for anew`() async throws {
+    @Test func `if the server cannot continue, the conversation is requested again`() async throws {
         for number in 1...60 { server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         await loop.reaches { $0.count == 50 }
@@ -213,7 +213,7 @@ import Testing
         #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
     }
 
-    @Test func `an empty list is told when it is known to be empty, and not before`() async throws {
+    @Test func `an empty list is yielded once it is known to be empty, not before`() async throws {
         let scene = Scene(MessageServer([:]))
         scene.server.isThere(false)
         var list = scene.messages.conversationList.makeAsyncIterator()
@@ -237,7 +237,7 @@ import Testing
         #expect(await loop.reaches { $0.last?.status == .read }?.last?.readBy == ["bob"])
     }
 
-    @Test func `a sign-out empties everything`() async throws {
+    @Test func `a sign-out empties all lists`() async throws {
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         server.write("one")
         await loop.reaches { $0.count == 1 }

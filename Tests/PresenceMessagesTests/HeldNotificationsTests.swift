@@ -13,7 +13,7 @@ import Testing
         #"{"seq":\#(seq),"id":"n\#(seq)","kind":"k","title":"\#(seq)","at":1}"#
     }
 
-    @Test func `an event that overtakes the answer of its subscription is not lost`() throws {
+    @Test func `an event that overtakes the reply to its subscription is not lost`() throws {
         var held = HeldNotifications()
         held.begin()
         held.heard(
@@ -31,7 +31,7 @@ import Testing
         #expect(held.inbox(over: []).notifications.map(\.isRead) == [true])
     }
 
-    @Test func `several events of one version that overtake the answer are all taken`() throws {
+    @Test func `several events of one version that overtake the reply are all applied`() throws {
         var held = HeldNotifications()
         held.begin()
         for seq in 3...5 {
@@ -46,7 +46,7 @@ import Testing
         #expect(held.inbox(over: []).unseenCount == 5)
     }
 
-    @Test func `an older answer of the subscription does not undo marks that the server has taken`() throws {
+    @Test func `an older reply to the subscription does not undo accepted marks`() throws {
         var held = HeldNotifications()
         let answer = try notified(
             #"{"items":[\#(item(2)),\#(item(1))],"version":5,"unseen":2,"unread":2,"seen":0,"first":1}"#)

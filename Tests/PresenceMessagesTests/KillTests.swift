@@ -6,7 +6,7 @@ import Testing
 /// A process that writes messages is killed at any moment: promised messages are neither lost nor stored twice.
 @Suite(.timeLimit(.minutes(1))) struct KillTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `kill -9 at any moment loses no message that was promised and doubles none`(seed: UInt64) async throws {
+    func `kill -9 at any moment loses and duplicates no promised message`(seed: UInt64) async throws {
         var random = Seeded(state: seed)
         let directory = try TemporaryDirectory()
         let model = MessageServer(["a": ["ana", "bob"], "b": ["ana", "bob"]])
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [5, 6, 7] as [UInt64])
-    func `kill -9 at any moment loses no change that was promised, makes none twice, and keeps their order`(
+    func `kill -9 at any moment loses and repeats no promised change, and keeps the order`(
         seed: UInt64
     ) async throws {
         var random = Seeded(state: seed)

@@ -13,7 +13,7 @@ struct LoopsTests {
         return elements
     }
 
-    @Test func `a loop that begins when nothing is known gets the next element, also if it was told to others before`()
+    @Test func `a loop that begins with nothing known gets the next element, even if others had it before`()
         async
     {
         var loops = Loops<[Int]>()

@@ -51,7 +51,7 @@ import Testing
         #expect(server.asked("mark").filter { $0["read"] != nil }.count == 1)
     }
 
-    @Test func `of each conversation and kind one mark is kept, and what is read is delivered`() async throws {
+    @Test func `one mark is stored for each conversation and kind, and a read message is delivered`() async throws {
         let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
         let (scene, _) = try await offline(storage)
         await scene.messages.keep(Ask.Mark(conversation: "c1", delivered: 4, read: nil))
@@ -64,7 +64,7 @@ import Testing
         #expect(try await kept(storage).filter { $0.conversation == "c1" }.map(\.read) == [4])
     }
 
-    @Test func `a mark that cannot be stored is told if there is a connection`() async throws {
+    @Test func `a mark that cannot be stored is sent if there is a connection`() async throws {
         let writes = FaultyWrites()
         let (scene, _) = try await offline(Storage(cache: MemoryCache(), writes: writes))
         await writes.set(mayAppend: false)
@@ -75,7 +75,7 @@ import Testing
         while read() != 3 { await Task.yield() }
     }
 
-    @Test func `a mark that the server refuses is kept no longer`() async throws {
+    @Test func `a mark that the server rejects is removed`() async throws {
         let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
         let (scene, _) = try await offline(storage)
         await scene.messages.markRead(in: "c1")
@@ -86,7 +86,7 @@ import Testing
         #expect(read() == 0)
     }
 
-    @Test func `another user's marks are told by nobody`() async throws {
+    @Test func `another user's marks are never sent`() async throws {
         let directory = try TemporaryDirectory()
         do {
             let storage = try Storage.directory(URL(fileURLWithPath: directory.path))

@@ -11,7 +11,7 @@ import Testing
 
     private func titles(_ inbox: NotificationInbox?) -> [String] { inbox?.notifications.map(\.title) ?? [] }
 
-    @Test func `they come newest first, with the counts and what has changed`() async throws {
+    @Test func `they are sorted newest first, with counts and changes`() async throws {
         for title in ["a", "b"] { server.notify(title) }
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
@@ -26,7 +26,7 @@ import Testing
         #expect(await other.next()?.changes == .init(added: ["n3", "n2"]), "each loop has its own")
     }
 
-    @Test func `what is seen, read and archived shows at once, and is told to the server`() async throws {
+    @Test func `seen, read and archived notifications show at once, and are sent to the server`() async throws {
         for title in ["a", "b", "c"] { server.notify(title) }
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
@@ -45,7 +45,7 @@ import Testing
         #expect(server.asked("markNotifications").count <= 3, "what is marked is not marked again")
     }
 
-    @Test func `marks without a connection wait for one, over launches`() async throws {
+    @Test func `marks without a connection are queued, over launches`() async throws {
         let directory = try TemporaryDirectory()
         for title in ["a", "b", "c"] { server.notify(title) }
         do {
@@ -74,7 +74,7 @@ import Testing
         #expect(try await client.keptWrites(ofKinds: [WaitingMarks.kind]).writes.isEmpty)
     }
 
-    @Test func `after a break the list is what the server has then, in parts too`() async throws {
+    @Test func `after a reconnect the list is the server's current one, even in parts`() async throws {
         server.state.withLock { $0.partLimit = 3 }
         for number in 1...7 { server.notify("\(number)") }
         let (client, notifications) = Scene.notified(server)
@@ -89,7 +89,7 @@ import Testing
         #expect(inbox?.changes == .init(added: ["n8"], removed: ["n5", "n2"]))
     }
 
-    @Test func `older ones come a page at a time`() async throws {
+    @Test func `older ones are loaded a page at a time`() async throws {
         for number in 1...120 { server.notify("\(number)") }
         server.state.withLock { ($0.notices.seen, $0.partLimit) = (120, 100) }
         let (_, notifications) = Scene.notified(server)
@@ -103,7 +103,7 @@ import Testing
         #expect(try await notifications.loadEarlier() == false)
     }
 
-    @Test func `a server without notifications says so`() async throws {
+    @Test func `a server without notifications reports that`() async throws {
         server.refuse("subscribe", ["code": "unknown_type"])
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
@@ -117,7 +117,7 @@ import Testing
         UserNotification(id: "n\(seq)", sequence: seq, kind: "test", title: "\(seq)")
     }
 
-    @Test func `those that are not shown are marked too`() async throws {
+    @Test func `notifications that are not shown are marked too`() async throws {
         for number in 1...120 { server.notify("\(number)") }
         server.state.withLock { $0.notices.seen = 120 }
         let (_, notifications) = Scene.notified(server)
@@ -129,7 +129,7 @@ import Testing
         #expect(server.state.withLock { $0.notices.items[4] == nil && $0.notices.read == [6] })
     }
 
-    @Test func `a mark before the first connection is the token's user's`() async throws {
+    @Test func `a mark before the first connection belongs to the token's user`() async throws {
         server.notify("a")
         server.isThere(false)
         let (client, notifications) = Scene.notified(server, user: "bob")
@@ -145,7 +145,7 @@ import Testing
         #expect(server.state.withLock { $0.notices.read } == [1])
     }
 
-    @Test func `a mark that cannot be stored is taken back`() async throws {
+    @Test func `a mark that cannot be stored is undone`() async throws {
         server.notify("a")
         let writes = FaultyWrites()
         let (_, notifications) = Scene.notified(server, storage: Storage(cache: MemoryCache(), writes: writes))
@@ -161,7 +161,7 @@ import Testing
         await loop.reaches { $0.unseenCount == 0 }
     }
 
-    @Test func `marks are dropped only for what the server will never take`() async throws {
+    @Test func `marks are dropped only if the server will never accept them`() async throws {
         for title in ["a", "b"] { server.notify(title) }
         let (client, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
@@ -181,7 +181,7 @@ import Testing
         #expect(server.state.withLock { $0.notices.read } == [2])
     }
 
-    @Test func `a sign-out empties the list, and another user's marks are not told`() async throws {
+    @Test func `a sign-out empties the list, and another user's marks are not sent`() async throws {
         server.notify("a")
         let (client, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()

@@ -7,7 +7,7 @@ import Testing
 
 /// Sent messages: stored first, in order, once.
 @Suite(.timeLimit(.minutes(1))) struct OutboxTests {
-    @Test func `a message is sent in the order written, with what was known`() async throws {
+    @Test func `messages are sent in order, with the newest known sequence`() async throws {
         let scene = Scene()
         await scene.connected()
         for number in 1...20 {
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [MessageServer.Cut.before, .after])
-    func `a break while it is sent does neither lose nor double it`(cut: MessageServer.Cut) async throws {
+    func `a lost connection during sending neither loses nor repeats it`(cut: MessageServer.Cut) async throws {
         let scene = Scene()
         await scene.connected()
         scene.server.cut("send", cut)
@@ -48,7 +48,7 @@ import Testing
         #expect(ids.count == 6 && Set(ids).count == 5)
     }
 
-    @Test func `a refused one fails and does not hold up the others; it can be retried or dropped`() async throws {
+    @Test func `a rejected message fails without blocking others; it can be retried or discarded`() async throws {
         let scene = Scene()
         await scene.connected()
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["internal", "of_a_later_version"])
-    func `one that the server answers with a fault each time fails in the end, and the others go`(code: String)
+    func `a message with a server fault each time fails in the end, and the others are sent`(code: String)
         async throws
     {
         let scene = Scene()
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `an unknown code with a time to try again never fails, and a fault in between begins anew`() async throws
+    @Test func `an unknown code with a delay never fails, and a fault in between restarts the count`() async throws
     {
         let scene = Scene()
         await scene.connected()
@@ -120,7 +120,7 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["a"])
     }
 
-    @Test func `what is too fast waits as long as the server says`() async throws {
+    @Test func `a rate-limited message waits as long as the server names`() async throws {
         let scene = Scene()
         await scene.connected()
         scene.server.refuse("send", ["code": "rate_limited", "retryAfter": 5_000])
@@ -134,7 +134,7 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["a", "b"])
     }
 
-    @Test func `what waits and what has failed are there after a launch`() async throws {
+    @Test func `pending and failed messages are there after a launch`() async throws {
         let directory = try TemporaryDirectory()
         let server = MessageServer()
         do {
@@ -159,7 +159,7 @@ import Testing
         #expect(server.texts(in: "c1") == ["a", "b"])
     }
 
-    @Test func `what has failed can be dropped by the first call of a launch`() async throws {
+    @Test func `the first call of a launch can discard a failed message`() async throws {
         let directory = try TemporaryDirectory()
         let server = MessageServer()
         let refused: Message
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `what is written offline belongs to the token's user, also in another user's storage`() async throws {
+    @Test func `a message written offline belongs to the token's user, also in another user's storage`() async throws {
         let directory = try TemporaryDirectory()
         let server = MessageServer()
         do {
@@ -216,7 +216,7 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.allSatisfy { $0.owner == "bob" })
     }
 
-    @Test func `a message is kept although its sender stops waiting, and the sender is told so`() async throws {
+    @Test func `a message is stored although its caller is cancelled, and the caller gets that error`() async throws {
         let scene = Scene()
         await scene.connected()
         scene.server.isThere(false)
@@ -229,7 +229,7 @@ import Testing
         await scene.list { $0.map(\.id) == [message.id] }
     }
 
-    @Test func `a message that cannot be is refused before it is kept`() async throws {
+    @Test func `an invalid message is rejected before it is stored`() async throws {
         let scene = Scene()
         await scene.connected()
         for text in ["", "a\u{0}", String(repeating: "x", count: 5_001)] {
@@ -239,7 +239,7 @@ import Testing
         try await scene.messages.send(String(repeating: "x", count: 5_000), in: "c1")
     }
 
-    @Test func `a thousand messages may wait, and not one more`() async throws {
+    @Test func `the outbox has room for a thousand messages, and no more`() async throws {
         let scene = Scene()
         await scene.connected()
         scene.server.isThere(false)

@@ -23,7 +23,7 @@ struct TalkTests {
         talk.shown(to: "ana", at: Date()).compactMap(\.sequence)
     }
 
-    @Test mutating func `an event before the answer is in the list, and counts with the answer`() {
+    @Test mutating func `an event before the reply is in the list, and counts with the reply`() {
         talk.heard(message(4), version: 40)
         #expect(numbers() == [] && talk.cursor.after == nil)
         talk.answered([answer(1...3, version: 30)])
@@ -31,7 +31,7 @@ struct TalkTests {
         #expect(talk.cursor.after == 4 && talk.cursor.messagesVersion == 40)
     }
 
-    @Test mutating func `the cursor does not move over a gap, nor by events whose answer is lost`() {
+    @Test mutating func `the cursor does not move over a gap, nor by events whose reply is lost`() {
         talk.answered([answer(1...3, version: 30)])
         talk.begin()
         talk.heard(message(7), version: 70)
@@ -41,14 +41,14 @@ struct TalkTests {
         #expect(numbers() == Array(1...7) && talk.cursor.after == 7 && talk.cursor.messagesVersion == 60)
     }
 
-    @Test mutating func `of a message the larger version counts`() {
+    @Test mutating func `the larger version of a message wins`() {
         talk.answered([answer(1...2, version: 2)])
         talk.heard(message(1, version: 5, "new"), version: 5)
         talk.heard(message(1, version: 4, "old"), version: 4)
         #expect(talk.shown(to: "ana", at: Date()).map(\.text) == ["new", "x"] && talk.cursor.messagesVersion == 5)
     }
 
-    @Test mutating func `a reset replaces everything but what was told since`() {
+    @Test mutating func `a reset replaces everything except later events`() {
         talk.answered([answer(1...9, version: 9)])
         talk.begin()
         talk.heard(message(121), version: 130)
@@ -56,7 +56,7 @@ struct TalkTests {
         #expect(numbers() == Array(71...121) && talk.hasEarlier && talk.cursor.messagesVersion == 130)
     }
 
-    @Test mutating func `a change of a message that is not shown waits for its page`() {
+    @Test mutating func `a change of a message that is not loaded waits for its page`() {
         talk.answered([answer(51...100, version: 100)])
         talk.heard(message(3, version: 101), version: 101)
         #expect(numbers() == Array(51...100))
@@ -64,7 +64,7 @@ struct TalkTests {
         #expect(numbers() == Array(1...100) && !talk.hasEarlier)
     }
 
-    @Test mutating func `a status does not go back when a member joins who has nothing`() {
+    @Test mutating func `a status does not regress when a member without marks joins`() {
         talk.answered([answer(1...1, version: 1)])
         talk.take(Wire.Message(id: "o", seq: 2, version: 2, from: "ana", at: 0, text: "own"))
         talk.mark([.init(user: "ana"), .init(user: "bob", read: 2, delivered: 2)], own: "ana")

@@ -39,7 +39,7 @@ import Testing
         await #expect(throws: PresenceError.self) { try await steps(scene, file) }
     }
 
-    @Test func `a file is uploaded for its conversation, with progress, and goes with a message`() async throws {
+    @Test func `a file is uploaded for its conversation, with progress, and sent with a message`() async throws {
         let scene = await Self.scene()
         scene.transport.answer(Self.answered())
         #expect(try await Self.steps(scene) == [.progress(1), .uploaded(Self.attachment)])
@@ -56,7 +56,7 @@ import Testing
         #expect(list.last?.attachments == [Self.attachment])
     }
 
-    @Test func `a file on the disk is not read into memory, and a link leads to it`() async throws {
+    @Test func `a file on the disk is not read into memory, and a link is resolved`() async throws {
         let scene = await Self.scene()
         scene.transport.answer(Self.answered())
         let directory = try TemporaryDirectory()
@@ -74,7 +74,7 @@ import Testing
         #expect(requests.map(\.url.query) == ["name=beach.JPG", "name=link"])
     }
 
-    @Test func `what no server takes is not sent`() async throws {
+    @Test func `a file that no server accepts is not sent`() async throws {
         let scene = await Self.scene()
         let directory = try TemporaryDirectory()
         let (folder, none) = (directory.path, directory.file("none"))
@@ -99,7 +99,7 @@ import Testing
         (422, "validation_failed", "attachment_not_an_image", .validationFailed, "file"),
         (429, "rate_limited", nil, .rateLimited, nil), (503, "unavailable", nil, .unavailable, nil),
     ])
-    func `what the server refuses says why`(
+    func `a rejection by the server has its reason`(
         status: Int, code: String, reason: String?, expected: PresenceError.Code, field: String?
     ) async throws {
         let scene = await Self.scene()
@@ -119,13 +119,13 @@ import Testing
         (413, PresenceError.Code.tooLarge), (502, .unavailable), (429, .unavailable), (200, .protocolViolation),
         (302, .protocolViolation),
     ])
-    func `a proxy's answer is understood too`(status: Int, code: PresenceError.Code) async throws {
+    func `a proxy's response is understood too`(status: Int, code: PresenceError.Code) async throws {
         let scene = await Self.scene()
         scene.transport.answer { _ in HTTPResponse(status: status, body: Data("<html>".utf8)) }
         #expect(await Self.failure(scene)?.code == code)
     }
 
-    @Test func `a lost connection is tried again once, and the same call again is a retry`() async throws {
+    @Test func `a lost connection is retried once, and a repeated call is a retry`() async throws {
         let scene = await Self.scene()
         let tries = Locked(0)
         scene.transport.answer { _ in
@@ -145,7 +145,7 @@ import Testing
         #expect(scene.transport.requests.count == 6, "what was not sent is not tried again by itself")
     }
 
-    @Test func `a refused token is replaced once`() async throws {
+    @Test func `an upload's rejected token is replaced once`() async throws {
         let given = Locked(0)
         let scene = Scene(token: {
             given.withLock { given in
@@ -167,7 +167,7 @@ import Testing
         #expect(fixed.transport.requests.count == 1, "the same token again would be refused again")
     }
 
-    @Test func `uploads go one after the other, and one that is cancelled while it waits is not sent`() async throws {
+    @Test func `uploads are sent one after the other, and one cancelled while waiting is not sent`() async throws {
         let scene = await Self.scene()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -230,7 +230,7 @@ import Testing
         ("wss://example.org/chat/v1/ws?x=1", "https://example.org/chat"),
         ("wss://example.org/ws", "https://example.org/ws"),
     ])
-    func `the server is where its WebSocket is`(webSocket: String, address: String) throws {
+    func `the server's URL is derived from its WebSocket URL`(webSocket: String, address: String) throws {
         #expect(PresenceMessages.server(of: try #require(URL(string: webSocket))).absoluteString == address)
     }
 }

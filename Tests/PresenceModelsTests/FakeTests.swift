@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct FakeTests {
     private let presence = FakePresence(user: "ana", people: [.online("bob", name: "Bob")])
 
-    @Test func `reads name who is missing, and offline say why`() async throws {
+    @Test func `reads return the missing ids, and the reason while offline`() async throws {
         let people = try await presence.people(["bob", "nobody"])
         #expect(people.map(\.user) == ["bob"] && people.missing == ["nobody"] && people.isComplete)
         #expect(try await presence.person("nobody") == nil)
@@ -20,7 +20,7 @@ import Testing
         await #expect(throws: PresenceError.self) { try await presence.person("stranger") }
     }
 
-    @Test func `writes are queued offline, or fail, and are done when it is back`() async throws {
+    @Test func `writes are queued or fail while offline, and are made after it`() async throws {
         presence.goOffline()
         #expect(try await presence.updateProfile(ProfileChanges(displayName: "A"), offline: .queue) == .queued)
         #expect(try await presence.updateProfile(ProfileChanges(locale: "de"), offline: .queue) == .queued)
@@ -33,7 +33,7 @@ import Testing
         #expect(presence.me.profile?.displayName == "A" && presence.me.profile?.locale == "de")
     }
 
-    @Test func `what others do while it is offline shows with the next connection`() async throws {
+    @Test func `changes by others while offline show with the next connection`() async throws {
         presence.goOffline()
         presence.set(.offline("bob", name: "Bob"))
         presence.setTyping(["bob"], in: "c1")
@@ -45,7 +45,7 @@ import Testing
         #expect(await typing.next()?.users == ["bob"])
     }
 
-    @Test func `a fake that begins offline is offline, and one that signed out knows nobody`() async throws {
+    @Test func `a fake that starts offline is offline, and one that signed out has no users`() async throws {
         let away = FakePresence(people: [.online("bob")], connection: .closed(nil))
         #expect(try await away.people(["bob"]).problem?.code == .notConnected)
         var bob = away.updates(of: "bob").makeAsyncIterator()
@@ -61,7 +61,7 @@ import Testing
         #expect(try await presence.visibility().blocked == [])
     }
 
-    @Test func `what a client refuses before it asks is refused, and not among the calls`() async throws {
+    @Test func `values that a client rejects are rejected, and not recorded as calls`() async throws {
         func code(_ body: () async throws -> Void) async -> PresenceError.Code? {
             do {
                 try await body()
@@ -86,7 +86,7 @@ import Testing
         #expect(profile.displayName == "Ana")
     }
 
-    @Test func `a status says when it is cleared, by the clock of the test`() async throws {
+    @Test func `a status has the time at which it is cleared, by the test's clock`() async throws {
         presence.clock.advance(by: .seconds(10))
         try await presence.setStatus(.busy, text: .keep, clearAfter: .seconds(60))
         #expect(presence.me.status?.clearsAt == .inTests + 70)
@@ -96,7 +96,7 @@ import Testing
         #expect(time.now == .inTests + 15)
     }
 
-    @Test func `who may see the user is kept, and observed with the own user`() async throws {
+    @Test func `the visibility is stored, and observed with the signed-in user`() async throws {
         try await presence.setVisibility(presence: .contacts, lastSeen: nil)
         try await presence.addContacts(["bob", "cy"])
         try await presence.removeContacts(["cy"])
@@ -117,14 +117,14 @@ import Testing
         #expect(error?.code == .validationFailed)
     }
 
-    @Test func `an error is scripted for the calls that it is meant for, once`() async throws {
+    @Test func `a scripted error applies once, to the matching calls`() async throws {
         presence.fail({ if case .setStatus = $0 { true } else { false } }, with: PresenceError(.forbidden, "no"))
         _ = try await presence.people(["bob"])
         await #expect(throws: PresenceError(.forbidden, "no")) { try await presence.setStatus(.busy) }
         #expect(try await presence.setStatus(.busy) == .saved)
     }
 
-    @Test func `a loop sees the newest, and ends with the sign-out`() async {
+    @Test func `a loop gets the newest value, and ends with the sign-out`() async {
         var loop = presence.presence(of: "bob").makeAsyncIterator()
         #expect(await loop.next()?.isOnline == true)
         presence.set(.online("bob", status: .away))
@@ -151,7 +151,7 @@ import Testing
         #expect(error is CancellationError)
     }
 
-    @Test func `a call that is held ends when it is cancelled, and so do waits for what does not come`() async {
+    @Test func `a held call ends when it is cancelled, and so do waits for missing events`() async {
         presence.hold()
         let call = Task { [presence] in try await presence.people(["bob"]) }
         let sleepers = Task { [presence] in await presence.clock.sleepers(5) }
@@ -167,7 +167,7 @@ import Testing
         await wait.value
     }
 
-    @Test func `a roster names who differs from what the loop got before`() async {
+    @Test func `a roster names the users that differ from the loop's previous one`() async {
         presence.set(.offline("cy"))
         var loop = presence.roster(of: ["bob", "cy"]).makeAsyncIterator()
         #expect(await loop.next()?.changed == ["bob", "cy"])
@@ -175,7 +175,7 @@ import Testing
         #expect(await loop.next()?.changed == ["bob"])
     }
 
-    @Test func `one conversation is made for each key`() async throws {
+    @Test func `each key creates one conversation`() async throws {
         let room = try await presence.createConversation(with: ["bob"], key: "k")
         #expect(room.participants == ["ana", "bob"])
         #expect(try await presence.createConversation(with: ["bob"], key: "k") == room)

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `offline changes wait, with the newest of each member, and are made with the next connection`()
+    @Test func `offline changes are queued, with the newest value of each member, and made with the next connection`()
         async throws
     {
         var pending = users.pendingUpdates.makeAsyncIterator()
@@ -36,7 +36,7 @@ import Testing
         #expect(saved.displayName == "B" && saved.locale == "de" && saved.isOnline)
     }
 
-    @Test func `what is refused of what waits is not made`() async throws {
+    @Test func `rejected parts of queued changes are not made`() async throws {
         users.isOffline = true
         _ = try await users.update(UserChanges(displayName: "A", locale: "de"))
         users.refuse(.invalid(field: "displayName", reason: "no"))
@@ -45,7 +45,7 @@ import Testing
         #expect(saved.displayName == "Ana" && saved.locale == "de")
     }
 
-    @Test func `what is shown offline is stale`() async {
+    @Test func `values shown offline are stale`() async {
         var states = users.userStates(of: "bob").makeAsyncIterator()
         #expect(await states.next()?.isStale == false)
         users.isOffline = true
@@ -54,7 +54,7 @@ import Testing
         #expect(await states.next()?.isStale == false)
     }
 
-    @Test func `nobody is asked for twice, and offline it is not known whether somebody is there`() async throws {
+    @Test func `each user is requested once, and offline it is unknown whether a user exists`() async throws {
         let found = try await users.users(["bob", "cy", "bob", "cy"])
         #expect(found.map(\.id) == ["bob"] && found.missing == ["cy"])
         #expect(await error { _ = try await users.user("cy") } == .userNotFound("cy"))
@@ -65,7 +65,7 @@ import Testing
             await error { try await users.take("ana.c") } == .updateFailed(reason: reason, outcomeUnknown: false))
     }
 
-    @Test func `what the server never takes is refused, also offline`() async throws {
+    @Test func `values that the server never accepts are rejected, also offline`() async throws {
         for isOffline in [false, true] {
             users.isOffline = isOffline
             for name in ["", String(repeating: "x", count: 51)] {
@@ -91,7 +91,7 @@ import Testing
         #expect(users.uploads.isEmpty)
     }
 
-    @Test func `a username is another user's, malformed, or free`() async throws {
+    @Test func `a username is taken, malformed, or free`() async throws {
         #expect(try await users.isAvailable("BOB") == false)
         #expect(try await users.isAvailable("x") == false)
         #expect(try await users.isAvailable("ana.b"), "the user's own")

@@ -6,7 +6,7 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(1))) struct MeModelTests {
     private let presence = FakePresence(user: "ana")
 
-    @Test func `the own status is chosen and shown`() async {
+    @Test func `the user's status is chosen and shown`() async {
         let model = MeModel(presence)
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }
@@ -18,7 +18,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a refused choice is told in plain language, and forgotten with the next`() async {
+    @Test func `a rejected choice shows an error in plain language, cleared by the next choice`() async {
         let model = MeModel(presence)
         presence.fail(with: PresenceError(.validationFailed, "text must be at most 140 characters", field: "text"))
         await model.choose(.busy, text: "x")
@@ -28,7 +28,7 @@ import Testing
         #expect(model.errorMessage == nil)
     }
 
-    @Test func `while a choice is being saved that is shown`() async {
+    @Test func `a choice that is being saved is shown as such`() async {
         let model = MeModel(presence)
         presence.hold()
         let choice = Task { await model.choose(.invisible) }
@@ -38,7 +38,7 @@ import Testing
         #expect(!model.isSaving)
     }
 
-    @Test func `a status that is chosen offline waits, and says so`() async {
+    @Test func `a status that is chosen offline is shown as queued`() async {
         let model = MeModel(presence)
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }
@@ -53,7 +53,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a status waits no longer when it is made or refused, whatever another device chose meanwhile`() async {
+    @Test func `a status is queued until it is made or rejected, whatever another device chooses`() async {
         let model = MeModel(presence)
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }
@@ -76,7 +76,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what waits for a connection is shown as if it were saved`() async throws {
+    @Test func `pending changes are shown as if they were saved`() async throws {
         let model = MeModel(presence)
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }

@@ -9,7 +9,7 @@ import Testing
         .online("bob", name: "Bob"), .offline("ana", name: "Ana"), .online("cy", name: "Cy", status: .busy),
     ])
 
-    @Test func `a roster shows those who are here first, then by name`() async {
+    @Test func `a roster shows online users first, then by name`() async {
         let model = RosterModel(presence, users: ["ana", "bob", "cy"])
         let run = Task { await model.run() }
         await until { model.people.count == 3 }
@@ -29,7 +29,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `somebody added comes, somebody taken out goes, the others stay`() async {
+    @Test func `an added user appears, a removed one disappears, the others stay`() async {
         let model = RosterModel(presence, users: ["ana", "bob"])
         let run = Task { await model.run() }
         await until { model.people.count == 2 }
@@ -55,7 +55,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a sign-out ends the running`() async {
+    @Test func `a sign-out ends run`() async {
         let model = RosterModel(presence, users: ["bob"])
         let run = Task { await model.run() }
         await until { !model.people.isEmpty }
@@ -63,7 +63,7 @@ import Testing
         await run.value
     }
 
-    @Test func `a person has a name, a line beside it, and says whether it is live`() async {
+    @Test func `a user has a name, a status line, and a freshness`() async {
         let model = PersonModel(presence, user: "bob")
         #expect(model.name == "bob" && model.subtitle == "" && !model.isLive)
         let run = Task { await model.run() }

@@ -88,7 +88,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `offline a change is queued, and says so`() async {
+    @Test func `an offline change is queued, and shown as such`() async {
         let (model, run) = await opened()
         users.isOffline = true
         model.displayName = "Ana Silva"
@@ -97,7 +97,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what is changed while it is being saved is not saved, and stays`() async {
+    @Test func `edits during a save are not saved, and stay`() async {
         let (model, run) = await opened()
         users.delay = .seconds(1)
         model.displayName = "Ana Silva"
@@ -112,7 +112,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what is queued is shown until the profile has it, whatever is heard meanwhile`() async {
+    @Test func `a queued change is shown until the profile has it, whatever events arrive`() async {
         let (model, run) = await opened()
         users.isOffline = true
         model.displayName = "Ana Silva"
@@ -129,7 +129,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a queued change that is refused is told, and what is saved comes back`() async {
+    @Test func `a rejected queued change is reported, and the saved value returns`() async {
         let (model, run) = await opened()
         users.isOffline = true
         model.displayName = "Ana Silva"
@@ -181,7 +181,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a check that failed is made again by a retry, without a pause`() async {
+    @Test func `a retry repeats a failed check without a pause`() async {
         let (model, run) = await opened()
         users.failure = UserError.fetchFailed(reason: "")
         model.username = "carl"

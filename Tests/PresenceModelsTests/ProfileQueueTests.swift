@@ -48,7 +48,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what another device changed since is shown when nothing waits any more`() async {
+    @Test func `a later change by another device is shown once nothing is queued`() async {
         let (model, run) = await opened(SilentUsers(users: users))
         model.displayName = "Ana Silva"
         await model.save()
@@ -63,7 +63,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what was done before it was told to wait does not wait`() async {
+    @Test func `a change that was made before it was reported as queued is not queued`() async {
         let (model, run) = await opened(SilentUsers(users: users) { [users] in users.isOffline = false })
         model.displayName = "Ana Silva"
         await model.save()
@@ -71,7 +71,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `what is refused comes back, and the rest goes on waiting`() async {
+    @Test func `a rejected part is restored, and the rest stays queued`() async {
         let (model, run) = await opened(users)
         let picture = URL(string: "https://example.org/a.jpg")
         model.displayName = "Ana Silva"

@@ -126,7 +126,7 @@ import Testing
         #expect(users.updates == [UserChanges(displayName: "Ana")])
     }
 
-    @Test func `skipping while it is saved does nothing`() async {
+    @Test func `skipping during a save has no effect`() async {
         let model = model()
         model.displayName = "Ana"
         users.delay = .seconds(1)

@@ -7,7 +7,7 @@ import Testing
     private let presence = FakePresence()
     private let clock = TestClock()
 
-    @Test func `others who type are a line of text`() async {
+    @Test func `other typing users are a line of text`() async {
         let model = TypingModel(presence, conversation: "c1", clock: clock) { $0.capitalized }
         let run = Task { await model.run() }
         for (users, more, text) in [
@@ -22,7 +22,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `typing begins with a key, and ends after a pause, with sending and with an empty field`() async {
+    @Test func `typing starts with a key, and ends after a pause, with sending and with an empty field`() async {
         let model = TypingModel(presence, conversation: "c1", clock: clock)
         model.textChanged("H")
         #expect(presence.calls == [.startTyping("c1")])
@@ -48,7 +48,7 @@ import Testing
             ])
     }
 
-    @Test func `a model that goes while the user types leaves nobody typing`() {
+    @Test func `a model that is released while the user types ends the typing`() {
         var model: TypingModel? = TypingModel(presence, conversation: "c1", clock: clock)
         model?.textChanged("H")
         model = nil

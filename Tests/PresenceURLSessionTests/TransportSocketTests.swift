@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(.enabled(if: foundationHasWebSocket, "not run: Foundation has no WebSocket on this system"))
-    func `URLSession's transport talks with a server`() async throws {
+    func `URLSession's transport works with a server`() async throws {
         let heard = try await Self.talk(URLSessionDialler())
         #expect(heard == Self.expected)
     }
 
     #if os(Linux)
-        @Test func `libwebsockets' transport talks with the same server`() async throws {
+        @Test func `libwebsockets' transport works with the same server`() async throws {
             let heard = try await Self.talk(LoopDialler())
             #expect(heard == Self.expected)
         }
@@ -54,7 +54,7 @@ import Testing
             "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
         ),
     ])
-    func `the handshake's digest is the known one`(text: String, digest: String) {
+    func `the handshake's digest matches the known one`(text: String, digest: String) {
         let hex = SHA1.digest(Array(text.utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
         #expect(hex == digest)
     }

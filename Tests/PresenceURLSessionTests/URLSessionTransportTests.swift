@@ -38,7 +38,7 @@ import Testing
         #expect(!why.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `one that is aborted ends once and at once`() async {
+    @Test(.timeLimit(.minutes(1))) func `an aborted attempt ends once and at once`() async {
         let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws") { $0.abort() }
         #expect(events.count == 1)
         guard case .ended(.lost)? = events.first else {

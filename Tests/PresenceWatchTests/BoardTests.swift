@@ -5,7 +5,7 @@ import Testing
 @testable import presence_watch
 
 struct BoardTests {
-    @Test func `who is here stands on top: online, busy, away, then the latest seen`() {
+    @Test func `online users are on top: online, busy, away, then the latest seen`() {
         let board = Scene.board([
             Scene.person("a", "Never", .offline, since: nil),
             Scene.person("b", "Long gone", .offline, since: 900, lastSeen: 900),
@@ -20,21 +20,21 @@ struct BoardTests {
         #expect(board.hereCount == 5)
     }
 
-    @Test func `those who are not answered for yet stand last`() {
+    @Test func `users without a reply are last`() {
         var board = Board(users: ["x", "ana", "y"])
         board.take([Scene.person("ana", nil, .offline)], changed: ["ana"])
         #expect(board.rows.map(\.user) == ["ana", "x", "y"])
         #expect(!board.isComplete)
     }
 
-    @Test func `only those named as changed are looked at`() {
+    @Test func `only users named as changed are processed`() {
         var board = Scene.board([Scene.person("ana", "Ana", .online), Scene.person("bob", "Bob", .online)])
         board.take([Scene.person("ana", "Ana", .busy), Scene.person("bob", "Bob", .busy)], changed: ["bob"])
         #expect(board["ana"]?.status == .online)
         #expect(board["bob"]?.status == .busy)
     }
 
-    @Test func `the newest change is the one that was received last, of presence, profile or typing`() {
+    @Test func `the newest change is the one received last, of presence, profile or typing`() {
         var board = Scene.board([
             Scene.person("ana", "Ana", arrival: Scene.arrival(9, took: 3)),
             Scene.person("bob", "Bob", arrival: Scene.arrival(20, took: 1), profileArrival: Scene.arrival(5, took: 7)),
@@ -55,7 +55,7 @@ struct BoardTests {
         #expect(board.newest?.arrival.latency.shortText == "12 ms")
     }
 
-    @Test func `typing is known by person, over conversations`() {
+    @Test func `typing is known by user, over conversations`() {
         var board = Board(users: ["ana"], conversations: ["c1", "c2"])
         board.take([Scene.person("ana", "Ana", text: "Hi")], changed: ["ana"])
         board.take(Typing(conversation: "c2", users: ["ana"], freshness: .live))
@@ -67,14 +67,14 @@ struct BoardTests {
         #expect(board.typing == ["ana": ["c2"]])
     }
 
-    @Test func `it is live only if the connection is and everybody is`() {
+    @Test func `it is live only if the connection and all users are`() {
         #expect(Scene.board().isLive)
         #expect(!Scene.board(state: .stale(since: Scene.now)).isLive)
         #expect(!Scene.board(Scene.people(.stale(since: Scene.ago(3)))).isLive)
         #expect(Scene.board(Scene.people(.stale(since: Scene.ago(3)))).staleSince == Scene.ago(3))
     }
 
-    @Test func `a person without a display name is shown by their id, once`() {
+    @Test func `a user without a display name is shown by their id, once`() {
         let row = BoardRow(Scene.person("ana", nil))
         #expect(row.name.text == "ana")
         #expect(row.id.width == 0)

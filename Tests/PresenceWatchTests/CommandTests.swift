@@ -18,7 +18,7 @@ struct CommandTests {
         return try await Programs.run([Programs.watch] + arguments, environment: environment)
     }
 
-    @Test func `once prints everybody, as a table and as JSON`() async throws {
+    @Test func `once prints all users, as a table and as JSON`() async throws {
         let server = try await Server()
         let ana = try await server.client("ana")
         try await ana.updateProfile(displayName: "Ana Silva")
@@ -47,7 +47,7 @@ struct CommandTests {
         await ana.disconnect()
     }
 
-    @Test func `JSON is a line a change, and a reader who leaves ends it quietly`() async throws {
+    @Test func `JSON is one line for each change, and a reader that exits ends it quietly`() async throws {
         let server = try await Server()
         let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("viewer")]
         let (lines, continuation) = AsyncStream<String>.makeStream()
@@ -74,7 +74,7 @@ struct CommandTests {
         await ana?.disconnect()
     }
 
-    @Test func `what is wrong is one sentence and a status`() async throws {
+    @Test func `an error is one sentence and a status`() async throws {
         let server = try await Server()
         let port = try FreePort.find()
         let token = try await server.token("viewer")
@@ -104,7 +104,7 @@ struct CommandTests {
             "--once", "ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
     }
 
-    @Test func `each program says its version, which is the server's`() async throws {
+    @Test func `each program prints its version, which is the server's`() async throws {
         var versions: [String] = []
         for program in [Programs.presenced, Programs.watch, Programs.chat] {
             versions += try await Programs.run([program, "--version"]).output
@@ -113,7 +113,7 @@ struct CommandTests {
         #expect(versions == ["presenced", "presence-watch", "presence-chat"].map { "\($0) \(version)" })
     }
 
-    @Test func `a proxy's 403 to the upgrade of a connection that was there is no end`() async throws {
+    @Test func `a proxy's 403 to the upgrade of a former connection does not end it`() async throws {
         let server = try await Server()
         let proxy = try RefusingProxy(to: server.port)
         let (lines, continuation) = AsyncStream<String>.makeStream()
@@ -135,14 +135,14 @@ struct CommandTests {
         #expect(try await Patience.end(of: process) == 128 + SIGINT && proxy.refusals == 1)
     }
 
-    @Test func `a token that expires ends it`() async throws {
+    @Test func `an expired token ends it`() async throws {
         let server = try await Server()
         let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "10s"))
         #expect(expired.status == 77)
         #expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
     }
 
-    @Test func `a token that is renewed in its file in time lets it go on`() async throws {
+    @Test func `a token that is renewed in its file in time lets it continue`() async throws {
         let server = try await Server()
         let file = server.directory.file("token")
         let renewed = try await server.token("viewer")
@@ -172,7 +172,7 @@ struct CommandTests {
     }
 
     @Test(arguments: [["--once"], ["--once", "--json"], ["--json"]], [">/dev/full", ">&-"])
-    func `an output that takes nothing is no success`(flags: [String], output: String) async throws {
+    func `a failed output is no success`(flags: [String], output: String) async throws {
         let server = try await Server()
         let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("viewer")]
         let lost = try await Programs.run(
@@ -182,7 +182,7 @@ struct CommandTests {
         #expect(lost.complaints == "presence-watch: standard output cannot be written\n")
     }
 
-    @Test func `a wrong flag is told with the usage`() async throws {
+    @Test func `a wrong flag is reported with the usage`() async throws {
         let result = try await watch(nil, "--wrong", "ana")
         #expect(result.status == 64)
         #expect(result.complaints.contains("--wrong"))

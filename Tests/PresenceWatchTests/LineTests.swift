@@ -9,7 +9,7 @@ struct LineTests {
 
     private func plain(_ person: Person) -> String { PlainLine(person, now: Scene.now, timeZone: utc).text }
 
-    @Test func `a change of a person as a plain line`() {
+    @Test func `a change of a user as a plain line`() {
         #expect(
             Scene.people().map(plain) == [
                 "12:00:00  Bob (bob)  offline, last seen 2 h ago",
@@ -20,7 +20,7 @@ struct LineTests {
             ])
     }
 
-    @Test func `a refusal and typing as plain lines, without anything that a terminal obeys`() {
+    @Test func `a rejection and typing as plain lines, without control sequences`() {
         let error = PresenceError(.tooMany, "no\u{1B}[2Jroom")
         let refused = Scene.person("bob", nil, .offline, since: nil, freshness: .unknown, problem: error)
         #expect(plain(refused) == "12:00:00  bob  refused: no\u{FFFD}[2Jroom")
@@ -31,7 +31,7 @@ struct LineTests {
         #expect(PlainLine(nobody, now: Scene.now, timeZone: utc).text == "12:00:00  c1  no one is typing")
     }
 
-    @Test func `a person as JSON`() {
+    @Test func `a user as JSON`() {
         #expect(
             JSONLine(PersonRecord(Scene.people()[1])).text
                 == #"{"at":1763726387996,"devices":["desktop","phone"],"displayName":"Ana Silva","found":true,"#
@@ -63,7 +63,7 @@ struct LineTests {
                 == #"{"reason":"connection_lost: refused","retryIn":1500,"state":"reconnecting","type":"connection"}"#)
     }
 
-    @Test func `JSON is one line, harmless to a terminal, and means the same`() throws {
+    @Test func `JSON is one line, safe for a terminal, with the same meaning`() throws {
         let nasty = "a\n\u{1B}[2J\u{7F}\u{85}\u{9B}2J\u{202E}\u{2028}\u{E0067}é🎧\"\\"
         let line = JSONLine(PersonRecord(Scene.person("ana", nasty))).text
         #expect(!line.unicodeScalars.contains { $0.properties.generalCategory == .control })
@@ -72,7 +72,7 @@ struct LineTests {
         #expect(object["displayName"] as? String == nasty)
     }
 
-    @Test func `that the connection came or went is no change of a person`() {
+    @Test func `a lost or restored connection is no change of a user`() {
         let live = PersonRecord(Scene.person("ana", "Ana", arrival: Scene.arrival(1, took: 1)))
         let stale = PersonRecord(Scene.person("ana", "Ana", freshness: .stale(since: Scene.now)))
         #expect(live != stale)

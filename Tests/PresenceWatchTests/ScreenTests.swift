@@ -21,7 +21,7 @@ struct ScreenTests {
                 """)
     }
 
-    @Test func `40 by 10: the dot, the name, the status and since when remain, typing is said in the status`() {
+    @Test func `40 by 10: the dot, name, status and since remain, typing is shown in the status`() {
         #expect(
             Scene.picture(Scene.board(typing: ["cy"]), 40, 10) == """
                 5 people, 3 here                  ● live
@@ -37,7 +37,7 @@ struct ScreenTests {
                 """)
     }
 
-    @Test func `200 by 50: everything has room`() {
+    @Test func `200 by 50: everything fits`() {
         let lines = Scene.picture(Scene.board(), 200, 50).split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count == 50)
         #expect(lines[0].hasPrefix(" presence   5 people, 3 here  "))
@@ -50,7 +50,7 @@ struct ScreenTests {
         #expect(lines[49].displayWidth == 199)
     }
 
-    @Test func `10 by 3: the connection and as many people as fit`() {
+    @Test func `10 by 3: the connection and as many users as fit`() {
         #expect(
             Scene.picture(Scene.board(), 10, 3) == """
                 ● live
@@ -59,7 +59,7 @@ struct ScreenTests {
                 """)
     }
 
-    @Test func `what is stale is dotted, ages stop where knowledge stopped, and the title says what was`() {
+    @Test func `stale users have a dotted sign, ages stop, and the title shows the last count`() {
         let since = Scene.ago(90)
         let board = Scene.board(
             Scene.people(.stale(since: since)),
@@ -83,7 +83,7 @@ struct ScreenTests {
         }
     }
 
-    @Test func `a stale server is told from a lost one`() {
+    @Test func `a stale server is distinguished from a lost one`() {
         let since = Scene.ago(8)
         let board = Scene.board(Scene.people(.stale(since: since)), state: .stale(since: since))
         let title = Scene.picture(board, 100, 9).split(separator: "\n")[0]
@@ -91,7 +91,7 @@ struct ScreenTests {
         #expect(title.hasPrefix(" presence   5 people, 3 were here"))
     }
 
-    @Test func `before anybody is answered for nothing is claimed`() {
+    @Test func `before the first reply no count is shown`() {
         var board = Board(users: ["ana", "bob"])
         board.take(.connecting, at: Scene.now)
         #expect(
@@ -106,7 +106,7 @@ struct ScreenTests {
                 """)
     }
 
-    @Test func `connected again, with people not yet confirmed, is not called live`() {
+    @Test func `a new connection with users not yet confirmed is not shown as live`() {
         var people = Scene.people()
         people[0] = Scene.person("bob", "Bob", .offline, freshness: .stale(since: Scene.ago(5)))
         let board = Scene.board(people)
@@ -115,7 +115,7 @@ struct ScreenTests {
         #expect(Scene.picture(board, 100, 9).contains("◌ Bob"))
     }
 
-    @Test func `whoever may not be watched is marked, with the reason`() {
+    @Test func `a user who may not be watched is marked, with the reason`() {
         let refused = Scene.person(
             "bob", nil, .offline, since: nil, freshness: .unknown,
             problem: PresenceError(.tooMany, "at most 2 people"))
@@ -123,11 +123,11 @@ struct ScreenTests {
         #expect(picture.contains("✕ bob               refused              at most 2 people"))
     }
 
-    @Test func `someone else who types in the conversation is named below`() {
+    @Test func `another user who types in the conversation is named below`() {
         #expect(Scene.picture(Scene.board(typing: ["cy", "eve"]), 100, 9).contains("   typing: eve"))
     }
 
-    @Test func `more people than lines can be scrolled through, and the footer says where one is`() {
+    @Test func `more users than lines can be scrolled, and the footer shows the position`() {
         let people = (10..<40).map { Scene.person("user\($0)", "User \($0)") }
         let board = Scene.board(people)
         var viewport = Viewport()
@@ -142,7 +142,7 @@ struct ScreenTests {
 
     /// All lines at all sizes: never too wide, exactly as many as the terminal has, and with the users if there is
     /// room.
-    @Test func `no size breaks it`() {
+    @Test func `all sizes work`() {
         let states: [ConnectionState] = [
             .live, .connecting, .stale(since: Scene.ago(100_000)),
             .reconnecting(
@@ -162,7 +162,7 @@ struct ScreenTests {
         }
     }
 
-    @Test func `columns give way one after the other, and never overrun`() {
+    @Test func `columns are dropped one after the other, and never overrun`() {
         let natural: [Columns.Column: Int] = [
             .name: 28, .id: 20, .status: 7, .since: 10, .text: 60, .devices: 22, .delay: 6,
         ]

@@ -12,14 +12,14 @@ struct StartingTests {
         ("wss://presence.example.org/", "wss://presence.example.org/v1/ws", "presence.example.org"),
         ("wss://example.org/behind/proxy", "wss://example.org/behind/proxy", "example.org"),
     ])
-    func `an address may leave out the usual path`(_ text: String, _ url: String, _ short: String) throws {
+    func `an address may omit the usual path`(_ text: String, _ url: String, _ short: String) throws {
         let address = try ServerAddress(text)
         #expect(address.url.absoluteString == url)
         #expect(address.shortText == short)
     }
 
     @Test(arguments: ["", "localhost:4040", "http://localhost", "ws://", "ws:///v1/ws", "ws://a b"])
-    func `what is no address is refused`(_ text: String) {
+    func `an invalid address is rejected`(_ text: String) {
         #expect(throws: Failure.self) { try ServerAddress(text) }
     }
 
@@ -47,7 +47,7 @@ struct StartingTests {
         #expect(throws: Failure.self) { try TokenSource(token: nil, file: file.path, environment: environment) }
     }
 
-    @Test func `ids are checked before anything is asked of a server`() throws {
+    @Test func `ids are checked before any request to a server`() throws {
         let address = try ServerAddress(ServerAddress.standard)
         func subject(_ users: [String], _ conversations: [String] = []) throws -> Subject {
             try Subject(users: users, conversations: conversations, address: address, token: .fixed("t"))
@@ -59,7 +59,7 @@ struct StartingTests {
         }
     }
 
-    @Test func `a server that is lost is waited for, one that never was is not`() {
+    @Test func `a lost server is waited for, one that was never reached is not`() {
         let lost = ConnectionState.reconnecting(in: .seconds(1), because: PresenceError(.connectionLost, "gone"))
         func failure(_ state: ConnectionState, _ connected: Bool, renewable: Bool = false) -> Failure? {
             Failure(state, hasConnected: connected, tokenIsRenewable: renewable, address: "host:1")

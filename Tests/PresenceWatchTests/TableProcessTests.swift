@@ -20,7 +20,7 @@ struct TableProcessTests {
         #expect(terminal.isAsBefore)
     }
 
-    @Test func `it follows people, a lost server, a new size, and ends with q`() async throws {
+    @Test func `it follows users, a lost server, a new size, and ends with q`() async throws {
         let server = try await Server()
         let ana = try await server.client("ana", .desktop)
         try await ana.updateProfile(displayName: "Ana Silva")
@@ -62,7 +62,7 @@ struct TableProcessTests {
         await bob.disconnect()
     }
 
-    @Test func `more people than lines can be scrolled with keys`() async throws {
+    @Test func `more users than lines can be scrolled with keys`() async throws {
         let server = try await Server()
         let terminal = try await terminal(server, "a", "b", "c", "d", "e", "f", "g", "h", height: 6)
         try await terminal.until("the first page") { $0.text.contains("○ c") && $0.text.contains("1–3 of 8") }
@@ -74,7 +74,7 @@ struct TableProcessTests {
         try await terminal.until("a page back") { $0.text.contains("4–6 of 8") }
     }
 
-    @Test func `Ctrl-C ends it as q does`() async throws {
+    @Test func `Ctrl-C ends it like q`() async throws {
         let server = try await Server()
         let terminal = try await terminal(server, "ana")
         try await terminal.until("a table") { $0.text.contains("○ ana") }
@@ -84,7 +84,7 @@ struct TableProcessTests {
     }
 
     @Test(arguments: [SIGTERM, SIGQUIT, SIGSEGV])
-    func `a signal ends it, and the terminal is as before`(_ signal: Int32) async throws {
+    func `a signal ends it, and the terminal is restored`(_ signal: Int32) async throws {
         let server = try await Server()
         let terminal = try await terminal(server, "ana")
         try await terminal.until("a table") { $0.text.contains("○ ana") }
@@ -93,7 +93,7 @@ struct TableProcessTests {
         try await expectRestored(terminal)
     }
 
-    @Test func `Ctrl-Z gives the terminal back until it goes on`() async throws {
+    @Test func `Ctrl-Z releases the terminal until it is resumed`() async throws {
         let server = try await Server()
         let terminal = try await terminal(server, "ana")
         try await terminal.until("a table") { $0.text.contains("○ ana") }
@@ -110,7 +110,7 @@ struct TableProcessTests {
         try await expectRestored(terminal)
     }
 
-    @Test func `a failure restores the terminal before it is told`() async throws {
+    @Test func `a failure restores the terminal before it is printed`() async throws {
         let environment = ["PRESENCE_URL": "ws://127.0.0.1:\(try FreePort.find())", "PRESENCE_TOKEN": "x"]
         let terminal = try PseudoTerminal(width: 80, height: 10, ["ana"], environment: environment)
         #expect(try await Patience.end(of: terminal.watcher) == 69)

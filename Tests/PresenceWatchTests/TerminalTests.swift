@@ -11,21 +11,21 @@ struct TerminalTests {
         ("g", .home), ("G", .end), ("q", .quit), ("Q", .quit), ("\u{3}", .quit), ("\u{C}", .redraw), ("x", .other),
         ("\u{1B}[3~", .other), ("\u{1B}[1;5A", .up), ("\u{1B}[5;2~", .pageUp),
     ])
-    func `a key is known by its bytes, whole or one by one`(_ bytes: String, _ key: Key) {
+    func `a key is recognized by its bytes, whole or one by one`(_ bytes: String, _ key: Key) {
         var whole = KeyDecoder()
         #expect(whole.take(bytes.utf8) == [key])
         var pieces = KeyDecoder()
         #expect(bytes.utf8.flatMap { pieces.take([$0]) } == [key])
     }
 
-    @Test func `several keys may come at once, and the escape key does not swallow the next`() {
+    @Test func `several keys may arrive at once, and the escape key does not swallow the next`() {
         var decoder = KeyDecoder()
         #expect(decoder.take("jj\u{1B}[A".utf8) == [.down, .down, .up])
         #expect(decoder.take("\u{1B}".utf8) == [])
         #expect(decoder.take("q".utf8) == [.quit])
     }
 
-    @Test func `a sequence without an end is given up`() {
+    @Test func `an endless sequence is dropped`() {
         var decoder = KeyDecoder()
         _ = decoder.take("\u{1B}[".utf8)
         _ = decoder.take(String(repeating: "1", count: 100).utf8)
@@ -75,7 +75,7 @@ struct TerminalTests {
         #expect(canvas.update(to: [line("a"), line("c")], width: 8).contains("a"))
     }
 
-    @Test func `each piece is put at its column, whatever the terminal made of the one before`() {
+    @Test func `each piece is put at its column, whatever the terminal drew before`() {
         var line = Line()
         line.append(Label("❤️ Ana"), to: 10, Style(color: .green))
         line.append("x")

@@ -13,7 +13,7 @@ struct TextTests {
         ("नि", 2), ("क्ष", 2), ("مد", 2), ("a\u{200D}b", 2), ("\u{20000}", 2), ("\u{AC00}", 2), ("\u{D7A3}", 2),
         ("\u{303F}", 1), ("\u{A4CF}", 2), ("\u{A4D0}", 1), ("\u{10FFFF}", 1),
     ])
-    func `a text takes so many columns`(_ text: String, _ width: Int) {
+    func `the display width of texts`(_ text: String, _ width: Int) {
         #expect(text.displayWidth == width)
     }
 
@@ -28,7 +28,7 @@ struct TextTests {
         }
     }
 
-    @Test func `nothing that a terminal obeys gets through`() {
+    @Test func `no control sequence gets through`() {
         for value in (0..<0x20).map(UInt32.init) + [0x7F] + (0x80...0x9F).map(UInt32.init) + [0x2028, 0x2029] {
             let label = Label("a\(Unicode.Scalar(value)!)b")
             #expect(label.text == "a\u{FFFD}b", "U+\(String(value, radix: 16))")
@@ -41,7 +41,7 @@ struct TextTests {
         #expect(Label("two\r\nlines").text == "two\u{FFFD}\u{FFFD}lines")
     }
 
-    @Test func `marks neither fall on the cell before nor pile up`() {
+    @Test func `marks neither overlap the preceding cell nor pile up`() {
         #expect(Label("\u{301}\u{302}ana").text == "ana")
         let tower = Label("a" + String(repeating: "\u{334}", count: 500))
         #expect(tower.width == 1)
@@ -49,7 +49,7 @@ struct TextTests {
         #expect(Label("👩🏽‍💻").text == "👩🏽‍💻")
     }
 
-    @Test func `a cell is exactly as wide as asked`() {
+    @Test func `a cell is exactly as wide as requested`() {
         for text in ["Ana", "山田太郎", "👩🏽‍💻 Dev", "Chloe\u{301}", "", "नमस्ते क्षत्रिय"] {
             for columns in 0...12 {
                 #expect(Label(text).fitted(to: columns).displayWidth == columns, "\(text) in \(columns)")
@@ -65,7 +65,7 @@ struct TextTests {
         (3_599, "59 min ago"), (3_600, "1 h ago"), (86_399, "23 h ago"), (86_400, "1 d ago"), (31_622_399, "365 d ago"),
         (31_622_400, "1 y ago"), (1e300, "999 y ago"), (.nan, "just now"),
     ])
-    func `ages as people say them`(_ seconds: Double, _ text: String) {
+    func `ages in words`(_ seconds: Double, _ text: String) {
         let age = Age(of: Date(timeIntervalSinceReferenceDate: 0), at: Date(timeIntervalSinceReferenceDate: seconds))
         #expect(age.ago == text)
         #expect(age.ago.count <= 10 && age.lasting.count <= 10)
@@ -75,7 +75,7 @@ struct TextTests {
         (0.0, "<1 ms"), (0.9, "<1 ms"), (1, "1 ms"), (999.4, "999 ms"), (999.6, "1.0 s"), (1_234, "1.2 s"),
         (9_949, "9.9 s"), (9_951, "10 s"), (75_000, "75 s"),
     ])
-    func `how long a change took`(_ milliseconds: Double, _ text: String) {
+    func `durations of changes`(_ milliseconds: Double, _ text: String) {
         #expect(Duration.milliseconds(milliseconds).shortText == text)
     }
 }

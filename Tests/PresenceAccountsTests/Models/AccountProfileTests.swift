@@ -44,7 +44,7 @@ import Testing
         #expect(!ProfileSetupModel.isNeeded(for: try #require(account.currentAccount)))
     }
 
-    @Test func `a setup that cannot be noted is told, and tried again`() async {
+    @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         account.fail(with: AccountError(.connectionLost))
         await model.saveProfile()
@@ -74,7 +74,7 @@ import Testing
         #expect(model.canContinue)
     }
 
-    @Test func `the form's loops end when the user signs out, although the account goes on telling`() async {
+    @Test func `the form's loops end when the user signs out, although the account continues`() async {
         let (_, run) = await opened()
         users.signOut()
         await run.value
@@ -130,7 +130,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a name that was changed on another device is shown, unless one is being typed`() async throws {
+    @Test func `a name that was changed on another device is shown, unless one is being edited`() async throws {
         let (model, run) = await opened()
         try await account.claimUsername("elsewhere")
         await until { model.username == "elsewhere" }

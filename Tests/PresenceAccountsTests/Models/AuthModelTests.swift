@@ -40,7 +40,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `where nobody is to know who has an account, a sign-up says to look into the mail`() async throws {
+    @Test func `with hidden accounts, a sign-up asks the user to read their mail`() async throws {
         try await auth.signUp(email: "taken@example.org", password: "correct horse")
         try await auth.signOut()
         auth.hidesExisting = true
@@ -130,7 +130,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `wrong words are told as one thing`() async throws {
+    @Test func `an unknown user and a wrong password have the same text`() async throws {
         let (model, run) = await filled()
         await model.signIn()
         #expect(model.errorMessage == "Invalid email or password.")
@@ -141,7 +141,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `without a network that is told, and a retry does it`() async {
+    @Test func `a missing network shows an error, and a retry succeeds`() async {
         let (model, run) = await filled()
         auth.isOffline = true
         await model.signUp()
@@ -166,7 +166,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a call that was cancelled is no error`() async {
+    @Test func `a cancelled call shows no error`() async {
         let (model, run) = await filled()
         auth.delay = .seconds(2)
         let signIn = Task { await model.signIn() }

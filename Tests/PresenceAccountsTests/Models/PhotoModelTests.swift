@@ -46,7 +46,7 @@ import Testing
         #expect(model.errorMessage == "Failed to process image" && !model.canRetry)
     }
 
-    @Test func `an upload that is cancelled leaves everything as it was`() async {
+    @Test func `a cancelled upload leaves everything unchanged`() async {
         let model = PhotoModel(photos: users)
         users.delay = .seconds(1)
         let upload = Task { await model.upload(Self.picture) }
@@ -57,7 +57,7 @@ import Testing
         #expect(model.photo == nil && model.errorMessage == nil && !model.canRetry)
     }
 
-    @Test func `a second picture takes the place of one that is being uploaded`() async {
+    @Test func `a second picture replaces an upload in progress`() async {
         let model = PhotoModel(photos: users)
         users.delay = .seconds(1)
         let first = Task { await model.upload(Self.picture) }

@@ -37,17 +37,17 @@ import Testing
         for await state in client.connectionStates where isWanted(state) { return }
     }
 
-    @Test func `one that closed because nobody was signed in connects with the sign-in`() async throws {
+    @Test func `a client that closed without a signed-in user connects after the sign-in`() async throws {
         client.connect()
         await states { $0.isClosed }
-        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "nobody is signed in")))
+        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "no user is signed in")))
         try await signIn("a")
         #expect(await dialler.next().welcome(user: "a")?.token == "a-token")
         await states { $0 == .live }
     }
 
     @Test(arguments: [false, true])
-    func `a sign-out forgets the user, and the next sign-in goes on`(appSignsOutToo: Bool) async throws {
+    func `a sign-out deletes the user's data, and the next sign-in continues`(appSignsOutToo: Bool) async throws {
         try await signIn("a")
         client.connect()
         let first = await dialler.next()
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `another user's sign-in goes on as that user, and nothing of the former one is left`() async throws {
+    @Test func `another user's sign-in changes the user, and leaves no data of the former one`() async throws {
         try await signIn("a")
         client.connect()
         await dialler.next().welcome(user: "a")
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: ["a", "b"])
-    func `after the server has ended the session, what waits is kept for the same user and for no other`(
+    func `after the server has ended the session, pending writes stay for the same user only`(
         next: String
     ) async throws {
         try await signIn("a")
@@ -97,13 +97,13 @@ import Testing
         #expect(await (client.pendingProfileChanges.waiting == nil) == (next == "b"))
     }
 
-    @Test func `a client that was never used does not connect with a sign-in`() async throws {
+    @Test func `a client that was never used does not connect after a sign-in`() async throws {
         try await signIn("a")
         try await signIn("b")
         #expect(await client.connectionState == .idle)
     }
 
-    @Test func `without a network there is no token, which is no matter of signing in`() async throws {
+    @Test func `without a network there is no token, which is independent of the sign-in`() async throws {
         try await signIn("a")
         transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
         await account.end(access: "a-token")
@@ -114,7 +114,7 @@ import Testing
         #expect(error?.localizedDescription == "There is no connection to the server.")
     }
 
-    @Test func `an account does not keep a client that the app let go`() async throws {
+    @Test func `an account does not retain a client that the app released`() async throws {
         weak var weakly: PresenceClient?
         do {
             let other = PresenceClient.scripted(ScriptedDialler())

@@ -9,7 +9,7 @@ import Testing
     private let dialler = ScriptedDialler()
     private let time = TestTime()
 
-    @Test func `getting one person, found and not found`() async throws {
+    @Test func `reading one user, found and not found`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         async let bob = client.person("bob")
         let server = await dialler.next()
@@ -21,7 +21,7 @@ import Testing
         #expect(try await zed == nil)
     }
 
-    @Test func `getting many gives those found, in the order asked`() async throws {
+    @Test func `reading many users returns those found, in the requested order`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         async let people = client.people(["cy", "zed", "bob", "cy"])
         let server = await dialler.next()
@@ -31,7 +31,7 @@ import Testing
         #expect(try await people.map(\.user) == ["cy", "bob"])
     }
 
-    @Test func `away, the cache answers; once cleared, nobody does`() async throws {
+    @Test func `without a connection the cache answers, until it is cleared`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         async let live = client.people(["bob"])
         let server = await dialler.next()
@@ -48,7 +48,7 @@ import Testing
         await #expect(throws: PresenceError.self) { try await client.person("bob") }
     }
 
-    @Test func `what is no id is refused before anything is sent`() async {
+    @Test func `a malformed id is rejected before anything is sent`() async {
         let client = PresenceClient.scripted(dialler, time)
         await expect(.invalidID) { _ = try await client.person("no id") }
         await expect(.invalidID) { _ = try await client.people(["bob", ""]) }
@@ -61,7 +61,7 @@ import Testing
         #expect(await client.connectionState == .idle)
     }
 
-    @Test func `a device or an address that cannot be closes the client, and calls say why`() async {
+    @Test func `an invalid device or URL closes the client, and calls report the reason`() async {
         let device = PresenceClient(url: URL(string: "ws://127.0.0.1:1/v1/ws")!, token: "t", device: Device(id: "a b"))
         await expect(.invalidID) { try await device.setStatus(.busy) }
         for address in ["http://example.org", "ws:///v1/ws", "nonsense"] {
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `status, profile, conversation and typing are sent and answered`() async throws {
+    @Test func `status, profile, conversation and typing are sent and acknowledged`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         let server = await dialler.next()
@@ -107,7 +107,7 @@ import Testing
         #expect(await server.message()?.body == .typing(conversation: "c1", typing: false))
     }
 
-    @Test func `a refusal is the one error, with all that the server said`() async throws {
+    @Test func `a rejection is thrown with all members of the server's error`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         let server = await dialler.next()
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a conversation whose answer is lost is asked for again, and made once`() async throws {
+    @Test func `a conversation whose reply is lost is requested again, and created once`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         let first = await dialler.next()
@@ -181,7 +181,7 @@ import Testing
         #expect(try await named.id == "c3")
     }
 
-    @Test func `time runs out for a call`() async throws {
+    @Test func `a call times out`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         let server = await dialler.next()
@@ -215,7 +215,7 @@ import Testing
         await dialler.next().welcome()
     }
 
-    @Test func `silence is asked about, then given up`() async {
+    @Test func `silence leads to a ping, then to a new connection`() async {
         let client = PresenceClient.scripted(dialler, time)
         var states = client.connectionStates.makeAsyncIterator()
         client.connect()
@@ -230,7 +230,7 @@ import Testing
         await dialler.next().welcome()
     }
 
-    @Test func `a server that does not say goodbye is not waited for long`() async {
+    @Test func `a server that does not close is not waited for long`() async {
         let client = PresenceClient.scripted(dialler, time)
         await client.disconnect()
         #expect(await client.connectionState == .closed(nil))
@@ -241,7 +241,7 @@ import Testing
         #expect(await client.connectionState == .closed(nil))
     }
 
-    @Test func `kept profile changes are told and sent`() async throws {
+    @Test func `pending profile changes are shown and sent`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         await client.disconnect()
         #expect(try await client.updateProfile(displayName: "Ana") == .queued)

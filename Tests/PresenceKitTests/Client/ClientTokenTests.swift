@@ -9,7 +9,7 @@ import Testing
     private let dialler = ScriptedDialler()
     private let time = TestTime()
 
-    @Test func `a token that cannot be renewed is refused once, and the client closes`() async {
+    @Test func `a fixed token is rejected once, and the client closes`() async {
         let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
         var states = client.connectionStates.makeAsyncIterator()
         client.connect()
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.code == .unauthorized)
     }
 
-    @Test func `a token that cannot be renewed is not sent again when it is about to expire`() async {
+    @Test func `a fixed token is not sent again when it is about to expire`() async {
         let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
         client.connect()
         let server = await dialler.next()
@@ -42,7 +42,7 @@ import Testing
         _ = await call.result
     }
 
-    @Test func `a token provider that never answers is given up and asked again`() async {
+    @Test func `a token provider that never returns is cancelled and called again`() async {
         let (tokens, cancellations) = (Tokens(), AsyncStream<Void>.makeStream())
         let client = PresenceClient.scripted(
             dialler, time,
@@ -74,7 +74,7 @@ import Testing
         for await _ in cancellations.stream { break }
     }
 
-    @Test func `the server's clock goes on without asking the client`() async {
+    @Test func `the server's clock continues without the client`() async {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         let server = await dialler.next()
@@ -89,7 +89,7 @@ import Testing
         #expect(clock.now == (await client.serverNow))
     }
 
-    @Test func `the token provider is asked again when a token was refused`() async {
+    @Test func `the token provider is called again when a token was rejected`() async {
         let tokens = Tokens()
         let client = PresenceClient.scripted(dialler, time, token: { await tokens.next() })
         client.connect()
@@ -107,7 +107,7 @@ import Testing
         #expect(await second.message()?.body == .refresh(token: "token 3"))
     }
 
-    @Test func `a provider that keeps its token can see when another one is wanted`() async {
+    @Test func `a provider that caches its token can see when a new one is wanted`() async {
         let wishes = AsyncStream<Bool>.makeStream()
         let client = PresenceClient.scripted(
             dialler, time,
@@ -127,7 +127,7 @@ import Testing
         for wish in [false, true, false] { #expect(await wished.next() == wish) }
     }
 
-    @Test func `a provider's own error is told, and it is asked again`() async {
+    @Test func `a provider's own error is reported, and it is called again`() async {
         struct Offline: Error {}
         let tokens = Tokens()
         let client = PresenceClient.scripted(

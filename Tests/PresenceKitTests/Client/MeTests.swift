@@ -48,7 +48,7 @@ import Testing
         #expect(await client.me == Me(problem: client.connectionProblem))
     }
 
-    @Test func `a loop on a closed client says so, also when nothing is known yet`() async throws {
+    @Test func `a loop on a closed client shows that, even if nothing is known yet`() async throws {
         await client.disconnect()
         var (me, status) = (client.meUpdates.makeAsyncIterator(), client.statusUpdates.makeAsyncIterator())
         #expect(await me.next()?.problem?.code == .notConnected)
@@ -73,7 +73,7 @@ import Testing
         #expect(own?.problem == last?.problem && own?.status == last)
     }
 
-    @Test func `without a storage on disk all connections of a client are one device, and other clients are others`()
+    @Test func `without a storage on disk a client has one device id, and other clients have others`()
         async throws
     {
         client.connect()
@@ -87,7 +87,7 @@ import Testing
         #expect(others != nil && others != first)
     }
 
-    @Test func `verbs that return at once keep their order, and calls come after them`() async throws {
+    @Test func `methods that return at once keep their order, and later calls follow them`() async throws {
         client.connect()
         let server = await dialler.next()
         await server.welcome()
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `plain values are there beside the sequences`() async {
+    @Test func `current values can be read beside the sequences`() async {
         #expect(await client.connectionState == .idle)
         client.connect()
         #expect(await client.connectionState == .connecting)

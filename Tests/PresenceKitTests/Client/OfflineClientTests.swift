@@ -45,7 +45,7 @@ import Testing
         await #expect(throws: PresenceError.self) { try await client.person("cy") }
     }
 
-    @Test func `a change that was queued is sent after a launch, by the same device`() async throws {
+    @Test func `a queued change is sent after a launch, by the same device`() async throws {
         var device: String?
         do {
             let client = PresenceClient.scripted(dialler, time, storage: try stored())
@@ -70,7 +70,7 @@ import Testing
         for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
     }
 
-    @Test func `a status that was queued is chosen after a launch`() async throws {
+    @Test func `a queued status is sent after a launch`() async throws {
         try await {
             let client = PresenceClient.scripted(dialler, time, storage: try stored())
             client.connect()
@@ -132,7 +132,7 @@ import Testing
         return try files.contains { try Data(contentsOf: $0).range(of: Data(text.utf8)) != nil }
     }
 
-    @Test func `without a network nothing hangs: it is answered, queued or thrown at once`() async throws {
+    @Test func `without a network no call hangs: it returns, is queued or throws at once`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         client.networkChanged(isAvailable: false)

@@ -30,14 +30,14 @@ import Testing
         #expect(await all(PresenceUpdates(stream.map { $0 * 2 })) == [2, 4, 6])
     }
 
-    @Test func `where another sequence throws, updates end`() async {
+    @Test func `if another sequence throws, updates end`() async {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
         continuation.yield(1)
         continuation.finish(throwing: Failure())
         #expect(await all(PresenceUpdates(stream)) == [1])
     }
 
-    @Test func `cancelling a loop over another sequence ends it`() async {
+    @Test func `cancelling a loop over another sequence ends that one`() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         let loop = Task { await all(PresenceUpdates(stream)) }
         loop.cancel()
@@ -45,7 +45,7 @@ import Testing
         continuation.finish()
     }
 
-    @Test func `a roster is a collection of everybody asked for`() {
+    @Test func `a roster is a collection of all requested users`() {
         let roster = Roster(["bob", "cy", "bob"], people: [Self.online("cy"), Self.online("nobody asked")])
         #expect(roster.users == ["bob", "cy"] && roster.count == 2)
         #expect(roster.map(\.user) == ["bob", "cy"] && roster.map(\.isOnline) == [false, true])
@@ -110,7 +110,7 @@ import Testing
         #expect((nil as PresenceKit.Change<URL>) == .remove)
     }
 
-    @Test func `every error is told in plain language, without its code`() {
+    @Test func `every error is described in plain language, without its code`() {
         let codes: [PresenceError.Code] = [
             .badRequest, .unknownType, .unauthorized, .forbidden, .validationFailed, .conflict, .tooMany, .rateLimited,
             .unavailable, .internalError, .invalidID, .invalidURL, .notConnected, .connectionLost, .timedOut,
@@ -135,7 +135,7 @@ import Testing
             PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
     }
 
-    @Test func `why a storage cannot be used is told in plain language, without paths and numbers`() {
+    @Test func `storage errors are described in plain language, without paths and numbers`() {
         let errors: [(StorageError, String?)] = [
             (.inUse("/a/b"), "Please close the other one and try again."),
             (.laterVersion("/a/b", 7), "Please install the newest version of the app."),
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `the library's words are the protocol's`() {
+    @Test func `the library's words match the protocol's`() {
         #expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue) == PresenceStatus.allCases.map(\.rawValue))
         #expect(PresenceKit.DeviceKind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))
         #expect(PresenceKit.ChosenStatus.allCases.map(\.rawValue) == ChosenStatus.allCases.map(\.rawValue))
@@ -159,12 +159,12 @@ import Testing
         for kind in DeviceKind.allCases { #expect(PresenceKit.DeviceKind(kind).wire == kind) }
     }
 
-    @Test func `ids are judged as the server judges them`() {
+    @Test func `ids are validated as the server does`() {
         for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { #expect(PresenceID.isValid(id)) }
         for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { #expect(!PresenceID.isValid(id)) }
     }
 
-    @Test func `a change of network is noticed, its repetition and the first look are not`() {
+    @Test func `a change of network is noticed, a repetition and the first update are not`() {
         let (none, wifi, mobile) = (
             NetworkPath(isSatisfied: false, interfaces: []), NetworkPath(isSatisfied: true, interfaces: ["en0"]),
             NetworkPath(isSatisfied: true, interfaces: ["pdp_ip0"])

@@ -14,7 +14,7 @@ import Testing
 
     init() { client = .scripted(dialler) }
 
-    @Test func `somebody who is hidden is offline, and one who was never found is not shown`() async throws {
+    @Test func `a hidden user is offline, and a user who was never found is not shown`() async throws {
         let updates = users.userUpdates(of: "bob")
         var loop = updates.makeAsyncIterator()
         let server = await dialler.next()
@@ -52,7 +52,7 @@ import Testing
         #expect(users.map(\.id) == ["bob"] && users.missing == ["no id", "cy"])
     }
 
-    @Test func `a saved user is as others see them, and a name that there is not is not sent`() async throws {
+    @Test func `a saved user is as others see them, and a missing name is not sent`() async throws {
         client.connect()
         let server = await dialler.next()
         await server.welcome(user: "ana")
@@ -71,7 +71,7 @@ import Testing
         #expect(user.isOnline && user.lastSeen > .distantPast)
     }
 
-    @Test func `a queued change that the server refuses is told`() async throws {
+    @Test func `a rejection of a queued change is reported`() async throws {
         await client.disconnect()
         #expect(try await users.update(UserChanges(displayName: "Ana")) == .queued)
         var refusals = users.updateRefusals.makeAsyncIterator()
@@ -83,7 +83,7 @@ import Testing
         #expect(await refusals.next() == .invalid(field: "displayName", reason: "This name cannot be used."))
     }
 
-    @Test func `whether changes wait is told at once, and when they are done`() async throws {
+    @Test func `pending changes are reported at once, and when they are done`() async throws {
         await client.disconnect()
         var pending = users.pendingUpdates.makeAsyncIterator()
         #expect(await pending.next() == false)
@@ -111,7 +111,7 @@ import Testing
         #expect(await online.next() == false)
     }
 
-    @Test func `a name passes the rule of the form if it passes the server's`() {
+    @Test func `a name that passes the form's rule passes the server's`() {
         let names = [
             "Ana", " Ana ", "", "  ", "\u{200B}", "a\u{0}b", "a\nb", "\u{202E}abc", "a\u{206A}b", "\u{2800}", "👩‍👩‍👧",
             "\u{301}",
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `the storage on a full disk keeps what was promised, and says what was not`() async throws {
+    @Test func `the storage on a full disk keeps promised writes, and rejects new ones`() async throws {
         let time = TestTime()
         let client = PresenceClient.scripted(
             dialler, time, storage: Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 1)))

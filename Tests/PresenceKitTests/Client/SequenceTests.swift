@@ -12,7 +12,7 @@ import Testing
 
     init() { client = .scripted(dialler, time) }
 
-    @Test func `a loop connects, subscribes, and sees every change`() async {
+    @Test func `a loop connects, subscribes, and receives every change`() async {
         var loop = client.presence(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         let server = await dialler.next()
@@ -27,7 +27,7 @@ import Testing
         #expect(second?.freshness == .live)
     }
 
-    @Test func `a slow loop misses values between, never the last`() async {
+    @Test func `a slow loop misses intermediate values, never the last`() async {
         var loop = client.presence(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         let server = await dialler.next()
@@ -40,7 +40,7 @@ import Testing
         #expect(await loop.next()?.version == 50)
     }
 
-    @Test func `leaving a loop unsubscribes, after the last of them`() async {
+    @Test func `the end of the last loop unsubscribes`() async {
         let server = await connected()
         do {
             var other = client.profile(of: "bob").makeAsyncIterator()
@@ -74,7 +74,7 @@ import Testing
         #expect(await loop.next()?.version == 2)
     }
 
-    @Test func `a task cancelled before anything was said ends, too`() async {
+    @Test func `a task that is cancelled before the first element ends, too`() async {
         let task = Task { [client] in
             for await _ in client.presence(of: "bob") {}
             return true
@@ -85,7 +85,7 @@ import Testing
         await server.welcome()
     }
 
-    @Test func `what is no id gives one element that says so`() async {
+    @Test func `a malformed id yields one element with that problem`() async {
         var elements: [PersonPresence] = []
         for await element in client.presence(of: "no id") { elements.append(element) }
         #expect(elements.count == 1)
@@ -100,7 +100,7 @@ import Testing
         #expect(await client.connectionState == .idle)
     }
 
-    @Test func `a roster is one loop over many`() async {
+    @Test func `a roster is one loop over many users`() async {
         let server = await connected()
         var loop = client.roster(of: ["bob", "cy", "bob"]).makeAsyncIterator()
         async let first = loop.next()
@@ -112,7 +112,7 @@ import Testing
         #expect(second?["cy"]?.presence.status == .away)
     }
 
-    @Test func `a sequence can be looped over again, and by many at once`() async {
+    @Test func `a sequence can be iterated again, and by several loops at once`() async {
         let server = await connected()
         let bob = client.presence(of: "bob")
         async let answered: [UserID] = server.subscribe(.online("bob", 1))
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `the state tells of the way there and of a break`() async {
+    @Test func `the connection states show the connect and a lost connection`() async {
         var loop = client.connectionStates.makeAsyncIterator()
         #expect(await loop.next() == .idle)
         client.connect()
@@ -156,7 +156,7 @@ import Testing
         #expect(await loop.next() == .closed(nil))
     }
 
-    @Test func `a break makes elements stale, the return makes them live`() async {
+    @Test func `a lost connection makes elements stale, a new one makes them live`() async {
         let server = await connected()
         var loop = client.updates(of: "bob").makeAsyncIterator()
         async let first = loop.next()
@@ -197,7 +197,7 @@ import Testing
         #expect(await client.connectionState == .closed(nil))
     }
 
-    @Test func `another user's loops go on`() async {
+    @Test func `after a change of user the loops continue`() async {
         let server = await connected()
         var loop = client.presence(of: "bob").makeAsyncIterator()
         async let first = loop.next()
@@ -213,7 +213,7 @@ import Testing
         #expect(await client.me.user == "eve")
     }
 
-    @Test func `the last reference gone, the connection ends`() async {
+    @Test func `the connection ends with the last reference`() async {
         var mine: PresenceClient? = .scripted(dialler, time)
         mine?.connect()
         let server = await dialler.next()
@@ -225,7 +225,7 @@ import Testing
         while runner != nil { await Task.yield() }
     }
 
-    @Test func `a loop keeps its client alive`() async {
+    @Test func `a loop retains its client`() async {
         var mine: PresenceClient? = .scripted(dialler, time)
         var loop = mine?.presence(of: "bob").makeAsyncIterator()
         mine = nil

@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Kind.allCases) private func `people are asked for once each, and a malformed id is refused`(
+    @Test(arguments: Kind.allCases) private func `each user is requested once, and a malformed id is rejected`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    private func `a status chosen offline is queued, and what is shown is the old one, stale`(
+    private func `a status chosen offline is queued, and the old one is shown as stale`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -123,7 +123,7 @@ import Testing
         await expect(.signedOut, kind) { try await stage.service.setStatus(.busy) }
     }
 
-    @Test(arguments: Kind.allCases) private func `disconnected, reads are stale and writes wait or fail`(
+    @Test(arguments: Kind.allCases) private func `after a disconnect, reads are stale and writes are queued or fail`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -143,7 +143,7 @@ import Testing
         await expect(.notConnected, kind) { _ = try await stage.service.createConversation(with: ["bob"]) }
     }
 
-    @Test(arguments: Kind.allCases) private func `who types is shown without the own user, and offline nobody is`(
+    @Test(arguments: Kind.allCases) private func `typing excludes the signed-in user, and is empty while offline`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -157,7 +157,7 @@ import Testing
         #expect(typing?.users == [])
     }
 
-    @Test(arguments: Kind.allCases) private func `a saved profile reaches those who observe the own user as any other`(
+    @Test(arguments: Kind.allCases) private func `a saved profile reaches loops that observe this user like any other`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -174,7 +174,7 @@ import Testing
         while await loop.next()?.displayName != "Ana" {}
     }
 
-    @Test(arguments: Kind.allCases) private func `a roster names who changed, and offline misses those never heard of`(
+    @Test(arguments: Kind.allCases) private func `a roster names the changed users, and offline omits unknown ones`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)

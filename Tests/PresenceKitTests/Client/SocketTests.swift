@@ -24,7 +24,7 @@ import WebSockets
         return nil
     }
 
-    @Test func `a loop sees a change, and how long it took`() async throws {
+    @Test func `a loop receives a change, with its latency`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             var loop = client.presence(of: "bob").makeAsyncIterator()
@@ -41,7 +41,7 @@ import WebSockets
         }
     }
 
-    @Test func `leaving says goodbye and closes with 1000`() async throws {
+    @Test func `a disconnect says goodbye and closes with 1000`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             client.connect()
@@ -56,7 +56,7 @@ import WebSockets
     }
 
     @Test(arguments: [1001, 1011, 1012, 1013, 4001, 4002, 4005] as [UInt16])
-    func `closed with some codes, it comes back and subscribes with what it knows`(code: UInt16) async throws {
+    func `after some close codes it reconnects and subscribes with its known versions`(code: UInt16) async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             var loop = client.presence(of: "bob").makeAsyncIterator()
@@ -78,7 +78,7 @@ import WebSockets
             (1003, .protocolViolation), (1007, .protocolViolation), (1008, .protocolViolation),
             (1009, .protocolViolation), (4004, .replaced), (4006, .disconnectedByAdministrator),
         ] as [(UInt16, PresenceError.Code)])
-    func `closed with others, it stays away and says why`(code: UInt16, reason: PresenceError.Code) async throws {
+    func `after other codes it stays closed and reports why`(code: UInt16, reason: PresenceError.Code) async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             client.connect()
@@ -92,7 +92,7 @@ import WebSockets
         }
     }
 
-    @Test func `a connection that just breaks is made again`() async throws {
+    @Test func `a broken connection is made again`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             client.connect()
@@ -108,7 +108,7 @@ import WebSockets
         }
     }
 
-    @Test func `a server that is not there yet is found when it comes`() async throws {
+    @Test func `a server that starts later is found`() async throws {
         let port: Int
         do {
             let probe = try SocketServer()
@@ -129,7 +129,7 @@ import WebSockets
         }
     }
 
-    @Test func `an upgrade is tried again whatever status it was refused with`() async throws {
+    @Test func `an upgrade is retried whatever its HTTP status`() async throws {
         try await withSocketServer(refuse: [503, 429, 404, 401, 403, 401]) { server in
             let client = Self.client(server.url)
             client.connect()
@@ -139,7 +139,7 @@ import WebSockets
         }
     }
 
-    @Test func `the server's pings are signs of life, their absence is the end`() async throws {
+    @Test func `the server's pings are signs of life, and their absence ends the connection`() async throws {
         try await withSocketServer { server in
             let time = TestTime()
             let client = PresenceClient(
@@ -166,7 +166,7 @@ import WebSockets
         }
     }
 
-    @Test func `binary and bad UTF-8 are no messages: the connection is made anew`() async throws {
+    @Test func `binary messages and bad UTF-8 lead to a new connection`() async throws {
         for frame in [[0x82, 1, 0x7b], [0x81, 2, 0xc3, 0x28]] as [[UInt8]] {
             try await withSocketServer { server in
                 let client = Self.client(server.url)
@@ -180,7 +180,7 @@ import WebSockets
         }
     }
 
-    @Test func `a roster of ten thousand comes in parts and is kept up to date`() async throws {
+    @Test func `a roster of ten thousand arrives in parts and is kept current`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             let users = (0..<10_000).map { "user-\($0)" }
@@ -211,7 +211,7 @@ import WebSockets
         }
     }
 
-    @Test func `a thousand changes arrive in their order, the last one last`() async throws {
+    @Test func `a thousand changes arrive in order, the last one last`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
             var loop = client.presence(of: "bob").makeAsyncIterator()
@@ -230,7 +230,7 @@ import WebSockets
         }
     }
 
-    @Test func `many clients of one process share its one loop`() async throws {
+    @Test func `all clients of a process share one loop`() async throws {
         try await withSocketServer { server in
             let clients = (0..<50).map { _ in Self.client(server.url) }
             for client in clients { client.connect() }

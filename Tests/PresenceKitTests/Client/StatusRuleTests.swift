@@ -19,7 +19,7 @@ import Testing
             .zero, .seconds(-1), .milliseconds(999), .seconds(30 * 86_400) + .nanoseconds(1), .seconds(Int64.max),
             .seconds(Int64.min),
         ] as [Duration])
-    func `a status is not cleared sooner than after a second, nor later than after 30 days`(time: Duration) async {
+    func `a status is cleared after at least a second and at most 30 days`(time: Duration) async {
         let client = PresenceClient.scripted(ScriptedDialler())
         for service in [client, FakePresence()] as [any PresenceService] {
             let error = await error { try await service.setStatus(.busy, text: .keep, clearAfter: time) }
@@ -29,7 +29,7 @@ import Testing
         #expect(await client.connectionState == .idle, "nothing was begun for it")
     }
 
-    @Test func `the bounds themselves are good, and a text has 140 characters at most`() async throws {
+    @Test func `the limits themselves are valid, and a text has at most 140 characters`() async throws {
         for bound in [StatusRule.clearing.lowerBound, StatusRule.clearing.upperBound] {
             try StatusRule.check(text: "lunch", clearAfter: bound)
         }

@@ -10,7 +10,7 @@ import Testing
     private static let catalog = tests.deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/PresenceKit/PresenceKit.docc")
 
-    @Test func `every piece of code in the pages is compiled, and every compiled piece is shown`() throws {
+    @Test func `all code in the pages is compiled, and all compiled code is shown`() throws {
         let compiled = try ["Snippets.swift", "AccountSnippets.swift"].flatMap {
             try Self.blocks(in: Self.tests.appendingPathComponent($0), from: "// <snippet>", to: "// </snippet>")
         }
@@ -21,7 +21,7 @@ import Testing
         for code in compiled { #expect(shown.contains(code), "not shown:\n\(code)") }
     }
 
-    @Test func `every symbol that the pages link to is declared, with those labels`() throws {
+    @Test func `all symbols that the pages link to are declared, with these labels`() throws {
         let sources = try Self.sources()
         var links: Set<String> = []
         for page in try Self.pages() {

@@ -6,7 +6,7 @@ import Testing
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    @Test func `every test and suite that a requirement names is there`() throws {
+    @Test func `all tests and suites that a requirement names exist`() throws {
         let page = try String(
             contentsOf: Self.root.appendingPathComponent("docs/client-requirements.md"), encoding: .utf8)
         var tests = ""

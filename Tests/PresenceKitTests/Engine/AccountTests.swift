@@ -18,7 +18,7 @@ import Testing
 
     // MARK: Sign-out
 
-    @Test mutating func `signing out says goodbye, forgets everything, and ends every loop but the state's`() {
+    @Test mutating func `signing out says goodbye, deletes all data, and ends all loops except on the state`() {
         let state = bench.open(.connection)
         let loops = [
             observe(.presence("bob"), .online("bob", 1)), bench.open(.roster(["bob", "cy"])),
@@ -40,7 +40,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `whatever was asked for fails with signed out`() {
+    @Test mutating func `all pending calls fail with signed out`() {
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.get(["bob"])),
             bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .queue)),
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test mutating func `what was not sent yet fails with a known outcome`() {
+    @Test mutating func `unsent requests fail with a known outcome`() {
         bench = Bench()
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.createConversation(.with("bob"))),
@@ -77,7 +77,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `nothing kept is sent for the next user`() {
+    @Test mutating func `pending changes are not sent for the next user`() {
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Ana")), .queue))
         _ = bench.call(.setStatus(StatusChange(status: .invisible)))
@@ -89,7 +89,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `what was in flight is not kept either`() {
+    @Test mutating func `changes in flight are not kept either`() {
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Ana")), .queue))
         _ = bench.call(.setStatus(StatusChange(status: .invisible)))
         bench.signOut()
@@ -101,7 +101,7 @@ import Testing
 
     // MARK: Changing the user
 
-    @Test mutating func `another user gets a connection of their own and sees what they may`() {
+    @Test mutating func `another user gets their own connection and sees what they may see`() {
         let loop = observe(.user("bob"), .online("bob", 5, name: "Bob"))
         _ = bench.engine.nextPerson(loop)
         bench.switchUser()
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.engine.me.id == "eve")
     }
 
-    @Test mutating func `a change of user fails what was asked for, and ends no loop`() {
+    @Test mutating func `a change of user fails pending calls, and ends no loop`() {
         let loop = bench.open(.ownStatus)
         _ = bench.engine.nextOwnStatus(loop)
         let call = bench.call(.createConversation(.with("bob")))
@@ -142,7 +142,7 @@ import Testing
         #expect(bench.fetches == 1)
     }
 
-    @Test mutating func `before the first use a change of user changes only that`() {
+    @Test mutating func `before the first use a change of user does not connect`() {
         bench = Bench()
         bench.switchUser()
         #expect(bench.fetches == 0)
@@ -160,7 +160,7 @@ import Testing
         #expect(bench.bodies == [.subscribe(.init(users: ["bob"]))])
     }
 
-    @Test mutating func `the former user's typing is not shown as others' to the next`() {
+    @Test mutating func `the former user's typing is not shown to the next user`() {
         let loop = bench.open(.typing("c1"))
         bench.receive(
             .subscribed(

@@ -82,7 +82,7 @@ import Testing
         #expect(bench.owner == user)
     }
 
-    @Test mutating func `what was queued while nobody could say for whom is made by the same process only`() {
+    @Test mutating func `a change of an unknown user is only sent by the same process`() {
         launch(token: nil)
         _ = bench.call(.updateProfile(Self.name, .queue))
         #expect(bench.writes.map(\.owner) == [nil])
@@ -121,7 +121,7 @@ import Testing
 
     // MARK: Late replies of the storage
 
-    @Test mutating func `what the storage says of the former user after a sign-out is not heard`() {
+    @Test mutating func `the storage's data of the former user is ignored after a sign-out`() {
         let loop = bench.open(.me)
         bench.signOut()
         bench.handle(.recalled("ana", [QueuedWrite(Self.name, id: "1", owner: "ana", at: bench.now.wall)]))
@@ -133,7 +133,7 @@ import Testing
         #expect(bench.engine.me.id == nil)
     }
 
-    @Test mutating func `people cached for the former user are not shown to the next`() {
+    @Test mutating func `cached users of the former user are not shown to the next`() {
         bench.connect()
         bench.end(.lost(""))
         let loop = bench.open(.user("bob"))
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: Values that the server never accepts
 
-    @Test mutating func `a value out of bounds is neither sent nor kept, online and offline`() {
+    @Test mutating func `an invalid value is neither sent nor stored, online and offline`() {
         let flawed: [(ProfileChanges, String)] = [
             (ProfileChanges(displayName: .set("  ")), "displayName"),
             (ProfileChanges(displayName: .set(String(repeating: "x", count: 51))), "displayName"),
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a request longer than the server takes is refused here`() {
+    @Test mutating func `a request longer than the server accepts is rejected locally`() {
         bench.connect(limits: ConnectionLimits(maxMessageBytes: 4_096))
         let users = (0..<1_000).map { UserID("user-\($0)")! }
         let call = bench.call(.changeVisibility(.block(users)))
@@ -187,7 +187,7 @@ import Testing
         #expect(bench.isDone(next))
     }
 
-    @Test mutating func `a kept change that ends the connection as too long is not sent with the next one`() {
+    @Test mutating func `a stored change that ends the connection as too long is not sent with the next one`() {
         let loop = bench.open(.keptProfile)
         bench.connect()
         bench.end(.lost(""))
@@ -208,7 +208,7 @@ import Testing
 
     // MARK: The user's own profile
 
-    @Test mutating func `a saved profile is shown before what waited is not any more`() {
+    @Test mutating func `a saved profile is shown before the pending change disappears`() {
         bench.connect()
         let loop = bench.open(.me)
         bench.receive(

@@ -6,7 +6,7 @@ import Testing
 
 /// In whatever order events happen, after a quiet moment every loop has the server's values, shown as live.
 @Suite struct RandomHistoryTests {
-    @Test(arguments: 1...60) func `after every quiet moment everybody sees the truth`(seed: Int) {
+    @Test(arguments: 1...60) func `after every quiet moment all loops have the server's values`(seed: Int) {
         var history = History(seed: UInt64(seed))
         for _ in 0..<4 {
             for _ in 0..<250 { history.step() }

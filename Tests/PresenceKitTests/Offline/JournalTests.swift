@@ -23,7 +23,7 @@ import Testing
 
     private func bytes() throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
 
-    @Test func `what was appended is there after another opening, in order`() throws {
+    @Test func `appended records can be read after a reopen, in order`() throws {
         var (journal, records) = try open()
         #expect(records.isEmpty)
         let written: [[UInt8]] = [[1, 2, 3], [], Array(repeating: 7, count: 100_000)]
@@ -32,7 +32,7 @@ import Testing
         #expect(try open().records == written)
     }
 
-    @Test func `cut off anywhere, the whole records before are there, and appending goes on after them`() throws {
+    @Test func `a file truncated anywhere keeps its complete records, and can be appended to`() throws {
         var (journal, _) = try open()
         try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
         let whole = try bytes()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a record damaged in the middle costs itself, is told, and the file is kept`() throws {
+    @Test func `a damaged record in the middle is lost alone and reported, and the file is kept`() throws {
         var (journal, _) = try open()
         try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
         var damaged = try bytes()
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `a file that cannot be read is not an empty one`() throws {
+    @Test func `a file that cannot be read is not treated as empty`() throws {
         // The file can be opened, but reading at its start fails.
         var (records, problems): ([[UInt8]], [String]) = ([], [])
         #expect(throws: StorageError.failed("read", "/proc/self/mem", EIO)) {
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `a record is at most so long that it is read again`() throws {
+    @Test func `a record longer than can be read is rejected`() throws {
         var (journal, _) = try open()
         let longest = [UInt8](repeating: 7, count: Journal.longestRecord)
         try journal.append([longest], isDurable: false)
@@ -98,7 +98,7 @@ import Testing
         #expect(try open().records == [longest, [2]])
     }
 
-    @Test func `all records go without a new file, which a full disk would not take`() throws {
+    @Test func `removing all records needs no new file, which a full disk would not allow`() throws {
         var (journal, _) = try open()
         try journal.append([[1], [2]], isDurable: false)
         try FileManager.default.createDirectory(atPath: path + ".new", withIntermediateDirectories: false)
@@ -107,7 +107,7 @@ import Testing
         #expect(try open().records == [[3]])
     }
 
-    @Test func `a file of something else is replaced, one of a later format refused and left`() throws {
+    @Test func `a foreign file is replaced, one of a later format rejected and left`() throws {
         try Data("something else altogether".utf8).write(to: URL(fileURLWithPath: path))
         #expect(try open().records == [])
         #expect(
@@ -120,7 +120,7 @@ import Testing
         #expect(try open(format: 2).records == [[5]])
     }
 
-    @Test func `a rewriting replaces all, and appending goes on in the new file`() throws {
+    @Test func `a rewrite replaces all records, and the new file can be appended to`() throws {
         var (journal, _) = try open()
         try journal.append([[1], [2]], isDurable: false)
         try journal.rewrite([[8]], format: 1)
@@ -129,7 +129,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))
     }
 
-    @Test func `the checksum is the known one`() {
+    @Test func `the checksum matches the known one`() {
         #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
         #expect(CRC32.checksum([]) == 0)
     }

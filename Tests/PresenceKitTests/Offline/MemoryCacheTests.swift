@@ -11,7 +11,7 @@ import Testing
             profile: .none)
     }
 
-    @Test func `it gives back the newest of each, and forgets on demand`() async {
+    @Test func `it returns the newest value of each user, and can be cleared`() async {
         let cache = MemoryCache()
         await cache.write([Self.person(1), Self.person(2)])
         await cache.write([Self.person(1, version: 2)])
@@ -20,7 +20,7 @@ import Testing
         #expect(await cache.read(["u1", "u2"]).isEmpty)
     }
 
-    @Test func `full, it keeps the capacity; one more, and those written longest ago go`() async {
+    @Test func `a full cache evicts the least recently updated users`() async {
         let cache = MemoryCache(capacity: 8)
         await cache.write((1...8).map { Self.person($0) })
         #expect(await cache.read((1...8).map { "u\($0)" }).count == 8)

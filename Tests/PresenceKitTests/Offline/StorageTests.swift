@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `people are there after a launch, the newest of each`() async throws {
+    @Test func `users are there after a launch, with their newest values`() async throws {
         try await opened { storage in
             await storage.cache.write([Self.person("bob", 1), Self.person("cy", 1)])
             await storage.cache.write([Self.person("bob", 2)])
@@ -49,7 +49,7 @@ import Testing
         #expect(found == [Self.person("cy", 1), Self.person("bob", 2)])
     }
 
-    @Test func `a full cache drops those heard of longest ago, on disk too`() async throws {
+    @Test func `a full cache evicts the least recently updated users, on disk too`() async throws {
         try await opened(people: 4) { storage in
             for number in 1...5 { await storage.cache.write([Self.person(UserID("u\(number)")!)]) }
         }
@@ -57,7 +57,7 @@ import Testing
         #expect(found == ["u3", "u4", "u5"])
     }
 
-    @Test func `a smaller capacity holds from the opening on, on disk too`() async throws {
+    @Test func `a smaller capacity applies from the opening, on disk too`() async throws {
         let users = (1...40).map { "u\($0)" }
         try await opened { storage in
             await storage.cache.write(users.map { Self.person(UserID($0)!) })
@@ -73,7 +73,7 @@ import Testing
         #expect(try await opened { await $0.cache.read(users).map(\.user) } == left)
     }
 
-    @Test func `a cache that changes much does not grow without bound`() async throws {
+    @Test func `a cache with many changes does not grow without bound`() async throws {
         try await opened { storage in
             for round in 1...300 {
                 await storage.cache.write((1...20).map { Self.person(UserID("u\($0)")!, Int64(round)) })
@@ -84,7 +84,7 @@ import Testing
         #expect(try await opened { await $0.cache.read(["u7"]) } == [Self.person("u7", 300)])
     }
 
-    @Test func `writes are there after a launch, in order, without those that are done`() async throws {
+    @Test func `writes are there after a launch, in order, without completed ones`() async throws {
         try await opened { storage in
             try await storage.writes.setOwner("ana")
             for id in ["1", "2", "3", "4"] { try await storage.writes.append(Self.write(id)) }
@@ -95,7 +95,7 @@ import Testing
         #expect(writes == ["1", "3", "4"].map { Self.write($0) })
     }
 
-    @Test func `a full queue says so and keeps what it has`() async throws {
+    @Test func `a full queue throws and keeps its writes`() async throws {
         for storage in [
             try Storage.directory(url, writes: 2), Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 2)),
         ] {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `a queue that is used much does not grow without bound`() async throws {
+    @Test func `a busy queue does not grow without bound`() async throws {
         try await opened { storage in
             try await storage.writes.setOwner("ana")
             for number in 1...1_000 {
@@ -119,7 +119,7 @@ import Testing
         #expect(try await opened { try await $0.writes.load() }.owner == "ana")
     }
 
-    @Test func `everything of the user goes, the device's id stays`() async throws {
+    @Test func `all data of the user is removed, the device's id stays`() async throws {
         let id = try await opened { storage in
             await storage.cache.write([Self.person("bob")])
             try await storage.writes.setOwner("ana")
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `a disk that takes no new file does not keep what is to go`() async throws {
+    @Test func `on a disk without room for a new file, data can still be removed`() async throws {
         try await opened { storage in
             await storage.cache.write([Self.person("bob")])
             try await storage.writes.setOwner("ana")
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `another owner finds nothing of the former one, nor what belongs to nobody`() async throws {
+    @Test func `another owner finds nothing of the former one, nor writes without an owner`() async throws {
         for storage in [try Storage.directory(url), .memory()] {
             try await storage.writes.setOwner("ana")
             try await storage.writes.append(Self.write("1"))
@@ -168,7 +168,7 @@ import Testing
         #expect(try await opened { try await $0.writes.load() }.writes == [Self.write("3", owner: "eve")])
     }
 
-    @Test func `one client at a time uses a directory, and others cannot read it`() async throws {
+    @Test func `only one client at a time uses a directory, and other users cannot read it`() async throws {
         try await opened { (_: Storage) -> Void in
             #expect(throws: StorageError.inUse(url.path)) { _ = try Storage.directory(url) }
         }
@@ -176,12 +176,12 @@ import Testing
         #expect(mode == 0o700)
     }
 
-    @Test func `a directory that cannot be made is told`() throws {
+    @Test func `a directory that cannot be created is reported`() throws {
         try Data().write(to: url)
         #expect(throws: StorageError.self) { try Storage.directory(url.appendingPathComponent("below")) }
     }
 
-    @Test func `errors of the storage are told in words`() {
+    @Test func `storage errors are described in words`() {
         #expect("\(StorageError.inUse("/x"))" == "/x is in use by another client")
         #expect("\(StorageError.failed("open", "/x", ENOSPC))" == "open /x: No space left on device")
     }

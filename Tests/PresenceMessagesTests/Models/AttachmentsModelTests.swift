@@ -27,7 +27,7 @@ import Testing
         try await fake.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
     }
 
-    @Test func `a file is uploaded at once, with progress, and goes with the next message`() async throws {
+    @Test func `a file is uploaded at once, with progress, and sent with the next message`() async throws {
         fake.delay = .seconds(1)
         let upload = Task { await files.attach(Self.picture) }
         await until { files.items.first?.progressText == "Uploading... 50%" }
@@ -43,7 +43,7 @@ import Testing
         #expect(try await sent() == [["upload-1"]] && fake.texts(in: "c1") == ["The beach"])
     }
 
-    @Test func `files go in the order in which they were attached, without a text too`() async throws {
+    @Test func `files are sent in the order in which they were attached, even without a text`() async throws {
         await files.attach(Self.picture)
         await files.attach(Self.map)
         #expect(model.canSend && files.items.map(\.attachment?.type) == [.image, .file])
@@ -51,7 +51,7 @@ import Testing
         #expect(try await sent() == [["upload-1", "upload-2"]])
     }
 
-    @Test func `a failed upload says why, keeps the message back, and is tried again`() async throws {
+    @Test func `a failed upload shows the reason, blocks the message, and can be retried`() async throws {
         fake.isOffline = true
         await files.attach(Self.map)
         let failed = try #require(files.items.first)
@@ -64,7 +64,7 @@ import Testing
         #expect(uploads == 2, "what is there is not sent again")
     }
 
-    @Test func `what cannot be used is told, and can only be removed`() async throws {
+    @Test func `an unusable file shows the reason, and can only be removed`() async throws {
         for code in [PresenceError.Code.tooLarge, .forbidden, .notOffered, .validationFailed] {
             fake.fail(with: PresenceError(code, "refused by the test"))
             await files.attach(Self.map)
@@ -78,7 +78,7 @@ import Testing
         #expect(try await sent() == [[]])
     }
 
-    @Test func `a file is removed while it is uploaded, and by a cancelled task`() async {
+    @Test func `a file is removed during its upload, and by a cancelled task`() async {
         fake.delay = .seconds(1)
         let removed = Task { await files.attach(Self.map) }
         await until { files.items.count == 1 }
@@ -99,7 +99,7 @@ import Testing
         #expect(files.items.count == 9 && files.errorMessage == nil)
     }
 
-    @Test func `what could not be sent is back, and an edit leaves the files alone`() async throws {
+    @Test func `unsent files are restored, and an edit leaves the files alone`() async throws {
         await files.attach(Self.map)
         model.text = "Map"
         fake.fail({ if case .send = $0 { true } else { false } }, with: PresenceError(.storageFailed, "full"))

@@ -27,7 +27,7 @@ import Testing
         try await body(model)
     }
 
-    @Test func `the newest conversation stands first, with title, preview and unread messages`() async {
+    @Test func `the newest conversation is first, with title, preview and unread messages`() async {
         await following { model in
             fake.receive("Hello", from: "bob", in: "c1")
             await until { model.conversations.map(\.id) == ["c1", "g1"] }
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `a preview names what has no text`() {
+    @Test func `a preview names messages without a text`() {
         let model = ConversationListModel(user: "ana", conversations: fake)
         var conversation = ChatConversation(id: "c", kind: .direct, participants: ["ana", "bob"])
         #expect(model.preview(of: conversation) == "")
@@ -55,7 +55,7 @@ import Testing
         #expect(model.preview(of: conversation) == "Message deleted")
     }
 
-    @Test func `muted and archived ones do not count; muting ends by itself`() async throws {
+    @Test func `muted and archived conversations do not count; a mute ends by itself`() async throws {
         try await following { model in
             for id in ["c1", "g1"] { fake.receive("x", from: "bob", in: id) }
             await until { model.unreadCount == 2 }
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `conversations are opened, made, renamed and left`() async throws {
+    @Test func `conversations are opened, created, renamed and left`() async throws {
         try await following { model in
             let direct = await model.open(with: "bob")
             #expect(direct?.id == "c1")
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `what is not done says why, and the next thing takes the text away`() async throws {
+    @Test func `a failed action shows the reason, and the next one clears it`() async throws {
         try await following { model in
             await model.rename(try #require(fake["c1"]), to: "Bobby")
             #expect(model.errorMessage == "You are not allowed to do that." && !model.isBusy)

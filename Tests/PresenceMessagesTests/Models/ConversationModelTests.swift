@@ -43,7 +43,7 @@ import Testing
         await model.send()
     }
 
-    @Test func `messages come as they are written, with title, sender and status`() async {
+    @Test func `messages appear as they are written, with title, sender and status`() async {
         await following(model) {
             #expect(model.title == "Bob")
             fake.receive("Hello", from: "bob", in: "c1")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a message that cannot be sent is as urgent as before`() async {
+    @Test func `a message that cannot be sent keeps its priority`() async {
         await following(model) {
             model.isPriority = true
             model.priorityReason = "now"
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `the owner of a group may delete any message`() async throws {
+    @Test func `the owner of a group can delete any message`() async throws {
         var group = try #require(fake["g1"])
         group.owner = "ana"
         fake.set(group)
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `without a connection a message waits at the end, and goes when it is back`() async {
+    @Test func `without a connection a message waits at the end, and is sent once there is one`() async {
         await following(model) {
             fake.isOffline = true
             await write("one")
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `a refused message says why, and is sent again or dropped`() async {
+    @Test func `a rejected message shows the reason, and is sent again or discarded`() async {
         await following(model) {
             fake.refuseNextMessage()
             fake.refuseNextMessage()
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `what cannot be kept is back in the field, unless something else stands there`() async {
+    @Test func `a message that cannot be stored is restored to the field, unless it has another text`() async {
         await following(model) {
             fake.fail(with: PresenceError(.storageFailed, "full"))
             await write("precious")
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `an empty text is not sent, and one that is too long says so while it is written`() async {
+    @Test func `an empty text is not sent, and one that is too long shows an error while it is written`() async {
         for text in ["", "  \n"] {
             model.text = text
             #expect(!model.canSend && model.textError == nil)
@@ -178,7 +178,7 @@ import Testing
         #expect(fake.texts(in: "c1") == ["trimmed"])
     }
 
-    @Test func `a text is changed in the field, and the draft is back afterwards`() async throws {
+    @Test func `a text is edited in the field, and the draft is restored afterwards`() async throws {
         try await following(model) {
             await write("On my wya")
             await until { model.messages.count == 1 }
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func `a change without a connection is shown and made later, and what is refused then can be looked at`()
+    @Test func `a change without a connection is shown and sent later, and a rejection can be handled`()
         async
     {
         await following(model) {
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `a message that is deleted elsewhere is not being changed any more`() async throws {
+    @Test func `editing ends when the message is deleted elsewhere`() async throws {
         try await following(model) {
             await write("gone soon")
             await until { model.messages.count == 1 }
@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    @Test func `what is looked at is read, and nothing else`() async throws {
+    @Test func `only visible messages are marked as read`() async throws {
         await following(model) {
             fake.receive("one", from: "bob", in: "c1")
             await until { model.messages.count == 1 && model.conversation?.unreadCount == 1 }
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `earlier pages come on demand, one at a time`() async {
+    @Test func `earlier pages are loaded on demand, one at a time`() async {
         for number in 1...30 { fake.receive("\(number)", from: "bob", in: "c1") }
         fake.hide(25, in: "c1")
         await following(model) {
@@ -278,7 +278,7 @@ import Testing
         }
     }
 
-    @Test func `others see that the user types, until it is sent; not while an old text is changed`() async {
+    @Test func `others see the user typing until the message is sent, but not during an edit`() async {
         await following(model) {
             model.text = "H"
             #expect(presence.calls == [.startTyping("c1")])

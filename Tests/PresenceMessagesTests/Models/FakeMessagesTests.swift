@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `numbers have no gaps, and the same message is there once`() async throws {
+    @Test func `numbers have no gaps, and a repeated message is stored once`() async throws {
         let message = Message(conversationId: "c1", senderId: "ana", text: "once")
         try await fake.send(message)
         try await fake.send(message)
@@ -33,7 +33,7 @@ import Testing
         #expect(fake["c1"]?.unreadCount == 1)
     }
 
-    @Test func `only one's own is edited, a deleted one is not, and what is not there is not found`() async throws {
+    @Test func `only the user's own, undeleted, existing messages can be edited`() async throws {
         let theirs = fake.receive("mine", from: "bob", in: "g1")
         #expect(await code { try await fake.edit(theirs, text: "x") } == .forbidden)
         #expect(await code { try await fake.delete(theirs) } == .forbidden)
@@ -56,7 +56,7 @@ import Testing
         #expect(fake["g2"]?.unreadCount == 1)
     }
 
-    @Test func `a message whose sending failed is not changed, with or without a connection`() async throws {
+    @Test func `a failed message cannot be changed, with or without a connection`() async throws {
         fake.refuseNextMessage()
         let message = Message(conversationId: "c1", senderId: "ana", text: "one")
         try await fake.send(message)
@@ -68,7 +68,7 @@ import Testing
         #expect(await code { try await fake.mute("c1", for: .seconds(366 * 86_400 + 1)) } == .validationFailed)
     }
 
-    @Test func `what others do while it is offline shows with the next connection`() async throws {
+    @Test func `changes by others while offline show with the next connection`() async throws {
         var loop = fake.messages(in: "c1").makeAsyncIterator()
         #expect(await loop.next()?.isEmpty == true)
         fake.receive("before", from: "bob", in: "c1")
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `a message to a conversation that there is not fails, and one that cannot be is refused`() async throws {
+    @Test func `a message to an unknown conversation fails, and an invalid one is rejected`() async throws {
         var loop = fake.messages(in: "nowhere").makeAsyncIterator()
         #expect(await loop.next()?.isEmpty == true)
         try await fake.send(Message(conversationId: "nowhere", senderId: "ana", text: "x"))
@@ -107,7 +107,7 @@ import Testing
         #expect(await code { try await fake.send(others) } == .forbidden)
     }
 
-    @Test func `a mark that moves nothing is no change, and a failed message is sending again without a failure`()
+    @Test func `a mark without effect is no change, and a retried message has no failure`()
         async throws
     {
         fake.receive("one", from: "bob", in: "c1")
@@ -125,7 +125,7 @@ import Testing
         #expect(last?.status == .sending && last?.failure == nil)
     }
 
-    @Test func `a device is pushed to as the app said last, offline with the next connection`() async throws {
+    @Test func `a device is registered as the app last called, offline with the next connection`() async throws {
         #expect(try await fake.registerDevice(.fcm("a")) && fake.device == .fcm("a"))
         fake.isOffline = true
         #expect(try await fake.registerDevice(.apns(Data([0x1F]))) == false)
@@ -137,7 +137,7 @@ import Testing
         #expect(fake.calls.suffix(1) == [.removeDevice])
     }
 
-    @Test func `marks only go forward, and not beyond the last message`() async {
+    @Test func `marks only advance, up to the last message`() async {
         fake.receive("one", from: "bob", in: "c1")
         await fake.markRead(in: "c1", upTo: 9)
         #expect(fake["c1"]?.member("ana")?.read == 1)
@@ -145,7 +145,7 @@ import Testing
         #expect(fake["c1"]?.member("ana")?.read == 1)
     }
 
-    @Test func `only the owner removes others, and the place goes to the next one`() async throws {
+    @Test func `only the owner removes others, and ownership passes to the next member`() async throws {
         #expect(await code { try await fake.changeMembers(of: "g1", add: [], remove: ["cy"]) } == .forbidden)
         try await fake.changeMembers(of: "g1", add: ["dan"], remove: [])
         var group = try #require(fake["g1"])
@@ -157,7 +157,7 @@ import Testing
         #expect(await code { try await fake.rename("c1", to: "x") } == .forbidden)
     }
 
-    @Test func `a key finds the group that was made with it, and a pair has one conversation`() async throws {
+    @Test func `a key finds the group created with it, and a pair has one conversation`() async throws {
         let group = try await fake.createGroup(with: ["bob"], name: "Us", metadata: nil, key: "k")
         #expect(try await fake.createGroup(with: ["cy"], name: "Them", metadata: nil, key: "k").id == group.id)
         #expect(try await fake.directConversation(with: "bob", metadata: nil).id == "c1")

@@ -21,7 +21,7 @@ import Testing
         try await body()
     }
 
-    @Test func `the newest stand first, and one that comes is an arrival until it is seen`() async {
+    @Test func `the newest is first, and a new one is an arrival until it is seen`() async {
         fake.notify(id: "a", title: "A")
         await following {
             #expect(model.notifications.map(\.id) == ["a"] && model.unseenCount == 1 && model.arrival == nil)
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `what is looked at counts as seen`() async {
+    @Test func `visible notifications count as seen`() async {
         await following {
             fake.notify(title: "A")
             await until { model.unseenCount == 1 }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `what a loop begins with is no arrival`() async {
+    @Test func `the first element of a loop is no arrival`() async {
         fake.notify(title: "A")
         await following {}
         fake.notify(title: "B")
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `what another user has is no arrival`() async {
+    @Test func `another user's notifications are no arrival`() async {
         let script = Script()
         let model = NotificationsModel(script)
         let run = Task { await model.run() }
@@ -103,7 +103,7 @@ import Testing
         #expect(model.arrival == nil, "another user's, without a list that is empty between them")
     }
 
-    @Test func `another user's notification is marked, whatever was tried for the one before`() async {
+    @Test func `another user's notification is marked, whatever was tried for the former user`() async {
         let script = Script()
         let model = NotificationsModel(script)
         let run = Task { await model.run() }
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `the fake's list does not shrink when its notifications are seen, and pages go at a reconnection`()
+    @Test func `the fake's list does not shrink when notifications are seen, and pages are dropped at a reconnect`()
         async throws
     {
         for number in 1...120 { fake.notify(title: "\(number)") }
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `one is opened, one put away, and all are read`() async throws {
+    @Test func `one is opened, one archived, and all are marked as read`() async throws {
         for id in ["a", "b", "c"] { fake.notify(id: id, title: id) }
         try await following {
             await model.open(try #require(model.notifications.first))
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `one that replaces another takes its place`() async {
+    @Test func `a notification that replaces another takes its place`() async {
         await following {
             fake.notify(id: "a", title: "Running", collapse: "build")
             fake.notify(id: "b", title: "Passed", collapse: "build")
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `older ones are loaded on demand, and an error is told`() async {
+    @Test func `older ones are loaded on demand, and an error is shown`() async {
         for number in 1...70 { fake.notify(title: "\(number)") }
         fake.mark(seen: 70)
         await following {

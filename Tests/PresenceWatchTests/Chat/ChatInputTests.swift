@@ -13,7 +13,7 @@ struct ChatInputTests {
         ("\u{15}", [.deleteLine]), ("\u{17}", [.deleteWord]), ("\u{4}", [.endOfInput]), ("é", [.text("é")]),
         ("山", [.text("山")]), ("🎧", [.text("🎧")]), ("\u{0}", [.other]),
     ])
-    func `a key is known by its bytes, whole or one by one`(_ bytes: String, _ keys: [ChatKey]) {
+    func `a key is recognized by its bytes, whole or one by one`(_ bytes: String, _ keys: [ChatKey]) {
         var whole = ChatKeyDecoder()
         #expect(whole.take(bytes.utf8) == keys)
         guard !bytes.hasPrefix("\u{1B}") else { return }
@@ -21,7 +21,7 @@ struct ChatInputTests {
         #expect(bytes.utf8.flatMap { pieces.take([$0]) } == keys)
     }
 
-    @Test func `what is pasted is one text, the escape key stands at the end, and bytes cut off are dropped`() {
+    @Test func `pasted text is one text, an escape at the end is the key, and incomplete bytes are dropped`() {
         var decoder = ChatKeyDecoder()
         #expect(decoder.take("Hello 山\r".utf8) == [.text("Hello 山"), .enter])
         #expect(decoder.take("\u{1B}".utf8) == [.escape])
@@ -65,7 +65,7 @@ struct ChatInputTests {
         #expect(ChatCommand(line) == command)
     }
 
-    @Test func `the same users and name are the same group`() {
+    @Test func `the same users and name select the same group`() {
         let key = Place.key(of: ["bob", "cy"], name: "Trip")
         #expect(key == Place.key(of: ["cy", "bob", "cy"], name: "Trip") && key.utf8.count <= 64)
         #expect(key != Place.key(of: ["bob", "cy"], name: nil) && key != Place.key(of: ["bob", "dan"], name: "Trip"))
@@ -73,7 +73,7 @@ struct ChatInputTests {
         #expect(throws: Failure.self) { try Place(users: ["bob"], name: nil, conversation: "c", lists: false) }
     }
 
-    @Test func `a token says whose it is, and anything else says nothing`() {
+    @Test func `a token names its user, and any other text names none`() {
         #expect(TokenSubject.user(of: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEiLCJuIjoyfQ.c2ln") == "ana")
         for text in ["", "a.b.c", "a.e30.c", "eyJzdWIiOiJhbmEifQ"] { #expect(TokenSubject.user(of: text) == nil) }
     }

@@ -28,7 +28,7 @@ struct ChatProcessTests {
             .sorted { $0.key < $1.key }.map { String($0.value.dropFirst(6)) }
     }
 
-    @Test func `without a terminal it says so, and makes no conversation`() async throws {
+    @Test func `without a terminal it fails, and creates no conversation`() async throws {
         let server = try await Server()
         let environment = [
             "PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("ana"), "XDG_STATE_HOME": state.path,
@@ -75,7 +75,7 @@ struct ChatProcessTests {
         try await bob.until("ana is gone") { $0.lines[1]?.contains("ana   offline") == true }
     }
 
-    @Test func `a file is sent, and what cannot be sent says why`() async throws {
+    @Test func `a file is sent, and an unusable one shows the reason`() async throws {
         let server = try await Server(settings: ["PRESENCE_ATTACHMENTS_ENABLED": "true"])
         let (ana, bob) = (try await chat(server, "ana", "bob"), try await chat(server, "bob", "ana"))
         try await ana.until("a connection") { $0.lines[1]?.contains("● live") == true }
@@ -89,7 +89,7 @@ struct ChatProcessTests {
         try await ana.until("a complaint") { $0.text.contains("map.pdf.gone: This file cannot be used.") }
     }
 
-    @Test func `what is written while the server is away is sent once, in order, also after kill -9`() async throws {
+    @Test func `messages written while the server is down are sent once, in order, also after kill -9`() async throws {
         let server = try await Server()
         let bob = try await chat(server, "bob", "ana")
         var ana = try await chat(server, "ana", "bob")
@@ -116,7 +116,7 @@ struct ChatProcessTests {
         }
     }
 
-    @Test func `a group has a name and its members, and earlier messages come by scrolling`() async throws {
+    @Test func `a group has a name and its members, and earlier messages are loaded by scrolling`() async throws {
         let server = try await Server()
         let client = try await server.client("ana")
         let messages = PresenceMessages(client)
@@ -138,7 +138,7 @@ struct ChatProcessTests {
         await client.disconnect()
     }
 
-    @Test func `the list has a line a conversation`() async throws {
+    @Test func `the list has one line for each conversation`() async throws {
         let server = try await Server()
         let client = try await server.client("ana")
         let messages = PresenceMessages(client)
@@ -153,7 +153,7 @@ struct ChatProcessTests {
         await client.disconnect()
     }
 
-    @Test func `what cannot be says so, and restores the terminal`() async throws {
+    @Test func `an invalid conversation is reported, and the terminal is restored`() async throws {
         let server = try await Server()
         let stranger = try await chat(server, "eve", "--conversation", "nothing")
         #expect(try await Patience.end(of: stranger.watcher) == 77)

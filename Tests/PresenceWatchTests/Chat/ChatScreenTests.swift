@@ -19,7 +19,7 @@ import Testing
         ChatScreen.Row(time: "14:02", sender: sender, isOwn: sender == "you", text: text, status: status)
     }
 
-    @Test func `messages stand above the line that is written, each in as many lines as it takes`() {
+    @Test func `messages are above the written line, each on as many lines as needed`() {
         var content = ChatScreen.Content()
         (content.title, content.subtitle, content.connection) = ("Bob Ray", "online", .live)
         content.rows = [row("On my way to the station"), row("Fine", "you", status: "Read")]
@@ -38,7 +38,7 @@ import Testing
             ])
     }
 
-    @Test(arguments: [24, 40, 80, 110]) func `a notice is shown whole, in as many lines as it takes`(width: Int) {
+    @Test(arguments: [24, 40, 80, 110]) func `a notice is shown completely, on as many lines as needed`(width: Int) {
         var content = ChatScreen.Content()
         content.rows = (1...20).map { row("number \($0)") }
         content.notice = ChatCommand.helpText
@@ -49,7 +49,7 @@ import Testing
         #expect(lines.last == "> ▏" && lines.contains { $0.hasSuffix("number 20") })
     }
 
-    @Test func `what went wrong goes before who types, and scrolling shows what came before`() {
+    @Test func `errors take precedence over typing, and scrolling shows earlier messages`() {
         var content = ChatScreen.Content()
         content.rows = (1...9).map { row("number \($0)") }
         content.typing = "Bob is typing…"
@@ -61,7 +61,7 @@ import Testing
         #expect(picture(content, 40, 6, scrolled: -5)[3].hasSuffix("number 9"))
     }
 
-    @Test func `no text is obeyed by the terminal or moves another`() {
+    @Test func `no text controls the terminal or moves another`() {
         var content = ChatScreen.Content()
         content.title = "\u{1B}[2J"
         content.rows = [

@@ -10,7 +10,7 @@ import Testing
 
     private static let noToken = PresenceError(.tokenUnavailable, "")
 
-    @Test mutating func `after a loss it waits and dials again with the token that it has`() {
+    @Test mutating func `after a loss it waits and dials again with the current token`() {
         bench.connect()
         bench.end(.lost("cable"))
         #expect(
@@ -23,7 +23,7 @@ import Testing
         #expect(bench.fetches == 0)
     }
 
-    @Test(arguments: [1012, 1013] as [UInt16]) mutating func `told when to come back, it comes then`(code: UInt16) {
+    @Test(arguments: [1012, 1013] as [UInt16]) mutating func `it reconnects after the named delay`(code: UInt16) {
         bench.connect()
         bench.end(code: code, reason: #"{"reconnectAfter":4321}"#)
         bench.pass(.milliseconds(4_320))
@@ -32,7 +32,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test(arguments: [4001, 4002, 4003] as [UInt16]) mutating func `a refused token is replaced`(code: UInt16) {
+    @Test(arguments: [4001, 4002, 4003] as [UInt16]) mutating func `a rejected token is replaced`(code: UInt16) {
         bench.connect()
         bench.end(code: code)
         bench.pass(.seconds(1))
@@ -46,7 +46,7 @@ import Testing
         #expect(connect.token == "second")
     }
 
-    @Test mutating func `a second refusal of a fresh token is the last`() {
+    @Test mutating func `a second rejection of a fresh token closes it`() {
         for attempt in 1...2 {
             bench.dial()
             bench.receive(.refusal(bench.lastID, .unauthorized))
@@ -63,7 +63,7 @@ import Testing
         #expect(bench.fetches + bench.opens == 0)
     }
 
-    @Test mutating func `a token provider that never answers is asked again`() {
+    @Test mutating func `a token provider that never returns is called again`() {
         bench = Bench(configuration: .init(), random: 0)
         bench.handle(.connect)
         let first = bench.engine.link.attempt
@@ -78,7 +78,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `linger is the server's, and decides how soon it is back`() {
+    @Test mutating func `linger is the server's, and determines the delays`() {
         bench = Bench(random: 1)
         bench.dial()
         bench.welcome(linger: 1_000)
@@ -90,7 +90,7 @@ import Testing
         #expect(delay == .milliseconds(250))
     }
 
-    @Test mutating func `a refusal counts though its close frame was lost`() {
+    @Test mutating func `a rejection counts even if its close frame was lost`() {
         for attempt in 1...2 {
             bench.dial()
             bench.receive(.refusal(bench.lastID, .unauthorized))
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: [1003, 1007, 1008, 1009, 4004, 4006] as [UInt16])
-    mutating func `some closes are for good, until the app asks`(code: UInt16) {
+    mutating func `some closes are final, until the app connects`(code: UInt16) {
         bench.connect()
         bench.end(code: code)
         #expect(bench.engine.link.state.isClosed)
@@ -113,7 +113,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `a token provider that fails is asked again, one that says no is not`() {
+    @Test mutating func `a token provider that fails is called again, one that throws unauthorized is not`() {
         bench.handle(.connect)
         bench.handle(.token(bench.engine.link.attempt, .failure(Self.noToken)))
         #expect(bench.engine.link.state == .reconnecting(in: .milliseconds(250), because: Self.noToken))
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.engine.link.state == .closed(no))
     }
 
-    @Test mutating func `a connect refused for good says why`() {
+    @Test mutating func `a connect that is rejected for good reports the reason`() {
         bench.dial()
         bench.receive(.refusal(bench.lastID, .validationFailed, field: "device.name"))
         #expect(bench.aborts == 1)
@@ -135,7 +135,7 @@ import Testing
         #expect(error?.field == "device.name")
     }
 
-    @Test mutating func `a connect refused for now is made again when the server said`() {
+    @Test mutating func `a connect that is rejected temporarily is repeated after the named delay`() {
         bench.dial()
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
         #expect(bench.aborts == 1)
@@ -145,7 +145,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `nonsense ends the connection, since a change may have been in it`() {
+    @Test mutating func `an unreadable message ends the connection, since it may have contained a change`() {
         for bytes in ["", "{", "[]", "{}", #"{"type":"presence"}"#, #"{"type":"ok"}"#] {
             bench.connect()
             bench.handle(.received(bench.engine.link.attempt, Array(bytes.utf8)))
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test mutating func `what a later server says is ignored`() {
+    @Test mutating func `unknown messages of a later server are ignored`() {
         bench.connect()
         bench.handle(.received(bench.engine.link.attempt, Array(#"{"type":"weather","rain":true}"#.utf8)))
         bench.receive(.ok(id: 999), .unsubscribed(id: 999), .answer(999, .online("bob", 1)), .refusal(nil, .internal))

@@ -10,7 +10,7 @@ import Testing
 
     // MARK: Connecting
 
-    @Test mutating func `it fetches a token, dials, introduces itself, and is live`() {
+    @Test mutating func `it fetches a token, dials, sends connect, and is live`() {
         #expect(bench.engine.link.state == .idle)
         bench.handle(.connect)
         #expect(bench.fetches == 1)
@@ -25,7 +25,7 @@ import Testing
         #expect(bench.engine.me.id == "ana")
     }
 
-    @Test mutating func `the device and the activity go with it`() {
+    @Test mutating func `connect contains the device and the activity`() {
         bench = Bench(device: .init(id: "phone-1", kind: .phone, name: "Ana's"))
         bench.handle(.activity(.idle))
         bench.dial()
@@ -37,12 +37,12 @@ import Testing
         #expect(connect.activity == .idle)
     }
 
-    @Test mutating func `asking twice is asking once`() {
+    @Test mutating func `a second connect has no effect`() {
         bench.handle([.connect, .connect])
         #expect(bench.fetches == 1)
     }
 
-    @Test mutating func `a flaw of the address or the device closes it before anything is tried`() {
+    @Test mutating func `an invalid URL or device closes it before any attempt`() {
         let flaw = PresenceError(.invalidURL, "")
         bench = Bench(flaw: flaw)
         bench.handle(.connect)
@@ -52,7 +52,7 @@ import Testing
         #expect(bench.error(of: call) == flaw)
     }
 
-    @Test mutating func `a connection that does not come about in time is given up`() {
+    @Test mutating func `a connection that is not made in time is given up`() {
         bench.handle(.connect)
         bench.handle(.token(bench.engine.link.attempt, .success("t")))
         bench.pass(.milliseconds(9_900))
@@ -73,7 +73,7 @@ import Testing
         #expect(bench.aborts == 1)
     }
 
-    @Test mutating func `what an earlier attempt still says is not listened to`() {
+    @Test mutating func `input from an earlier attempt is ignored`() {
         bench.connect()
         let old = bench.engine.link.attempt
         bench.end(.lost(""))
@@ -92,7 +92,7 @@ import Testing
 
     // MARK: Calls of the app
 
-    @Test mutating func `a changed network needs no waiting`() {
+    @Test mutating func `a changed network causes an immediate reconnect`() {
         bench.connect()
         bench.handle(.reconnect)
         #expect(bench.aborts == 1)
@@ -104,7 +104,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `a changed network is nothing to who is not connecting`() {
+    @Test mutating func `a changed network has no effect without a connection or attempt`() {
         bench.handle(.reconnect)
         #expect(bench.directives.isEmpty)
         bench.disconnect()
@@ -112,7 +112,7 @@ import Testing
         #expect(bench.fetches == 0)
     }
 
-    @Test mutating func `leaving says goodbye and stays away`() {
+    @Test mutating func `a disconnect says goodbye and stays closed`() {
         bench.connect()
         bench.disconnect()
         #expect(bench.bodies == [.disconnect])
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `leaving before there is a connection ends the attempt`() {
+    @Test mutating func `a disconnect during an attempt ends the attempt`() {
         bench.handle(.connect)
         let old = bench.engine.link.attempt
         bench.disconnect()
@@ -135,7 +135,7 @@ import Testing
 
     // MARK: Stale and live
 
-    @Test mutating func `the server says when it does not know`() {
+    @Test mutating func `the server reports when it is stale`() {
         bench.connect()
         bench.receive(.stale(since: 1_763_711_000_000))
         #expect(bench.engine.link.state == .stale(since: Date(timestamp: 1_763_711_000_000)))
@@ -143,7 +143,7 @@ import Testing
         #expect(bench.engine.link.state == .live)
     }
 
-    @Test mutating func `a new connection knows nothing of an older one's staleness`() {
+    @Test mutating func `a new connection does not inherit the staleness of an older one`() {
         bench.connect()
         bench.receive(.stale(since: 1))
         bench.handle(.reconnect)
@@ -152,7 +152,7 @@ import Testing
         #expect(bench.engine.link.state == .live)
     }
 
-    @Test mutating func `a loop on the state sees each change once, the newest first`() {
+    @Test mutating func `a loop on the state gets each change once, the newest first`() {
         let loop = bench.open(.connection)
         #expect(bench.fetches == 0)
         #expect(bench.engine.nextConnectionState(loop) == .idle)

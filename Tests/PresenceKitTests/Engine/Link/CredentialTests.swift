@@ -17,7 +17,7 @@ import Testing
         holds(!credential.begin())
     }
 
-    @Test mutating func `before it expires another is fetched, once at a time, and tried once more later`() {
+    @Test mutating func `before its expiry another token is fetched, once at a time, with a later retry`() {
         credential.hold("old")
         holds(credential.expires(in: .seconds(60), at: .zero))
         #expect(credential.token == nil)
@@ -32,7 +32,7 @@ import Testing
         #expect(credential.token == "new")
     }
 
-    @Test mutating func `the same token again is not sent, and the provider is asked seldom until it gives another`() {
+    @Test mutating func `an unchanged token is not sent, and the provider is called rarely until it returns another`() {
         credential.hold("old")
         holds(credential.expires(in: .seconds(60), at: .zero))
         holds(credential.fetched(.success("old")) == nil)
@@ -48,7 +48,7 @@ import Testing
         #expect(credential.refreshAt == nil, "the server closes now")
     }
 
-    @Test mutating func `notices that follow each refresh at once lead to one each quarter of the time that is left`() {
+    @Test mutating func `expiry notices after each refresh lead to one fetch in each quarter of the remaining time`() {
         credential.hold("0")
         var (asked, uptime) = (0, Duration.zero)
         // Tokens of 8 s, whose expiry the server announces as soon as it has them.
@@ -63,13 +63,13 @@ import Testing
         #expect(asked <= 42)
     }
 
-    @Test mutating func `a provider that does not answer in time is not asked twice at once`() {
+    @Test mutating func `a provider that does not return in time is not called twice at once`() {
         holds(credential.expires(in: .seconds(60), at: .zero))
         holds(!credential.retry(at: .seconds(15)))
         #expect(credential.refreshAt! > .seconds(15))
     }
 
-    @Test mutating func `a token that was refused is not sent again`() {
+    @Test mutating func `a rejected refresh token is not sent again`() {
         credential.hold("old")
         holds(credential.expires(in: .seconds(60), at: .zero))
         holds(credential.fetched(.success("bad")) == "bad")
@@ -80,7 +80,7 @@ import Testing
         holds(credential.fetched(.success("good")) == "good")
     }
 
-    @Test mutating func `one that the server refused is not used again`() {
+    @Test mutating func `a token that the server rejected is not used again`() {
         holds(credential.expires(in: .seconds(2), at: .zero))
         #expect(credential.refreshAt == .seconds(1), "soon, but not at once")
         holds(credential.fetched(.success("new")) == "new")

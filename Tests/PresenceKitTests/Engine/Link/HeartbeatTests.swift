@@ -9,7 +9,7 @@ import Testing
 
     init() { bench.connect() }
 
-    @Test mutating func `silence is asked about after 25 s and given up after 30`() {
+    @Test mutating func `silence leads to a ping after 25 s and to a new connection after 30`() {
         bench.pass(.milliseconds(24_900))
         #expect(bench.pings == 0)
         bench.pass(.milliseconds(100))
@@ -21,7 +21,7 @@ import Testing
         #expect(!bench.engine.link.isConnected)
     }
 
-    @Test mutating func `any sign of life is enough`() {
+    @Test mutating func `any sign of life is sufficient`() {
         for _ in 0..<10 {
             bench.pass(.seconds(24))
             bench.handle(.alive(bench.engine.link.attempt))
@@ -32,7 +32,7 @@ import Testing
         #expect(bench.engine.link.isConnected)
     }
 
-    @Test mutating func `an answer to the ping begins anew`() {
+    @Test mutating func `a reply to the ping restarts the interval`() {
         bench.pass(.seconds(29))
         bench.handle(.alive(bench.engine.link.attempt))
         bench.pass(.milliseconds(24_900))
@@ -42,7 +42,7 @@ import Testing
         #expect(bench.engine.link.isConnected)
     }
 
-    @Test mutating func `an engine that slept through all of it comes back`() {
+    @Test mutating func `an engine that slept through all of it reconnects`() {
         bench.now.uptime += .seconds(3_600)
         bench.handle(.tick)
         #expect(bench.aborts == 1)
@@ -52,7 +52,7 @@ import Testing
 
     // MARK: The app's lifecycle
 
-    @Test mutating func `the background is told, and the foreground is told and asks for a sign of life`() {
+    @Test mutating func `the background is sent, and the foreground is sent as a probe`() {
         bench.handle(.background)
         #expect(bench.bodies == [.activity(.background)])
         bench.handle(.foreground)
@@ -72,7 +72,7 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `one that was silent too long is replaced at once`() {
+    @Test mutating func `a connection that was silent too long is replaced at once`() {
         bench.handle(.background)
         bench.now.uptime += .seconds(600)
         bench.handle(.foreground)
@@ -80,13 +80,13 @@ import Testing
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `the foreground ends the waiting for the next attempt`() {
+    @Test mutating func `the foreground ends the wait for the next attempt`() {
         bench.end(.lost(""))
         bench.handle(.foreground)
         #expect(bench.opens == 1)
     }
 
-    @Test mutating func `activity is said when it changes, and on every connection`() {
+    @Test mutating func `activity is sent when it changes, and on every connection`() {
         bench.handle(.activity(.idle))
         #expect(bench.bodies == [.activity(.idle)])
         bench.handle(.activity(.idle))
@@ -111,7 +111,7 @@ import Testing
         #expect(bench.fetches == 0)
     }
 
-    @Test mutating func `a provider that gives the same token again is asked some twenty times, and nothing is sent`() {
+    @Test mutating func `a provider that returns the same token is called some twenty times, and nothing is sent`() {
         let token = bench.engine.link.token!
         bench.receive(.tokenExpiring(expiresIn: 60_000))
         var fetches = bench.fetches
@@ -125,7 +125,7 @@ import Testing
         #expect(fetches > 3 && fetches < 20)
     }
 
-    @Test mutating func `a refresh that fails is tried again before the end`() {
+    @Test mutating func `a refresh that fails is retried before the expiry`() {
         bench.receive(.tokenExpiring(expiresIn: 60_000))
         bench.handle(.token(bench.engine.link.attempt, .failure(PresenceError(.tokenUnavailable, ""))))
         bench.pass(.seconds(15))
@@ -146,7 +146,7 @@ import Testing
         #expect(bench.bodies == [.connect(.init(token: "second", device: .init()))])
     }
 
-    @Test mutating func `a token that comes after the connection broke is used for the next one`() {
+    @Test mutating func `a token that arrives after the connection broke is used for the next one`() {
         bench.receive(.tokenExpiring(expiresIn: 60_000))
         bench.end(.lost(""))
         bench.pass(.milliseconds(250))

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a longer linger leaves longer waits, a shorter one shorter`() {
+    @Test mutating func `a longer linger leads to longer delays, a shorter one to shorter`() {
         for (linger, bounds) in [
             (60.0, [0.5, 1, 2, 4, 8, 15]), (1, [0.25, 0.25]), (0.1, [0.1, 0.1]), (0, [0.5, 1, 2]),
         ] {
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test mutating func `the wait is anything from nothing to the bound`() {
+    @Test mutating func `the delay is anything between zero and the bound`() {
         for draw in [0, 0.25, 0.5, 0.75] {
             var fresh = Self().reconnection
             let verdict = fresh.verdict(on: .lost(""), at: .zero, freshToken: true, random: draw)
@@ -50,18 +50,18 @@ import Testing
         }
     }
 
-    @Test mutating func `a thousand failures overflow nothing`() {
+    @Test mutating func `a thousand failures cause no overflow`() {
         for attempt in 0..<1_000 { holds(wait(at: .seconds(attempt))! <= .seconds(30)) }
     }
 
     @Test(arguments: [1012, 1013, 1002] as [UInt16])
-    mutating func `a time named by the server is kept exactly`(code: UInt16) {
+    mutating func `a delay named by the server is used exactly`(code: UInt16) {
         holds(wait(after: Self.closed(code, #"{"reconnectAfter":1234}"#)) == .milliseconds(1_234))
         holds(wait(after: Self.closed(code, #"{"reconnectAfter":0}"#)) == .zero)
     }
 
     @Test(arguments: ["", "going", "{}", #"{"reconnectAfter":-1}"#, #"{"reconnectAfter":"soon"}"#])
-    mutating func `without a time that makes sense the wait is as after a loss`(reason: String) throws {
+    mutating func `without a valid delay it waits as after a loss`(reason: String) throws {
         let wait = wait(after: Self.closed(1012, reason), random: 0.5)
         #expect(wait == .milliseconds(250))
     }
@@ -71,7 +71,7 @@ import Testing
             (1003, .protocolViolation), (1007, .protocolViolation), (1008, .protocolViolation),
             (1009, .protocolViolation), (4004, .replaced), (4006, .disconnectedByAdministrator),
         ] as [(UInt16, PresenceError.Code)])
-    mutating func `some closes are for good`(code: UInt16, reason: PresenceError.Code) {
+    mutating func `some closes are final`(code: UInt16, reason: PresenceError.Code) {
         let verdict = reconnection.verdict(on: Self.closed(code), at: .zero, freshToken: true, random: 0)
         guard case .never(let error) = verdict else {
             Issue.record("\(code) would be reconnected")
@@ -85,37 +85,37 @@ import Testing
         for _ in 0..<5 { holds(wait(after: Self.closed(code)) != nil) }
     }
 
-    @Test mutating func `two fresh tokens refused in a row are enough`() {
+    @Test mutating func `two fresh tokens rejected in a row are enough`() {
         holds(wait(after: Self.closed(4001)) != nil)
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
-    @Test mutating func `a token that is always the same need be refused only once`() {
+    @Test mutating func `a fixed token needs to be rejected only once`() {
         reconnection.tokenIsFixed = true
         holds(wait(after: .lost("")) != nil)
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
-    @Test mutating func `a token kept from before does not count`() {
+    @Test mutating func `a token from an earlier attempt does not count`() {
         holds(wait(after: Self.closed(4001), fresh: false) != nil)
         holds(wait(after: Self.closed(4001)) != nil)
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
-    @Test mutating func `a token accepted in between begins the count anew`() {
+    @Test mutating func `an accepted token in between restarts the count`() {
         holds(wait(after: Self.closed(4001)) != nil)
         reconnection.connected(at: .zero, linger: .seconds(10))
         holds(wait(after: Self.closed(4001)) != nil)
     }
 
-    @Test mutating func `losses do not count as refusals`() {
+    @Test mutating func `losses do not count as rejections`() {
         holds(wait(after: Self.closed(4001)) != nil)
         holds(wait(after: .lost("")) != nil)
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
     @Test(arguments: [200, 302, 400, 401, 403, 404, 407, 426, 429, 500, 503, 511], [false, true])
-    mutating func `a refused upgrade is tried again with the usual waits, whatever its status`(
+    mutating func `a rejected upgrade is retried with the usual delays, whatever its status`(
         status: Int, tokenIsFixed: Bool
     ) {
         reconnection.tokenIsFixed = tokenIsFixed
@@ -125,7 +125,7 @@ import Testing
         #expect(Ending.refused(status: status).error.code == .connectionLost)
     }
 
-    @Test mutating func `a connection that lasted begins the count anew, one that did not goes on`() {
+    @Test mutating func `a connection that lasted restarts the count, one that did not continues it`() {
         for _ in 0..<4 { _ = wait() }
         reconnection.connected(at: .seconds(100), linger: .seconds(10))
         holds(wait(at: .seconds(104), random: 0.5) == .seconds(2.5))
@@ -133,12 +133,12 @@ import Testing
         holds(wait(at: .seconds(205), random: 0.5) == .milliseconds(250))
     }
 
-    @Test mutating func `a provider that says unauthorized ends it, any other error does not`() {
+    @Test mutating func `a provider that throws unauthorized ends it, any other error does not`() {
         holds(wait(after: .noToken(PresenceError(.tokenUnavailable, ""))) != nil)
         holds(wait(after: .noToken(PresenceError(.unauthorized, ""))) == nil)
     }
 
-    @Test mutating func `a connect refused for now waits at least as long as the server said`() {
+    @Test mutating func `a connect that is rejected temporarily waits at least as long as the server named`() {
         let busy = PresenceError(.unavailable, "", retryAfter: .seconds(3))
         holds(wait(after: .rejected(busy), random: 0.5) == .seconds(3) + .milliseconds(250))
         // One connection too many of a user. For other limits the server does not expect a change.

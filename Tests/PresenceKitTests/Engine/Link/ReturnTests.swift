@@ -44,24 +44,24 @@ import Testing
     private static let connecting = Duration.milliseconds(300)
 
     @Test(arguments: [0.5, 2, 5, 8])
-    func `whoever lost a server that is back within linger is back within it too`(outage: Double) {
+    func `clients of a server that is back within linger are back within it too`(outage: Double) {
         let attempts = Self.attempts(outage: .seconds(outage))
         #expect(Self.share(of: attempts, back: .seconds(10) - Self.connecting) == 1)
     }
 
     @Test(arguments: [0.5, 2, 5, 8])
-    func `they do not come at once`(outage: Double) {
+    func `they do not reconnect all at once`(outage: Double) {
         let attempts = Self.attempts(outage: .seconds(outage))
         #expect(Self.peak(attempts.map { $0.last! }) < (outage < 1 ? 0.16 : 0.12))
     }
 
-    @Test func `after a loss that was the connection's alone they come within half a second, evenly`() {
+    @Test func `after a loss of the connection alone they reconnect within half a second, evenly`() {
         let attempts = Self.attempts(outage: .zero)
         #expect(attempts.allSatisfy { $0.count == 1 && $0[0] <= .milliseconds(500) })
         #expect(Self.peak(attempts.map { $0[0] }) < 0.25)
     }
 
-    @Test func `while the server is away no tenth of a second has more attempts than the first ones`() {
+    @Test func `while the server is down, no tenth of a second has more attempts than the first ones`() {
         let attempts = Self.attempts(outage: .seconds(120)).flatMap(\.self)
         #expect(Self.peak(attempts) < 0.36)
         #expect(Self.peak(attempts.filter { $0 > .seconds(1) }) < 0.25)
@@ -70,7 +70,7 @@ import Testing
         #expect(share < 7, "some fifteen seconds apart")
     }
 
-    @Test func `within linger each makes about nine attempts`() {
+    @Test func `within linger each client makes about nine attempts`() {
         let attempts = Self.attempts(outage: .seconds(120)).map { $0.count { $0 < .seconds(10) } }
         let mean = Double(attempts.reduce(0, +)) / Double(Self.clients)
         #expect((8...12).contains(mean))

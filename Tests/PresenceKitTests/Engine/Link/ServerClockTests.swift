@@ -13,22 +13,22 @@ import Testing
             wall: wall + TimeInterval(milliseconds) / 1_000 + off)
     }
 
-    @Test func `before the first connection the device's own clock is all there is`() {
+    @Test func `before the first connection the device's own clock is used`() {
         #expect(clock.date(at: Self.moment(500)) == Self.wall + 0.5)
     }
 
-    @Test mutating func `clocks that agree are left alone`() {
+    @Test mutating func `clocks that agree are not adjusted`() {
         clock.set(to: 1_763_712_000_000, asked: Self.moment(0), heard: Self.moment(40))
         #expect(clock.date(at: Self.moment(40)) == Self.wall + 0.04)
         #expect(clock.date(at: Self.moment(1_040)) == Self.wall + 1.04)
     }
 
-    @Test mutating func `a millisecond cut off by the wire is no disagreement`() {
+    @Test mutating func `a millisecond lost by rounding is no disagreement`() {
         clock.set(to: 1_763_711_999_999, asked: Self.moment(0), heard: Self.moment(40))
         #expect(clock.date(at: Self.moment(40)) == Self.wall + 0.04)
     }
 
-    @Test(arguments: [-7_200, -0.5, 0.5, 86_400]) mutating func `a device whose clock is off gets the server's`(
+    @Test(arguments: [-7_200, -0.5, 0.5, 86_400]) mutating func `a device with a wrong clock uses the server's`(
         off: TimeInterval
     ) {
         clock.set(
@@ -37,7 +37,7 @@ import Testing
         #expect(abs(date.timeIntervalSince(Self.wall + 0.04)) < 0.000_1)
     }
 
-    @Test mutating func `turning the device's clock later changes nothing`() {
+    @Test mutating func `setting the device's clock later has no effect`() {
         clock.set(to: 1_763_712_000_000, asked: Self.moment(0), heard: Self.moment(40))
         #expect(clock.date(at: Self.moment(1_000, off: 3_600)) == Self.wall + 1)
     }

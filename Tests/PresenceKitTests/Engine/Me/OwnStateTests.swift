@@ -9,7 +9,7 @@ import Testing
         PendingStatus(change, call: CallID(number: call), at: uptime)
     }
 
-    @Test func `the newest status wins, and the newest text that was given`() {
+    @Test func `the newest status and the newest text win`() {
         var pending = Self.pending(StatusChange(status: .busy, text: .set("lunch")))
         pending.merge(Self.pending(StatusChange(status: .auto), call: 2))
         #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .set("lunch")))
@@ -24,7 +24,7 @@ import Testing
         #expect(pending.change(at: .zero).clearAfter == nil)
     }
 
-    @Test func `time spent waiting is not given again`() {
+    @Test func `time spent waiting reduces the clearing time`() {
         let pending = Self.pending(StatusChange(status: .busy, text: .set("x"), clearAfter: 60_000), at: .seconds(10))
         #expect(pending.change(at: .seconds(10)).clearAfter == 60_000)
         #expect(pending.change(at: .seconds(30)).clearAfter == 40_000)
@@ -47,7 +47,7 @@ import Testing
         queue.removed(queue.acknowledge())
     }
 
-    @Test mutating func `the newest value of each member is sent, all in one`() {
+    @Test mutating func `the newest value of each member is sent in one request`() {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         append(ProfileChanges(displayName: .set("B"), photoURL: .remove))
         let merged = ProfileChanges(displayName: .set("B"), photoURL: .remove, locale: .set("de"))
@@ -58,13 +58,13 @@ import Testing
         #expect(queue.waiting == nil)
     }
 
-    @Test mutating func `an empty change is none`() {
+    @Test mutating func `an empty change has no effect`() {
         append(ProfileChanges())
         #expect(queue.waiting == nil)
         holds(queue.take(at: .zero) == nil)
     }
 
-    @Test mutating func `what comes while one is on its way waits for its answer`() {
+    @Test mutating func `changes wait for the reply to the one in flight`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
@@ -73,7 +73,7 @@ import Testing
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
     }
 
-    @Test mutating func `after a break everything unanswered is sent again, the newer on top`() {
+    @Test mutating func `after a lost connection all unanswered changes are sent again, the newer on top`() {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
@@ -81,7 +81,7 @@ import Testing
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
     }
 
-    @Test mutating func `a refused member is dropped and the others are tried again`() {
+    @Test mutating func `a rejected member is dropped and the others are sent again`() {
         append(ProfileChanges(displayName: .set("A"), timezone: .set("Mars/Olympus")))
         _ = queue.take(at: .zero)
         let error = PresenceError(.validationFailed, "", field: "timezone")
@@ -90,7 +90,7 @@ import Testing
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
     }
 
-    @Test mutating func `refused without a name, or with one that is not there, all of it is lost`() {
+    @Test mutating func `after a rejection without a known member, the whole change is dropped`() {
         for field in [nil, "nickname", "locale"] {
             append(ProfileChanges(displayName: .set("A")))
             _ = queue.take(at: .zero)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a newer value of the refused member is still sent`() {
+    @Test mutating func `a newer value of the rejected member is still sent`() {
         append(ProfileChanges(displayName: .set("")))
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
@@ -107,7 +107,7 @@ import Testing
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
     }
 
-    @Test mutating func `what the server could not do is tried again later`() {
+    @Test mutating func `after a temporary error the change is sent again later`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         queue.postpone(until: .seconds(2))
@@ -116,7 +116,7 @@ import Testing
         #expect(queue.retryAt == nil)
     }
 
-    @Test mutating func `what was stored meanwhile is not overwritten by an older value`() {
+    @Test mutating func `a value that was stored meanwhile is not overwritten by an older one`() {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         _ = queue.supersede(ProfileChanges(displayName: .set("B")), id: "s")
         #expect(queue.waiting == ProfileChanges(locale: .set("de")))
@@ -124,7 +124,7 @@ import Testing
         #expect(queue.waiting == nil)
     }
 
-    @Test mutating func `what waits unsent is one write, which replaces those before once it is stored`() {
+    @Test mutating func `unsent changes are one write, which replaces the earlier ones once it is stored`() {
         append(ProfileChanges(displayName: .set("A")))
         let unsent = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
         #expect(unsent == ProfileChanges(displayName: .set("A"), locale: .set("de")))
@@ -139,7 +139,7 @@ import Testing
         #expect(queue.waiting == ProfileChanges(displayName: .set("B")))
     }
 
-    @Test mutating func `a write that was made before others came back replaces only what it holds`() {
+    @Test mutating func `a write made before others were recalled only replaces what it contains`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         _ = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
@@ -149,7 +149,7 @@ import Testing
         holds(queue.acknowledge() == ["w1", "2"])
     }
 
-    @Test mutating func `what an earlier process left is older than anything`() {
+    @Test mutating func `the changes of an earlier process are older than all others`() {
         append(ProfileChanges(displayName: .set("B")))
         queue.recall([
             .init(changes: ProfileChanges(displayName: .set("A")), ids: ["x"]),
@@ -159,7 +159,7 @@ import Testing
         holds(queue.acknowledge() == ["x", "y", "w1"])
     }
 
-    @Test mutating func `what is not stored yet is not sent, nor what is newer`() {
+    @Test mutating func `a change is not sent before it is stored, nor are newer ones`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.append(ProfileChanges(displayName: .set("B")), id: "2", owner: "ana")
         _ = queue.append(ProfileChanges(locale: .set("de")), id: "3", owner: "ana")
@@ -183,7 +183,7 @@ import Testing
 @Suite struct OwnTypingTests {
     private var typing = OwnTyping(interval: .seconds(3))
 
-    @Test mutating func `it is repeated every interval until it is stopped`() {
+    @Test mutating func `it is renewed at every interval until it is stopped`() {
         typing.start("c1", at: .zero)
         #expect(typing.nextDue == .seconds(3))
         holds(typing.takeDue(at: .seconds(2)) == [])
@@ -194,13 +194,13 @@ import Testing
         #expect(typing.nextDue == nil)
     }
 
-    @Test mutating func `late is not made up for`() {
+    @Test mutating func `missed renewals are not made up for`() {
         typing.start("c1", at: .zero)
         holds(typing.takeDue(at: .seconds(60)) == ["c1"])
         #expect(typing.nextDue == .seconds(63))
     }
 
-    @Test mutating func `a new connection is told at once`() {
+    @Test mutating func `a new connection gets it at once`() {
         typing.start("c1", at: .zero)
         typing.start("c2", at: .seconds(1))
         holds(typing.takeAll(at: .seconds(2)) == ["c1", "c2"])

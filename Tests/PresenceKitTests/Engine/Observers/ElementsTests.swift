@@ -24,7 +24,7 @@ import Testing
 
     // MARK: One user
 
-    @Test mutating func `nothing is shown of whom nothing was heard`() {
+    @Test mutating func `an unknown user yields no element`() {
         let loop = bench.open(.presence("bob"))
         #expect(bench.engine.nextPresence(loop) == nil)
     }
@@ -37,7 +37,7 @@ import Testing
         #expect(bench.engine.nextPresence(loop) == nil)
     }
 
-    @Test mutating func `each loop has its own place`() {
+    @Test mutating func `each loop has its own position`() {
         let slow = observe(.presence("bob"), .online("bob", 1))
         let fast = bench.open(.presence("bob"))
         #expect(bench.engine.nextPresence(fast)?.version == 1)
@@ -49,7 +49,7 @@ import Testing
         #expect(bench.engine.nextPresence(slow) == nil)
     }
 
-    @Test mutating func `a change of the other register is no news`() {
+    @Test mutating func `a change of the other register yields no element`() {
         let presence = observe(.presence("bob"), .online("bob", 1, name: "Bob"))
         let profile = bench.open(.profile("bob"))
         let both = bench.open(.user("bob"))
@@ -66,7 +66,7 @@ import Testing
         #expect(bench.engine.nextPerson(both)?.presence.status == .busy)
     }
 
-    @Test mutating func `an older event wakes nobody`() {
+    @Test mutating func `an older event wakes no observer`() {
         let loop = observe(.presence("bob"), .online("bob", 5))
         _ = bench.engine.nextPresence(loop)
         bench.receive(.event("bob", 5, .busy), .event("bob", 4, .offline))
@@ -74,14 +74,14 @@ import Testing
         #expect(bench.engine.nextPresence(loop) == nil)
     }
 
-    @Test mutating func `events about others are none of ours`() {
+    @Test mutating func `events about other users are ignored`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         _ = bench.engine.nextPresence(loop)
         bench.receive(.event("eve", 100), .event("eve", 100, name: "Eve"))
         #expect(bench.engine.watchlist.people.count == 1)
     }
 
-    @Test mutating func `everything that the server says of a person is shown`() {
+    @Test mutating func `all values that the server sends of a user are shown`() {
         let loop = observe(
             .user("bob"),
             UserSnapshot(
@@ -101,7 +101,7 @@ import Testing
         #expect(bob?.profile.version == 8)
     }
 
-    @Test mutating func `a change knows how long it took, an answer does not`() {
+    @Test mutating func `a change has a latency, a reply does not`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         #expect(bench.engine.nextPresence(loop)?.changeLatency == nil)
         bench.now.uptime += .milliseconds(12)
@@ -111,7 +111,7 @@ import Testing
         #expect(latency.map { abs(($0 - .milliseconds(10)).timeInterval) < 0.000_1 } == true)
     }
 
-    @Test mutating func `the parts of an answer are shown as they come`() {
+    @Test mutating func `the parts of a reply are shown as they arrive`() {
         let loop = bench.open(.roster(["a", "b"]))
         bench.receive(.answer(bench.lastID, .online("a", 1), more: true))
         let first = bench.engine.nextRoster(loop)
@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Stale and live
 
-    @Test mutating func `a loss makes everything stale since it was last heard of`() {
+    @Test mutating func `a loss makes everything stale since the last sign of life`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         _ = bench.engine.nextPresence(loop)
         bench.pass(.seconds(7))
@@ -137,7 +137,7 @@ import Testing
         #expect(bob?.freshness.staleSince.map { abs($0.timeIntervalSince(heard)) < 0.001 } == true)
     }
 
-    @Test mutating func `the time of staleness stays over failed attempts`() {
+    @Test mutating func `failed attempts do not change the time of staleness`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         bench.end(.lost(""))
         let since = bench.engine.nextPresence(loop)?.freshness
@@ -149,7 +149,7 @@ import Testing
         #expect(bench.engine.nextPresence(later)?.freshness == since)
     }
 
-    @Test mutating func `the server's stale is everybody's, until it is live`() {
+    @Test mutating func `a stale server makes all values stale, until it is live`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         _ = bench.engine.nextPresence(loop)
         bench.receive(.stale(since: 5_000))
@@ -162,20 +162,20 @@ import Testing
         #expect(bench.engine.nextPresence(loop)?.freshness == .live)
     }
 
-    @Test mutating func `who is asked for while the server is stale is stale too`() {
+    @Test mutating func `a user who is requested from a stale server is stale too`() {
         bench.receive(.stale(since: 5_000))
         let loop = observe(.presence("bob"), .online("bob", 1))
         #expect(bench.engine.nextPresence(loop)?.freshness == .stale(since: Date(timestamp: 5_000)))
     }
 
-    @Test mutating func `lost while the server was stale, it is stale since the server was`() {
+    @Test mutating func `a loss while the server is stale keeps the server's time`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         bench.receive(.stale(since: 5_000))
         bench.end(.lost(""))
         #expect(bench.engine.nextPresence(loop)?.freshness == .stale(since: Date(timestamp: 5_000)))
     }
 
-    @Test mutating func `connected again, nobody is live before their own answer`() {
+    @Test mutating func `after a reconnect, no user is live before their own reply`() {
         let loop = observe(.presence("bob"), .online("bob", 1))
         bench.receive(.stale(since: 5_000))
         _ = bench.engine.nextPresence(loop)
@@ -197,14 +197,14 @@ import Testing
         return loop
     }
 
-    @Test mutating func `the own user is left out`() {
+    @Test mutating func `the signed-in user is excluded`() {
         let loop = observeTyping(["ana", "bob"])
         #expect(bench.engine.nextTyping(loop)?.users == ["bob"])
         bench.receive(.typing(.init(conversation: "c1", version: 2, users: ["ana"], at: 1)))
         #expect(bench.engine.nextTyping(loop)?.isAnyone == false)
     }
 
-    @Test mutating func `typing follows versions as people do`() {
+    @Test mutating func `typing follows versions as users do`() {
         let loop = observeTyping(["bob"], version: 5)
         _ = bench.engine.nextTyping(loop)
         bench.receive(.typing(.init(conversation: "c1", version: 5, users: [])))
@@ -218,7 +218,7 @@ import Testing
         #expect(bench.engine.watchlist.conversations.count == 1)
     }
 
-    @Test mutating func `without a connection nobody is shown typing`() {
+    @Test mutating func `without a connection typing is empty`() {
         let loop = observeTyping(["bob"])
         _ = bench.engine.nextTyping(loop)
         bench.end(.lost(""))
@@ -227,7 +227,7 @@ import Testing
         #expect(typing?.freshness.isLive == false)
     }
 
-    @Test mutating func `typing is live again after a break`() {
+    @Test mutating func `typing is live again after a reconnect`() {
         let loop = observeTyping(["bob"])
         bench.end(.lost(""))
         bench.pass(.milliseconds(250))
@@ -242,7 +242,7 @@ import Testing
         #expect(typing?.freshness == .live)
     }
 
-    @Test mutating func `a conversation is left after the last loop`() {
+    @Test mutating func `a conversation is unsubscribed after the last loop`() {
         let loop = observeTyping(["bob"])
         bench.close(loop)
         bench.pass(.seconds(1))
@@ -252,7 +252,7 @@ import Testing
 
     // MARK: The user's own status
 
-    @Test mutating func `the own status comes with the connection and with every change`() {
+    @Test mutating func `the user's status arrives with the connection and with every change`() {
         let loop = bench.open(.ownStatus)
         #expect(bench.engine.nextOwnStatus(loop)?.status == .auto)
         bench.receive(.ownStatus(OwnStatus(status: .busy, text: "lunch", clearAt: 7_000)))

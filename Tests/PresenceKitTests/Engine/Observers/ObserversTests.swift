@@ -15,7 +15,7 @@ import Testing
         return Set(observers.takeWoken())
     }
 
-    @Test mutating func `a change wakes those who look at that person`() {
+    @Test mutating func `a change wakes the observers of that user`() {
         observers.add(Self.first, .presence("bob"))
         observers.add(Self.second, .roster(["bob", "cy"]))
         holds(woken { $0.peopleChanged(["bob"]) } == [Self.first, Self.second])
@@ -24,7 +24,7 @@ import Testing
         holds(woken { $0.conversationsChanged(["bob"]) } == [])
     }
 
-    @Test mutating func `when one of two observers ends, it is woken, and the other one goes on`() {
+    @Test mutating func `when one of two observers ends, it is woken, and the other one continues`() {
         observers.add(Self.first, .user("bob"))
         observers.add(Self.second, .user("bob"))
         holds(woken { _ = $0.remove(Self.first) } == [Self.first])
@@ -36,7 +36,7 @@ import Testing
         holds(woken { $0.conversationsChanged(["c1"]) } == [])
     }
 
-    @Test mutating func `a stamp is news once`() {
+    @Test mutating func `each stamp wakes once`() {
         observers.add(Self.first, .connection)
         observers.add(Self.second, .ownStatus)
         holds(woken { $0.note(.connection, stamp: 2) } == [Self.first])

@@ -22,7 +22,7 @@ import Testing
         bench.welcome()
     }
 
-    @Test mutating func `a roster names who changed since it was last looked at`() {
+    @Test mutating func `a roster names the users that changed since the previous one`() {
         let loop = observe(.roster(["a", "b", "c"]), .online("a", 1), .online("b", 1), .unknown("c"))
         let first = bench.engine.nextRoster(loop)
         #expect(first?.changed == ["a", "b", "c"])
@@ -40,7 +40,7 @@ import Testing
         #expect(second?["d"] == nil)
     }
 
-    @Test mutating func `rosters of many are each as they were when they were given`() {
+    @Test mutating func `earlier rosters of many users stay as they were`() {
         let users = (0..<1_000).map { "u\($0)" }
         let loop = bench.open(.roster(users))
         for id in [bench.lastID - 1, bench.lastID] where id > 1 {
@@ -72,7 +72,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a roster with what is no id shows it as refused and the rest as it is`() {
+    @Test mutating func `a roster shows a malformed id as rejected, and the other users`() {
         let loop = observe(.roster(["a", "no id", "é"]), .online("a", 1))
         let roster = bench.engine.nextRoster(loop)
         #expect(roster?.isComplete == true)
@@ -87,7 +87,7 @@ import Testing
         #expect(bench.engine.nextRoster(loop)?.changed == ["a"])
     }
 
-    @Test mutating func `a lost connection changes everybody's freshness`() {
+    @Test mutating func `a lost connection changes the freshness of all users`() {
         let loop = observe(.roster(["a", "b"]), .online("a", 1), .online("b", 1))
         _ = bench.engine.nextRoster(loop)
         bench.end(.lost(""))

@@ -11,7 +11,7 @@ import Testing
 
     // MARK: Typing
 
-    @Test mutating func `typing is repeated every 3 s until it is stopped`() {
+    @Test mutating func `typing is renewed every 3 s until it is stopped`() {
         bench.connect()
         bench.handle(.typing("c1", true))
         #expect(bench.bodies == [.typing(conversation: "c1", typing: true)])
@@ -29,7 +29,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `key presses and a stop in one turn are said in their order`() {
+    @Test mutating func `key presses and a stop in one turn are sent in order`() {
         bench.connect()
         bench.handle([.typing("c1", true), .typing("c1", true), .typing("c1", false)])
         #expect(
@@ -45,7 +45,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `put out of the conversation, the repetition ends`() {
+    @Test mutating func `a removal from the conversation ends the renewal`() {
         bench.connect()
         bench.handle(.typing("c1", true))
         bench.receive(.ok(id: bench.lastID))
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `typing goes on over a break`() {
+    @Test mutating func `typing continues after a reconnect`() {
         bench.connect()
         bench.handle(.typing("c1", true))
         bench.end(.lost(""))
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: All calls
 
-    @Test mutating func `a cancelled call is answered once`() {
+    @Test mutating func `a cancelled call ends once`() {
         bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.handle(.cancel(call))
@@ -92,7 +92,7 @@ import Testing
         #expect(bench.answer(to: call) == nil)
     }
 
-    @Test mutating func `a call that is cancelled when it was sent may have been done`() {
+    @Test mutating func `a call that is cancelled after it was sent may have taken effect`() {
         let status = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.handle(.cancel(status))
         #expect(bench.error(of: status)?.outcomeUnknown == true, "it is sent with the connection")
@@ -106,7 +106,7 @@ import Testing
         #expect(bench.error(of: read)?.outcomeUnknown == false)
     }
 
-    @Test mutating func `a status that went with connect may hold though its call times out`() {
+    @Test mutating func `a status that was sent with connect may take effect though its call times out`() {
         bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.pass(.seconds(15))
@@ -114,7 +114,7 @@ import Testing
         #expect(bench.error(of: call)?.outcomeUnknown == true)
     }
 
-    @Test mutating func `a status that was sent and not answered may hold though the client closes`() {
+    @Test mutating func `an unanswered status may take effect though the client closes`() {
         bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.end(code: 4006)
@@ -130,7 +130,7 @@ import Testing
         Call.updateProfile(Self.name, .queue), .updateProfile(Self.name, .fail),
         .createConversation(.with("bob")), .setStatus(StatusChange(status: .busy)), .readVisibility,
     ])
-    mutating func `where there can never be a connection, no call is put off`(call: Call) {
+    mutating func `if there can never be a connection, no call is delayed`(call: Call) {
         bench = Bench(flaw: PresenceError(.invalidURL, "not the address of a WebSocket"))
         for _ in 0..<2 {
             let id = bench.call(call)
@@ -141,7 +141,7 @@ import Testing
         #expect(bench.engine.nextKeptProfile(kept) == PendingProfileChanges())
     }
 
-    @Test mutating func `a call that waits for the connection can be cancelled, and is not made`() {
+    @Test mutating func `a call that waits for the connection can be cancelled, and is not sent`() {
         let call = bench.call(.createConversation(.with("bob")))
         bench.handle(.cancel(call))
         #expect(bench.error(of: call)?.code == .cancelled)
@@ -149,7 +149,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `no call waits for longer than it should`() {
+    @Test mutating func `no call waits longer than its timeout`() {
         bench.connect()
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.updateProfile(Self.name, .fail)),
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a slow token provider is not waited for longer than the client's patience`() {
+    @Test mutating func `a slow token provider delays calls no longer than the client's patience`() {
         let (creation, update) = (
             bench.call(.createConversation(.with("b"))), bench.call(.updateProfile(Self.name, .fail))
         )

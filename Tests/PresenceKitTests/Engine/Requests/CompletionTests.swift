@@ -9,7 +9,7 @@ import Testing
 
     init() { bench.connect() }
 
-    @Test mutating func `a goodbye is over when the connection has ended`() {
+    @Test mutating func `a goodbye ends when the connection has ended`() {
         let attempt = bench.engine.link.attempt
         let call = bench.disconnect()
         #expect(bench.closes == 1)
@@ -20,7 +20,7 @@ import Testing
         #expect(bench.isDone(call))
     }
 
-    @Test mutating func `a goodbye takes 2 s at most`() {
+    @Test mutating func `a goodbye takes at most 2 s`() {
         let attempt = bench.engine.link.attempt
         let call = bench.disconnect()
         bench.pass(.milliseconds(1_999))
@@ -44,7 +44,7 @@ import Testing
         #expect(bench.isDone(third))
     }
 
-    @Test mutating func `an attempt that is dialling has to end, too`() {
+    @Test mutating func `an attempt that is dialling must end, too`() {
         bench = Bench()
         bench.handle(.connect)
         bench.handle(.token(bench.engine.link.attempt, .success("t")))
@@ -62,7 +62,7 @@ import Testing
         #expect(bench.answer(to: call) == nil)
     }
 
-    @Test mutating func `a sign-out waits for the goodbye and for the cache`() {
+    @Test mutating func `a sign-out waits for the goodbye and the cache`() {
         for cacheIsFirst in [true, false] {
             bench = Bench()
             bench.connect()

@@ -37,7 +37,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a creation whose outcome the server does not know is repeated when the server said`() {
+    @Test mutating func `a creation with an outcome unknown to the server is repeated after the named delay`() {
         bench.connect()
         let call = bench.call(.createConversation(.with("bob")))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000, outcomeUnknown: true))
@@ -52,7 +52,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a repetition that the server cannot take now is repeated too, one that it never takes is not`()
+    @Test mutating func `a repetition that fails temporarily is repeated, one that is rejected is not`()
     {
         bench.connect()
         let call = bench.call(.createConversation(.with("bob")))
@@ -78,7 +78,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a creation is repeated no longer than its call waits`() {
+    @Test mutating func `a creation is repeated only while its call is pending`() {
         bench.connect()
         let call = bench.call(.createConversation(.with("bob")))
         bench.end(.lost(""))
@@ -89,7 +89,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a creation under way when the client closes for good is of unknown outcome`() {
+    @Test mutating func `a creation in flight when the client closes for good has an unknown outcome`() {
         bench.connect()
         let sent = bench.call(.createConversation(.with("bob")))
         bench.end(code: 4006)

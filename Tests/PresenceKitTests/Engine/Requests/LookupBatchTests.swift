@@ -17,7 +17,7 @@ import Testing
         bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
     }
 
-    @Test mutating func `what one request is refused comes from the cache, and the other's answer is waited for`() {
+    @Test mutating func `users of a failed request come from the cache, and the other request's reply is awaited`() {
         for cacheIsFirst in [true, false] {
             bench = Bench()
             bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test mutating func `what is asked for again after one request was refused may be answered whole`() {
+    @Test mutating func `users requested again after a failed request may all be answered`() {
         bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
         let call = bench.call(.get(["a", "b", "c"]))
         let (first, second) = (bench.lastID - 1, bench.lastID)
@@ -53,7 +53,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 3 && bench.people(of: call)?.problem == nil)
     }
 
-    @Test mutating func `without a connection for the rest, the cache gives what it has`() {
+    @Test mutating func `without a connection for the rest, the cache returns what it has`() {
         bench.connect(limits: ConnectionLimits(subscribeBatch: 1))
         let call = bench.call(.get(["a", "b"]))
         bench.receive(.users(id: bench.lastID - 1, [.online("a", 1)], more: false))

@@ -18,7 +18,7 @@ import Testing
         bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
     }
 
-    @Test mutating func `people are read in one request and given in the order asked`() {
+    @Test mutating func `users are read in one request and returned in the requested order`() {
         bench.connect()
         let call = bench.call(.get(["cy", "bob"]))
         #expect(gets == [["cy", "bob"]])
@@ -31,7 +31,7 @@ import Testing
         #expect(people?.isComplete == true)
     }
 
-    @Test mutating func `parts of an answer are one answer`() {
+    @Test mutating func `the parts of a reply form one result`() {
         bench.connect()
         let call = bench.call(.get(["a", "b"]))
         bench.receive(.users(id: bench.lastID, [.online("a", 1)], more: true))
@@ -40,7 +40,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 2)
     }
 
-    @Test mutating func `more than one request takes are read in several`() {
+    @Test mutating func `more users than fit in one request are read in several`() {
         bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
         let call = bench.call(.get(["a", "b", "c"]))
         #expect(gets == [["a", "b"], ["c"]])
@@ -50,7 +50,7 @@ import Testing
         #expect(bench.people(of: call)?.map(\.user) == ["a", "b", "c"])
     }
 
-    @Test mutating func `nobody is answered at once`() {
+    @Test mutating func `reading no users returns at once`() {
         let call = bench.call(.get([]))
         #expect(bench.people(of: call)?.isEmpty == true)
     }
@@ -68,7 +68,7 @@ import Testing
         #expect(bench.people(of: two)?.map(\.user) == ["bob"])
     }
 
-    @Test mutating func `while the server is stale it is asked, and its answer is stale`() {
+    @Test mutating func `a stale server is asked, and its reply is stale`() {
         bench.connect()
         _ = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)), .stale(since: 7_000))
@@ -78,7 +78,7 @@ import Testing
         #expect(bench.people(of: call)?.first?.freshness == .stale(since: Date(timestamp: 7_000)))
     }
 
-    @Test mutating func `what was read is cached, unless it is observed`() {
+    @Test mutating func `read users are cached, unless they are observed`() {
         bench.connect()
         _ = bench.open(.presence("bob"))
         _ = bench.call(.get(["bob", "cy"]))
@@ -88,7 +88,7 @@ import Testing
 
     // MARK: Without a connection
 
-    @Test mutating func `before the first connection it waits for it`() {
+    @Test mutating func `before the first connection it waits for that`() {
         let call = bench.call(.get(["bob"]))
         #expect(bench.cacheReads.isEmpty)
         bench.connect()
@@ -97,7 +97,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 1)
     }
 
-    @Test mutating func `away, the cache answers, stale`() {
+    @Test mutating func `without a connection the cache answers, stale`() {
         bench.connect()
         bench.end(.lost(""))
         let call = bench.call(.get(["bob", "cy"]))
@@ -109,7 +109,7 @@ import Testing
         #expect(people?.first?.freshness == .stale(since: Date(timestamp: 5_000)))
     }
 
-    @Test mutating func `away, who is observed is answered from what is held`() {
+    @Test mutating func `without a connection an observed user is answered from memory`() {
         bench.connect()
         _ = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
@@ -119,7 +119,7 @@ import Testing
         #expect(bench.people(of: call)?.first?.freshness.staleSince != nil)
     }
 
-    @Test mutating func `away, what is held is the answer, and names who is missing`() {
+    @Test mutating func `without a connection the known users are returned, with the missing ids`() {
         bench.connect()
         bench.end(.lost("cable"))
         let call = bench.call(.get(["bob", "cy"]))
@@ -131,7 +131,7 @@ import Testing
         #expect(people?.problem?.code == .notConnected)
     }
 
-    @Test mutating func `an earlier reading of the cache is not taken for the call's own`() {
+    @Test mutating func `an earlier cache read is not used for the call's own`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.open(.presence("bob"))
@@ -142,7 +142,7 @@ import Testing
         #expect(bench.people(of: call)?.map(\.user) == ["cy"])
     }
 
-    @Test mutating func `in flight when the connection broke, it is answered by the cache at once`() {
+    @Test mutating func `if the connection breaks in flight, the cache answers at once`() {
         bench.connect()
         let call = bench.call(.get(["bob"]))
         bench.end(.lost(""))
@@ -153,7 +153,7 @@ import Testing
         #expect(gets.isEmpty)
     }
 
-    @Test mutating func `what was answered before the break is not asked again`() {
+    @Test mutating func `users answered before the break are not requested again`() {
         let limits = ConnectionLimits(subscribeBatch: 1)
         bench.connect(limits: limits)
         let call = bench.call(.get(["a", "b"]))
@@ -166,7 +166,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 2)
     }
 
-    @Test mutating func `a closed client answers from its cache and says why`() {
+    @Test mutating func `a closed client answers from its cache and reports the reason`() {
         bench.connect()
         bench.end(code: 4006)
         let good = bench.call(.get(["bob"]))
@@ -179,7 +179,7 @@ import Testing
 
     // MARK: Errors of the server
 
-    @Test mutating func `unavailable is answered by the cache, or said`() {
+    @Test mutating func `unavailable is answered by the cache, or thrown`() {
         bench.connect()
         let good = bench.call(.get(["bob"]))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
@@ -194,14 +194,14 @@ import Testing
         #expect(bench.people(of: bad)?.problem?.retryAfter == .seconds(1))
     }
 
-    @Test mutating func `forbidden is said at once`() {
+    @Test mutating func `forbidden is thrown at once`() {
         bench.connect()
         let call = bench.call(.get(["bob"]))
         bench.receive(.refusal(bench.lastID, .forbidden))
         #expect(bench.error(of: call)?.code == .forbidden)
     }
 
-    @Test mutating func `a server that leaves somebody out does not leave the call hanging`() {
+    @Test mutating func `a server that omits a user does not leave the call hanging`() {
         bench.connect()
         let call = bench.call(.get(["bob", "cy"]))
         bench.receive(.users(id: bench.lastID, [.online("bob", 1)], more: false))
@@ -210,7 +210,7 @@ import Testing
 
     // MARK: The cache and loops
 
-    @Test mutating func `without a connection a loop shows what was cached`() {
+    @Test mutating func `without a connection a loop shows cached values`() {
         let loop = bench.open(.presence("bob"))
         #expect(bench.cacheReads == [["bob"]])
         bench.handle(.cached([Self.cached("bob", 7)]))
@@ -222,7 +222,7 @@ import Testing
         #expect(bench.bodies == [.subscribe(.init(users: ["bob"], known: ["bob": .init(presence: 7)]))])
     }
 
-    @Test mutating func `a cache that answers late changes nothing`() {
+    @Test mutating func `a late reply of the cache changes nothing`() {
         let loop = bench.open(.presence("bob"))
         bench.connect()
         bench.receive(.answer(bench.lastID, .online("bob", 3)))
@@ -230,13 +230,13 @@ import Testing
         #expect(bench.engine.nextPresence(loop)?.version == 3)
     }
 
-    @Test mutating func `connected, the cache is not asked`() {
+    @Test mutating func `with a connection the cache is not read`() {
         bench.connect()
         _ = bench.open(.presence("bob"))
         #expect(bench.cacheReads.isEmpty)
     }
 
-    @Test mutating func `every change is cached, once a turn`() {
+    @Test mutating func `every change is cached, once per turn`() {
         bench.connect()
         _ = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
@@ -246,7 +246,7 @@ import Testing
         #expect(bench.cacheWrites.map(\.profileRegister.version) == [4])
     }
 
-    @Test mutating func `who is left, and who is lost sight of, is cached as of then`() {
+    @Test mutating func `users that are no longer observed or current are cached with that time`() {
         bench.connect()
         let loop = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))

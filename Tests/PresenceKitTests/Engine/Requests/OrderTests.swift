@@ -14,7 +14,7 @@ import Testing
 
     private func name(_ number: Int) -> Profile { Profile(version: Int64(number), displayName: "\(number)") }
 
-    @Test(arguments: [ErrorCode.rateLimited, .unavailable]) mutating func `a later profile goes behind an earlier one`(
+    @Test(arguments: [ErrorCode.rateLimited, .unavailable]) mutating func `a later profile waits for an earlier one`(
         code: ErrorCode
     ) {
         _ = bench.call(.updateProfile(Self.one, .queue))
@@ -28,7 +28,7 @@ import Testing
         #expect(bench.sent.isEmpty && bench.writes.isEmpty)
     }
 
-    @Test mutating func `one profile is on its way at a time`() {
+    @Test mutating func `only one profile change is in flight at a time`() {
         let calls = [bench.call(.updateProfile(Self.one, .fail)), bench.call(.updateProfile(Self.two, .fail))]
         #expect(bench.sent.isEmpty)
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 100))
@@ -41,7 +41,7 @@ import Testing
         #expect(bench.answer(to: calls[1]) != nil)
     }
 
-    @Test mutating func `an unblocking goes behind the blocking that the server wants later`() {
+    @Test mutating func `an unblocking waits for the blocking that the server delayed`() {
         let block = bench.call(.changeVisibility(.block(["bob"])))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 100))
         let unblock = bench.call(.changeVisibility(.unblock(["bob"])))
@@ -54,7 +54,7 @@ import Testing
         #expect(bench.isDone(unblock))
     }
 
-    @Test mutating func `what waits for an answer that does not come goes on without it`() {
+    @Test mutating func `a change that waits for a missing reply continues without it`() {
         _ = bench.call(.updateProfile(Self.one, .fail))
         let request = bench.lastID
         bench.pass(.seconds(1))
@@ -68,7 +68,7 @@ import Testing
         #expect(!bench.bodies.contains(.updateProfile(Self.one)))
     }
 
-    @Test mutating func `a late refusal does not bring back what a later change replaced`() {
+    @Test mutating func `a late rejection does not restore what a later change replaced`() {
         _ = bench.call(.updateProfile(Self.one, .queue))
         let request = bench.lastID
         bench.pass(.seconds(15))
@@ -79,7 +79,7 @@ import Testing
         #expect(bench.writes.isEmpty && !bench.bodies.contains(.updateProfile(Self.one)))
     }
 
-    @Test mutating func `a change that is to be kept is kept, though the connection is lost before its turn`() {
+    @Test mutating func `a change to be queued is queued, though the connection is lost before its turn`() {
         let first = bench.call(.updateProfile(Self.one, .queue))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 5_000))
         #expect(bench.isQueued(first))
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Statuses
 
-    @Test mutating func `of statuses that came too fast the newest is sent`() {
+    @Test mutating func `of rate-limited statuses the newest is sent`() {
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy, text: .set("a")))),
             bench.call(.setStatus(StatusChange(status: .invisible))),
@@ -107,7 +107,7 @@ import Testing
         #expect(calls.allSatisfy(bench.isDone))
     }
 
-    @Test mutating func `a status that the server wants later is not sent over a newer one`() {
+    @Test mutating func `a delayed status is not sent over a newer one`() {
         let first = bench.call(.setStatus(StatusChange(status: .busy)))
         _ = bench.call(.setStatus(StatusChange(status: .invisible)))
         bench.receive(.refusal(bench.lastID - 1, .rateLimited, retryAfter: 500))
@@ -117,7 +117,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a text that only the older status gave is sent with the newer one`() {
+    @Test mutating func `a text that only the older status set is sent with the newer one`() {
         let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
         _ = bench.call(.setStatus(StatusChange(status: .invisible)))
         bench.receive(.refusal(bench.lastID - 1, .rateLimited, retryAfter: 500), .ok(id: bench.lastID))
@@ -127,7 +127,7 @@ import Testing
         #expect(bench.isDone(first))
     }
 
-    @Test mutating func `a status that was promised outlives a closing`() {
+    @Test mutating func `a promised status survives a closing`() {
         bench.end(.lost(""))
         let call = bench.call(.setStatus(StatusChange(status: .invisible)))
         #expect(bench.isQueued(call))

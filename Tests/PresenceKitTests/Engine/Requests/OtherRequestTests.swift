@@ -35,13 +35,13 @@ struct OtherRequestTests {
 
     private var lastID: Int64 { bench.engine.requests.lastID }
 
-    @Test func `a request has its type, its number and its members`() {
+    @Test func `a request has its type, its id and its members`() {
         #expect(Self.text(request.encoded(id: 7)) == #"{"type":"send","id":7,"conversation":"c1"}"#)
         let empty = OtherRequest(type: "ask", members: Data("{}".utf8))
         #expect(Self.text(empty.encoded(id: 8)) == #"{"type":"ask","id":8}"#)
     }
 
-    @Test mutating func `an answer of an unknown type is handed over as it came`() {
+    @Test mutating func `a reply of an unknown type is passed on as raw bytes`() {
         bench.connect()
         ask()
         #expect(sent() == ["{\"type\":\"send\",\"id\":\(lastID),\"conversation\":\"c1\"}"])
@@ -52,7 +52,7 @@ struct OtherRequestTests {
         #expect(answers().isEmpty)
     }
 
-    @Test mutating func `what the server cannot read, and answers without a number, holds up nothing for ever`() {
+    @Test mutating func `an unreadable request without a reply does not block others`() {
         bench.connect()
         ask(901)
         ask(902)
@@ -68,7 +68,7 @@ struct OtherRequestTests {
             } == 1)
     }
 
-    @Test mutating func `an ok, and an answer of a type that this library knows, are answers too`() {
+    @Test mutating func `an ok, and a reply of a type that this library knows, are replies too`() {
         bench.connect()
         ask()
         receive("{\"type\":\"ok\",\"id\":\(lastID)}")
@@ -91,7 +91,7 @@ struct OtherRequestTests {
         #expect(answers() == [.success([first, last])])
     }
 
-    @Test mutating func `a refusal has its delay`() {
+    @Test mutating func `a rejection has its delay`() {
         bench.connect()
         ask()
         receive(
@@ -99,7 +99,7 @@ struct OtherRequestTests {
         #expect(answers() == [.failure(PresenceError(.rateLimited, "slow", retryAfter: .milliseconds(700)))])
     }
 
-    @Test mutating func `when the connection breaks the outcome is unknown`() {
+    @Test mutating func `if the connection breaks the outcome is unknown`() {
         bench.connect()
         ask()
         bench.end(.lost("gone"))
@@ -111,7 +111,7 @@ struct OtherRequestTests {
     }
 
     @Test(arguments: [CloseCode.replaced, .disconnected, .policyViolation])
-    mutating func `after a close for good the code is that there is no connection, and the reason is text`(
+    mutating func `after a final close the code is notConnected, and the reason is in the text`(
         code: CloseCode
     ) throws {
         bench.connect()
@@ -122,7 +122,7 @@ struct OtherRequestTests {
         #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(reason)"))])
     }
 
-    @Test mutating func `what waits for the first connection does not fail as if the server had refused it`() {
+    @Test mutating func `a request that waits for the first connection does not fail as if rejected by the server`() {
         bench.handle(.connect)
         ask()
         let refusal = PresenceError(.unauthorized, "nobody is signed in")
@@ -130,7 +130,7 @@ struct OtherRequestTests {
         #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(refusal)"))])
     }
 
-    @Test mutating func `a request waits for the first connection, and goes with it`() {
+    @Test mutating func `a request waits for the first connection, and is sent on it`() {
         bench.handle(.connect)
         ask()
         #expect(answers().isEmpty && sent().isEmpty)
@@ -138,7 +138,7 @@ struct OtherRequestTests {
         #expect(sent().contains { $0.contains("\"send\"") })
     }
 
-    @Test mutating func `a request is given up when its time is over, and its late answer is passed over`() {
+    @Test mutating func `a request times out, and its late reply is ignored`() {
         bench.connect()
         ask()
         let id = lastID
@@ -152,7 +152,7 @@ struct OtherRequestTests {
         #expect(answers().isEmpty)
     }
 
-    @Test mutating func `libraries are told of each connection, of events, and of a sign-out`() {
+    @Test mutating func `libraries are notified of each connection, of events, and of a sign-out`() {
         bench.connect()
         #expect(events() == [.connected(user: "ana")])
         receive(#"{"type":"message","conversation":"c1"}"#)

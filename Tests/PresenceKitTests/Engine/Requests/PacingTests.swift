@@ -12,7 +12,7 @@ import Testing
         bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
     }
 
-    @Test mutating func `what is asked for in one turn leaves together`() {
+    @Test mutating func `lookups of one turn share a request`() {
         bench.connect()
         bench.handle((1...2_000).map { .call(CallID(number: $0), .get([UserID("u\($0)")!])) })
         #expect(gets.map(\.count) == [1_000, 1_000])
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a rate limit is waited out within the request's time`() {
+    @Test mutating func `a call waits for a rate limit within its timeout`() {
         bench.connect()
         let (one, two) = (bench.call(.get(["a"])), bench.call(.get(["b"])))
         bench.receive(
@@ -44,7 +44,7 @@ import Testing
         #expect(bench.people(of: two)?.map(\.user) == ["b"])
     }
 
-    @Test mutating func `a rate limit that lasts ends with the request's time`() {
+    @Test mutating func `a rate limit that lasts ends with the call's timeout`() {
         bench.connect()
         let call = bench.call(.get(["a"]))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 60_000))
@@ -52,7 +52,7 @@ import Testing
         #expect(bench.error(of: call)?.code == .timedOut)
     }
 
-    @Test mutating func `calls that change something are paced, too, and keep their answers`() {
+    @Test mutating func `changes are rate-limited, too, and keep their results`() {
         bench.connect()
         let calls = [
             bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .fail)),
@@ -71,7 +71,7 @@ import Testing
         #expect(bench.error(of: calls[0])?.outcomeUnknown == true)
     }
 
-    @Test mutating func `a status that came too fast is sent again with what was chosen since`() {
+    @Test mutating func `a rate-limited status is sent again with later choices`() {
         bench.connect()
         let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))

@@ -14,7 +14,7 @@ import Testing
         if case .success(.profile(let update)) = bench.answer(to: call) { update } else { nil }
     }
 
-    @Test mutating func `a status chosen while connect is refused is on top of the one before`() {
+    @Test mutating func `a status chosen while connect is rejected is merged over the earlier one`() {
         bench = Bench()
         _ = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.handle(.token(bench.engine.link.attempt, .success("t")))
@@ -30,7 +30,7 @@ import Testing
         #expect(connect.status?.status == .invisible)
     }
 
-    @Test mutating func `a profile is changed and comes back as it is`() {
+    @Test mutating func `a profile is changed and returned`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .fail))
         #expect(bench.bodies == [.updateProfile(Self.name)])
@@ -44,7 +44,7 @@ import Testing
         #expect(profile.freshness == .live)
     }
 
-    @Test mutating func `in flight when the connection broke, its outcome is unknown`() {
+    @Test mutating func `if the connection breaks in flight, the outcome is unknown`() {
         bench.connect()
         let profile = bench.call(.updateProfile(Self.name, .fail))
         let contacts = bench.call(.changeVisibility(.addContacts(["bob"])))
@@ -57,7 +57,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `away, it fails at once, saying when to try again`() {
+    @Test mutating func `without a connection it fails at once, with the delay before a retry`() {
         bench.connect()
         bench.end(.lost("cable"))
         for call in [Call.updateProfile(Self.name, .fail), .createConversation(.with("bob"))] {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test mutating func `before the first connection it waits for it`() {
+    @Test mutating func `before the first connection it waits for that`() {
         let update = bench.call(.updateProfile(Self.name, .fail))
         let create = bench.call(.createConversation(.with("bob")))
         bench.connect()
@@ -94,7 +94,7 @@ import Testing
         #expect(bench.error(of: call)?.code == .notConnected)
     }
 
-    @Test mutating func `if the app asks, it is kept and sent when there is a connection`() {
+    @Test mutating func `with the queue policy it is queued and sent once there is a connection`() {
         let loop = bench.open(.keptProfile)
         #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
         bench.disconnect()
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.writes.count == 1)
     }
 
-    @Test mutating func `what an earlier process was promised is sent, and nobody else's`() {
+    @Test mutating func `the changes of an earlier process are sent, and no other user's`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(Self.name, .queue))
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test mutating func `what is asked for at a launch is not taken for the former user's`() {
+    @Test mutating func `changes made at launch are not taken for the former user's`() {
         bench.handle(.recalled("ana", []))
         let (read, status) = (bench.call(.get(["bob"])), bench.call(.setStatus(StatusChange(status: .busy))))
         let creation = bench.call(.createConversation(.with("bob")))
@@ -153,7 +153,7 @@ import Testing
         #expect(bench.cacheClears == 1)
     }
 
-    @Test mutating func `kept and in flight, it is sent again after a break`() {
+    @Test mutating func `a queued change in flight is sent again after a lost connection`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .queue))
         bench.end(.lost(""))
@@ -169,7 +169,7 @@ import Testing
         #expect(bench.bodies.isEmpty)
     }
 
-    @Test mutating func `what is kept goes before what is asked later`() {
+    @Test mutating func `queued changes are sent before later ones`() {
         bench.disconnect()
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.handle(.connect)
@@ -182,7 +182,7 @@ import Testing
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Later")))])
     }
 
-    @Test mutating func `a change made while an older one waits goes behind it`() {
+    @Test mutating func `a change made while an older one waits is sent after it`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(Self.name, .queue))
@@ -199,7 +199,7 @@ import Testing
         #expect(bench.answer(to: next) == nil && bench.bodies == [.updateProfile(Self.name)])
     }
 
-    @Test mutating func `a refused member of what was kept is told, the others are saved`() {
+    @Test mutating func `a rejected member of a queued change is reported, the others are saved`() {
         let loop = bench.open(.keptProfile)
         bench.disconnect()
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .queue))
@@ -211,7 +211,7 @@ import Testing
         #expect(kept?.waiting?.wire == ProfileChanges(displayName: .set("A")))
     }
 
-    @Test mutating func `a server that cannot store it now gets what is kept later`() {
+    @Test mutating func `after a temporary error a queued change is sent later`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
@@ -225,7 +225,7 @@ import Testing
         #expect(bench.bodies == [.updateProfile(Self.name)])
     }
 
-    @Test mutating func `a write whose outcome the server does not know says so`() {
+    @Test mutating func `a write with an outcome unknown to the server reports that`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .fail))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000, outcomeUnknown: true))
@@ -233,7 +233,7 @@ import Testing
         #expect(bench.error(of: call)?.retryAfter == .seconds(1))
     }
 
-    @Test mutating func `the words of a refusal decide nothing`() {
+    @Test mutating func `the text of an error has no effect`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .fail))
         bench.receive(

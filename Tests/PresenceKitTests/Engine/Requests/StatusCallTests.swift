@@ -17,7 +17,7 @@ import Testing
         #expect(bench.isDone(call))
     }
 
-    @Test mutating func `a refused status says why`() {
+    @Test mutating func `a rejected status reports the reason`() {
         bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy, text: .set("x"))))
         bench.receive(.refusal(bench.lastID, .validationFailed, field: "text"))
@@ -25,7 +25,7 @@ import Testing
         #expect(bench.error(of: call)?.field == "text")
     }
 
-    @Test mutating func `a status chosen before the connection holds from its first moment`() {
+    @Test mutating func `a status chosen before the connection takes effect from its start`() {
         let call = bench.call(.setStatus(StatusChange(status: .invisible)))
         #expect(bench.fetches == 1)
         bench.dial()
@@ -39,7 +39,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a status chosen while connect was on its way goes after it`() {
+    @Test mutating func `a status chosen while connect is in flight is sent after it`() {
         bench.dial()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         #expect(bench.sent.isEmpty)
@@ -49,7 +49,7 @@ import Testing
         #expect(bench.isDone(call))
     }
 
-    @Test mutating func `of several statuses in flight the latest is repeated, and all calls hear of it`() {
+    @Test mutating func `of several statuses in flight the latest is repeated, and all calls get the result`() {
         bench.connect()
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy, text: .set("a")))),
@@ -68,7 +68,7 @@ import Testing
         #expect(connect.status == StatusChange(status: .auto, text: .set("a")))
     }
 
-    @Test mutating func `a status sent with a connect that was lost is sent with the next`() {
+    @Test mutating func `a status sent with a lost connect is sent with the next`() {
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.dial()
         bench.end(.lost(""))
@@ -82,7 +82,7 @@ import Testing
         #expect(connect.status?.status == .busy)
     }
 
-    @Test mutating func `a status that connect is refused for is given up, and the connection is not`() {
+    @Test mutating func `a status for which connect is rejected is dropped, and the connection is not`() {
         let call = bench.call(.setStatus(StatusChange(status: .busy, text: .set("x"))))
         bench.dial()
         bench.receive(.refusal(bench.lastID, .validationFailed, field: "status.text"))
@@ -92,7 +92,7 @@ import Testing
         #expect(bench.engine.link.state == .live)
     }
 
-    @Test mutating func `away, a status is queued at once and sent with the next connection`() {
+    @Test mutating func `without a connection, a status is queued at once and sent on the next connection`() {
         bench.connect()
         bench.end(.lost(""))
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
@@ -106,7 +106,7 @@ import Testing
         #expect(connect.status?.status == .busy)
     }
 
-    @Test mutating func `nothing is chosen for a closed client`() {
+    @Test mutating func `a closed client accepts no status`() {
         bench.connect()
         bench.end(code: 4004)
         let call = bench.call(.setStatus(StatusChange(status: .busy)))

@@ -14,7 +14,7 @@ import Testing
         if case .success(.profile(let update)) = bench.answer(to: call) { update } else { nil }
     }
 
-    @Test mutating func `a change is in the storage before it is promised`() {
+    @Test mutating func `a change is stored before it is promised`() {
         bench.connect()
         bench.end(.lost(""))
         bench.storageAnswers = false
@@ -29,7 +29,7 @@ import Testing
         #expect(bench.error(of: second)?.code == .storageFailed)
     }
 
-    @Test mutating func `done is what is out of the storage`() {
+    @Test mutating func `a change is done once it is removed from the storage`() {
         let loop = bench.open(.keptProfile)
         bench.connect()
         bench.end(.lost(""))
@@ -43,7 +43,7 @@ import Testing
         #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
     }
 
-    @Test mutating func `what was saved since is not overwritten by what was queued before`() {
+    @Test mutating func `a queued change does not overwrite a later saved one`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old"), locale: .set("de")), .queue))
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.writes.map(\.profileChanges?.changes) == [ProfileChanges(locale: .set("de"))])
     }
 
-    @Test mutating func `while the storage holds a change that is done, a later one goes through it too`() {
+    @Test mutating func `while the storage has a completed change, a later one is stored too`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(Self.name, .queue))
@@ -74,7 +74,7 @@ import Testing
         #expect(bench.writes.map(\.profileChanges?.changes) == [later])
     }
 
-    @Test mutating func `a change is answered as saved when the storage holds none that is older`() {
+    @Test mutating func `a change is saved once the storage has no older one`() {
         for isKeptAnswered in [true, false] {
             bench = Bench()
             bench.connect()
@@ -99,7 +99,7 @@ import Testing
 
     // MARK: A storage that fails
 
-    @Test mutating func `a change that cannot be stored does not take the one before with it`() {
+    @Test mutating func `a change that cannot be stored does not remove the one before`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(Self.name, .queue))
@@ -115,7 +115,7 @@ import Testing
         #expect(bench.writes.isEmpty)
     }
 
-    @Test mutating func `a change that could not be stored was not sent`() {
+    @Test mutating func `a change that could not be stored is not sent`() {
         bench.connect()
         bench.end(.lost(""))
         bench.storageAnswers = false
@@ -129,7 +129,7 @@ import Testing
         #expect(bench.bodies == [])
     }
 
-    @Test mutating func `what a later change leaves of a kept one stays in the storage until that is there anew`() {
+    @Test mutating func `the rest of a superseded change stays in the storage until it is stored again`() {
         bench.connect()
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old"), locale: .set("de")), .queue))
@@ -146,7 +146,7 @@ import Testing
         #expect(bench.writes.isEmpty && profile(newer) != nil)
     }
 
-    @Test mutating func `a write that cannot be taken out is tried again, and what is done meanwhile goes behind it`() {
+    @Test mutating func `a write that cannot be removed is retried, and later changes wait behind it`() {
         let loop = bench.open(.keptProfile)
         bench.connect()
         bench.end(.lost(""))

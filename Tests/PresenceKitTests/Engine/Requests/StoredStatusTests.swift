@@ -37,7 +37,7 @@ import Testing
         return connect.status
     }
 
-    @Test mutating func `a choice is in the storage before it is promised, and out of it when the server holds it`() {
+    @Test mutating func `a choice is stored before it is promised, and removed once the server has it`() {
         bench.connect()
         bench.end(.lost(""))
         bench.storageAnswers = false
@@ -51,7 +51,7 @@ import Testing
         #expect(bench.writes.isEmpty)
     }
 
-    @Test mutating func `a later process makes the choice with the first message of its connection`() {
+    @Test mutating func `a later process sends the choice in the first message of its connection`() {
         var next = Self.next(kept(Self.invisible))
         next.dial(token: Self.anasToken)
         #expect(Self.begun(next) == Self.invisible)
@@ -60,7 +60,7 @@ import Testing
         #expect(next.writes.isEmpty && next.sent.isEmpty)
     }
 
-    @Test mutating func `with a token that names nobody it is made when the server has said who it is`() {
+    @Test mutating func `with a token that names no user it is sent once the server has confirmed the user`() {
         var next = Self.next(kept(Self.invisible))
         next.dial()
         #expect(Self.begun(next) == nil)
@@ -70,7 +70,7 @@ import Testing
         #expect(next.writes.isEmpty)
     }
 
-    @Test mutating func `nobody else's connection makes it`() {
+    @Test mutating func `it is not sent on another user's connection`() {
         let writes = kept(Self.invisible)
         var next = Self.next(writes)
         next.dial(token: "h.\(Data(#"{"sub":"bob"}"#.utf8).base64EncodedString()).s")
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a newer choice goes over what an earlier process left`() {
+    @Test mutating func `a newer choice replaces that of an earlier process`() {
         var next = Self.next(kept(StatusChange(status: .invisible, text: .set("a"))))
         let call = next.call(.setStatus(StatusChange(status: .busy)))
         next.handle(.token(next.engine.link.attempt, .success(Self.anasToken)))
@@ -99,7 +99,7 @@ import Testing
         #expect(next.isDone(call) && next.writes.isEmpty)
     }
 
-    @Test mutating func `a newer choice goes over it also if the server has to say first who the user is`() {
+    @Test mutating func `a newer choice replaces it even if the server must confirm the user first`() {
         var next = Self.next(kept(Self.invisible))
         let call = next.call(.setStatus(StatusChange(status: .busy)))
         next.dial()
@@ -108,7 +108,7 @@ import Testing
         #expect(next.isDone(call) && next.sent.isEmpty && next.writes.isEmpty)
     }
 
-    @Test mutating func `of an older choice only the text is left that the newer one does not have`() {
+    @Test mutating func `only the text of an older choice remains, if the newer one has none`() {
         var next = Self.next(kept(StatusChange(status: .invisible, text: .set("a"))))
         _ = next.call(.setStatus(StatusChange(status: .busy)))
         next.dial()
@@ -118,7 +118,7 @@ import Testing
         #expect(next.writes.isEmpty)
     }
 
-    @Test mutating func `time goes on while it waits, whatever the device's clock does`() {
+    @Test mutating func `the clearing time passes while it waits, whatever the device's clock does`() {
         let writes = kept(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000))
         for (later, change) in [
             (20, StatusChange(status: .busy, text: .set("lunch"), clearAfter: 40_000)),
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a choice that cannot be stored is not promised, and made by this process all the same`() {
+    @Test mutating func `a choice that cannot be stored is not promised, but still sent by this process`() {
         bench.connect()
         bench.end(.lost(""))
         bench.storageFault = PresenceError(.storageFailed, "no space")
@@ -143,7 +143,7 @@ import Testing
         #expect(Self.begun(bench) == Self.invisible)
     }
 
-    @Test mutating func `what was promised is not given up because the server cannot do it now`() {
+    @Test mutating func `a temporary error does not drop a promised choice`() {
         var next = Self.next(kept(Self.invisible))
         next.dial()
         next.welcome(user: "ana")
@@ -159,7 +159,7 @@ import Testing
         #expect(next.engine.shownMe.statusRefusal == nil)
     }
 
-    @Test mutating func `a choice counts as queued until the server has made it, whatever is chosen elsewhere then`() {
+    @Test mutating func `a choice counts as queued until the server has it, whatever other devices choose`() {
         bench.connect()
         let loop = bench.open(.me)
         bench.end(.lost(""))
@@ -179,7 +179,7 @@ import Testing
         #expect(next.engine.shownMe.queuedStatus == .invisible)
     }
 
-    @Test mutating func `a later choice is answered when the storage holds none that is older`() {
+    @Test mutating func `a later choice ends once the storage has no older one`() {
         var next = Self.next(kept(Self.invisible))
         next.dial()
         next.welcome(user: "ana")

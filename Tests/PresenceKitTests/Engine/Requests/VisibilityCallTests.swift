@@ -8,7 +8,7 @@ import Testing
 @Suite struct VisibilityCallTests {
     private var bench = Bench()
 
-    @Test mutating func `a change is sent, and done when the server says so`() {
+    @Test mutating func `a change is sent, and done when the server acknowledges it`() {
         bench.connect()
         for body in [
             ClientMessage.Body.setVisibility(.init(presence: .contacts)), .addContacts(["bob"]),
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a refused change says why, and one that is lost on its way that nobody knows`() {
+    @Test mutating func `a rejected change has the reason, and a lost one an unknown outcome`() {
         bench.connect()
         let refused = bench.call(.changeVisibility(.block(["eve"])))
         bench.receive(.refusal(bench.lastID, .tooMany))
@@ -36,7 +36,7 @@ import Testing
         #expect(bench.error(of: away)?.code == .notConnected)
     }
 
-    @Test mutating func `the lists are put together from their parts`() {
+    @Test mutating func `the lists are assembled from their parts`() {
         bench.connect()
         let call = bench.call(.readVisibility)
         #expect(bench.bodies == [.getVisibility])
@@ -53,7 +53,7 @@ import Testing
                     blocked: ["d"]))
     }
 
-    @Test mutating func `an answer that the connection takes with it is lost`() {
+    @Test mutating func `a reply is lost with its connection`() {
         bench.connect()
         let call = bench.call(.readVisibility)
         bench.receive(.visibility(id: bench.lastID, .init(contacts: ["a"]), more: true))

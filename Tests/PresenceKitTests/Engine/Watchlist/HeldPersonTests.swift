@@ -12,13 +12,13 @@ import Testing
         Presence(version: version, status: status)
     }
 
-    @Test mutating func `an answer replaces, whatever its version`() {
+    @Test mutating func `a reply replaces the value, whatever its version`() {
         person.replace(with: .online("bob", 9))
         person.replace(with: .online("bob", 5))
         #expect(person.presence?.version == 5)
     }
 
-    @Test mutating func `an event replaces if its version is larger`() {
+    @Test mutating func `an event replaces the value if its version is larger`() {
         person.replace(with: .online("bob", 5))
         holds(!person.apply(Self.presence(4), nil))
         holds(!person.apply(Self.presence(5, .busy), nil))
@@ -27,7 +27,7 @@ import Testing
         #expect(person.presence?.status == .busy)
     }
 
-    @Test mutating func `an event of version 0 replaces always, and anything comes after it`() {
+    @Test mutating func `an event of version 0 always replaces, and any version may follow`() {
         person.replace(with: .online("bob", 5))
         holds(person.apply(Presence.unknown, nil))
         #expect(person.presence?.version == 0)
@@ -36,7 +36,7 @@ import Testing
         holds(person.apply(.profile(Profile(version: 1)), nil))
     }
 
-    @Test mutating func `the two registers do not touch each other`() {
+    @Test mutating func `the two registers are independent`() {
         person.replace(with: .online("bob", 5, name: "Bob"))
         holds(person.apply(Self.presence(100), nil))
         holds(!person.apply(.profile(Profile(version: 4)), nil))
@@ -44,7 +44,7 @@ import Testing
         #expect(person.presence?.version == 100)
     }
 
-    @Test mutating func `what an answer leaves out is as it was`() {
+    @Test mutating func `a register that a reply omits is unchanged`() {
         person.replace(with: .online("bob", 5, name: "Bob"))
         person.replace(with: UserSnapshot(user: "bob", presence: Self.presence(7), profile: nil))
         #expect(person.presence?.version == 7)
@@ -54,7 +54,7 @@ import Testing
         #expect(person.profile == ProfileRegister.none)
     }
 
-    @Test mutating func `a change has a time of arrival, an answer has none`() {
+    @Test mutating func `a change has a time of arrival, a reply has none`() {
         let arrival = Arrival(madeAt: Date(timestamp: 1_000), receivedAt: Date(timestamp: 1_012))
         person.replace(with: .online("bob", 5))
         _ = person.apply(Self.presence(6), arrival)
@@ -65,7 +65,7 @@ import Testing
         #expect(person.presenceArrival == nil)
     }
 
-    @Test mutating func `only versions that say something are told`() {
+    @Test mutating func `only known versions are sent`() {
         #expect(person.knownVersions == nil)
         person.replace(with: .unknown("bob"))
         #expect(person.knownVersions == nil)
@@ -75,7 +75,7 @@ import Testing
         #expect(person.knownVersions == .init(presence: 6, profile: 6))
     }
 
-    @Test func `a cache gives back what it was given`() throws {
+    @Test func `a cache returns what it stored`() throws {
         let profile = Profile(
             version: 3, displayName: "B", photoURL: "https://e.org/b", timezone: "Europe/Paris", locale: "fr",
             createdAt: 1, updatedAt: 2)
@@ -89,7 +89,7 @@ import Testing
         #expect(copy.profileRegister == .profile(profile))
     }
 
-    @Test mutating func `what was cached does not replace what is held`() {
+    @Test mutating func `a cached value does not replace a known one`() {
         let cached = CachedPerson(
             user: "bob", asOf: Date(timestamp: 9), presence: Self.presence(8), profile: .none)
         holds(person.recall(cached))

@@ -13,7 +13,7 @@ import Testing
         people.takeWanting(at: uptime, room: &room, refusal: Self.full)
     }
 
-    @Test mutating func `those who join are asked for once, in order, as far as there is room`() {
+    @Test mutating func `new items are subscribed to once, in order, if there is room`() {
         for user in ["cy", "bob", "ana", "bob"] as [UserID] { people.join(user) }
         #expect(people.wanting == 3)
         holds(ask() == ["ana", "bob"])
@@ -26,7 +26,7 @@ import Testing
         holds(ask() == ["cy"])
     }
 
-    @Test mutating func `what is left goes after its grace, or at once when there is no room`() {
+    @Test mutating func `an unobserved item is removed after its grace period, or at once without room`() {
         people.join("bob")
         _ = ask()
         people.answered("bob")
@@ -40,7 +40,7 @@ import Testing
         holds(people.takeLeft(at: nil).map(\.id) == ["cy"])
     }
 
-    @Test mutating func `what is left while its answer is awaited goes when that has come`() {
+    @Test mutating func `an item left while its reply is pending is removed when that arrives`() {
         people.join("bob")
         _ = ask()
         people.leave("bob", at: .zero)
@@ -50,7 +50,7 @@ import Testing
         holds(people.takeLeft(at: .seconds(1)).map(\.id) == ["bob"])
     }
 
-    @Test mutating func `what the server cannot answer is asked for again later, what it refuses is not`() {
+    @Test mutating func `an item with a temporary error is requested again later, a rejected one is not`() {
         people.join("bob")
         people.join("cy")
         _ = ask()
@@ -64,7 +64,7 @@ import Testing
         holds(ask(at: .seconds(3)) == ["bob"])
     }
 
-    @Test mutating func `a change counts as one only where it is one`() {
+    @Test mutating func `only real changes count as changes`() {
         people.join("bob")
         holds(people.update("bob", .presence) { $0.apply(Presence(version: 3, status: .busy), nil) })
         let stamp = people["bob"]!.presenceStamp

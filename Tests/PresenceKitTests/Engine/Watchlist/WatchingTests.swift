@@ -20,12 +20,12 @@ import Testing
 
     // MARK: Sharing
 
-    @Test mutating func `what began in one turn is asked for in one message`() {
+    @Test mutating func `observations of one turn share one message`() {
         _ = bench.open(["cy", "bob", "ana"].map { .presence($0) })
         #expect(subscribes() == [.init(users: ["ana", "bob", "cy"])])
     }
 
-    @Test mutating func `several loops on one person share one subscription`() {
+    @Test mutating func `several loops on one user share one subscription`() {
         let first = bench.open(.presence("bob"))
         #expect(subscribes() == [.init(users: ["bob"])])
         let others = [bench.open(.profile("bob")), bench.open(.user("bob")), bench.open(.roster(["bob"]))]
@@ -45,7 +45,7 @@ import Testing
         #expect(bench.engine.watchlist.people.isEmpty)
     }
 
-    @Test mutating func `a later loop is answered from what is held`() {
+    @Test mutating func `a later loop is answered from memory`() {
         _ = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         let second = bench.open(.presence("bob"))
@@ -55,7 +55,7 @@ import Testing
 
     // MARK: Leaving
 
-    @Test mutating func `who comes back within the grace is not asked for again`() {
+    @Test mutating func `a return within the grace period needs no new subscription`() {
         let loop = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         bench.close(loop)
@@ -66,7 +66,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `who left before the answer came is left when it comes`() {
+    @Test mutating func `a user left before the reply is unsubscribed when it arrives`() {
         let loop = bench.open(.presence("bob"))
         let request = bench.lastID
         bench.close(loop)
@@ -78,7 +78,7 @@ import Testing
         #expect(bench.engine.watchlist.subscriptions == 0)
     }
 
-    @Test mutating func `who left before a refusal came is forgotten with it`() {
+    @Test mutating func `a user left before a rejection is removed with it`() {
         let loop = bench.open(.presence("bob"))
         let request = bench.lastID
         bench.close(loop)
@@ -88,7 +88,7 @@ import Testing
         #expect(bench.engine.watchlist.people.isEmpty)
     }
 
-    @Test mutating func `who left during a break is not asked for again`() {
+    @Test mutating func `a user left during an outage is not subscribed again`() {
         let loop = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         bench.end(.lost(""))
@@ -100,7 +100,7 @@ import Testing
         #expect(bench.engine.watchlist.people.isEmpty)
     }
 
-    @Test mutating func `who left while asked for, and then the connection broke, is forgotten`() {
+    @Test mutating func `a user left while requested, before the connection broke, is removed`() {
         let loop = bench.open(.presence("bob"))
         bench.close(loop)
         bench.pass(.seconds(5))
@@ -108,7 +108,7 @@ import Testing
         #expect(bench.engine.watchlist.people.isEmpty)
     }
 
-    @Test mutating func `whoever comes again after being left is asked for again`() {
+    @Test mutating func `a user observed again after the unsubscribe is subscribed again`() {
         let loop = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         bench.close(loop)
@@ -121,7 +121,7 @@ import Testing
         #expect(bench.engine.nextPresence(again)?.version == 2)
     }
 
-    @Test mutating func `closing a loop twice is closing it once`() {
+    @Test mutating func `closing a loop twice has no effect`() {
         let one = bench.open(.presence("bob"))
         _ = bench.open(.presence("bob"))
         bench.close(one)
@@ -131,7 +131,7 @@ import Testing
 
     // MARK: Batches
 
-    @Test mutating func `a message names no more people than the server takes`() {
+    @Test mutating func `a message names no more users than the server accepts`() {
         bench = Bench()
         bench.connect(limits: ConnectionLimits(subscribeBatch: 3))
         let users = (1...7).map { "u\($0)" }
@@ -140,7 +140,7 @@ import Testing
         #expect(Set(subscribes().flatMap(\.users)).count == 7)
     }
 
-    @Test mutating func `a message is no longer than the server takes, however long the ids`() {
+    @Test mutating func `a message is no longer than the server accepts, however long the ids`() {
         let limits = ConnectionLimits(maxMessageBytes: 4_096)
         bench = Bench()
         bench.connect(limits: limits)
@@ -161,7 +161,7 @@ import Testing
         #expect(subscribes().flatMap(\.users).count == 100)
     }
 
-    @Test mutating func `beyond the limit of subscriptions people are refused, and asked for when there is room`() {
+    @Test mutating func `beyond the limit users are rejected, and subscribed once there is room`() {
         bench = Bench()
         bench.connect(limits: ConnectionLimits(subscriptions: 2))
         let first = bench.open(.presence("a"))
@@ -182,7 +182,7 @@ import Testing
         #expect(bench.engine.nextPresence(third)?.freshness == .live)
     }
 
-    @Test mutating func `who is only kept for a moment makes room for who is looked at`() {
+    @Test mutating func `a user in their grace period makes room for an observed one`() {
         bench = Bench()
         bench.connect(limits: ConnectionLimits(subscriptions: 2))
         let old = bench.open(.roster(["a", "b"]))
@@ -196,7 +196,7 @@ import Testing
 
     // MARK: Rejections
 
-    @Test mutating func `what the server cannot answer now is asked again when it said`() {
+    @Test mutating func `after a temporary error it is requested again after the named delay`() {
         let loop = bench.open(.presence("bob"))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
         bench.pass(.milliseconds(1_999))
@@ -208,7 +208,7 @@ import Testing
         #expect(bench.engine.nextPresence(loop)?.freshness == .live)
     }
 
-    @Test mutating func `a server that gives no time is not asked in a flood`() {
+    @Test mutating func `an error without a delay does not cause a flood of requests`() {
         _ = bench.open(.presence("bob"))
         for retryAfter in [nil, 0] as [Milliseconds?] {
             bench.receive(.refusal(bench.lastID, .internal, retryAfter: retryAfter))
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test mutating func `a forbidden conversation is refused, and the others are not`() {
+    @Test mutating func `a forbidden conversation is rejected, and the others are not`() {
         let one = bench.open(.typing("c1"))
         let request = bench.lastID
         let two = bench.open(.typing("c2"))
@@ -237,7 +237,7 @@ import Testing
         #expect(bench.engine.nextTyping(two)?.users == ["bob"])
     }
 
-    @Test mutating func `a refused conversation is asked for again on the next connection`() {
+    @Test mutating func `a rejected conversation is requested again on the next connection`() {
         let loop = bench.open(.typing("c1"))
         bench.receive(.refusal(bench.lastID, .forbidden))
         _ = bench.engine.nextTyping(loop)
@@ -249,7 +249,7 @@ import Testing
 
     // MARK: Reconnecting
 
-    @Test mutating func `after a break everybody is asked for, with what is known of them`() {
+    @Test mutating func `after a reconnect all users are requested, with their known versions`() {
         _ = bench.open(.roster(["bob", "cy"]))
         bench.receive(.answer(bench.lastID, .online("bob", 3, name: "Bob"), .unknown("cy")))
         bench.receive(.event("bob", 8, .busy))
@@ -260,7 +260,7 @@ import Testing
         #expect(subscribes() == [.init(users: ["bob", "cy"], known: ["bob": .init(presence: 8, profile: 3)])])
     }
 
-    @Test mutating func `who is left out of the answer is as they were held, and live again`() {
+    @Test mutating func `a user omitted from the reply is unchanged, and live again`() {
         let loop = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 3, name: "Bob")))
         _ = bench.engine.nextPresence(loop)
