@@ -121,8 +121,7 @@ import Testing
         await next.reaches { $0 == .signedOut(.notSignedIn) }
     }
 
-    @Test func `an offline sign-out reaches the server later, after growing pauses`() async throws
-    {
+    @Test func `an offline sign-out reaches the server later, after growing pauses`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         try await account.signOut()

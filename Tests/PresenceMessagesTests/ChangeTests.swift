@@ -30,8 +30,7 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.isEmpty)
     }
 
-    @Test func `without one it returns at once, is shown, and is sent on the next connection, in order`() async throws
-    {
+    @Test func `without one it returns at once, is shown, and is sent on the next connection, in order`() async throws {
         let scene = Scene()
         await scene.connected()
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()

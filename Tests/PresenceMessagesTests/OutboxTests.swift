@@ -103,8 +103,7 @@ import Testing
         }
     }
 
-    @Test func `an unknown code with a delay never fails, and a fault in between restarts the count`() async throws
-    {
+    @Test func `an unknown code with a delay never fails, and a fault in between restarts the count`() async throws {
         let scene = Scene()
         await scene.connected()
         for number in 0..<12 {

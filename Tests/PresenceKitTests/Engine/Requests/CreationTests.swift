@@ -52,8 +52,7 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `a repetition that fails temporarily is repeated, one that is rejected is not`()
-    {
+    @Test mutating func `a repetition that fails temporarily is repeated, one that is rejected is not`() {
         bench.connect()
         let call = bench.call(.createConversation(.with("bob")))
         bench.end(.lost(""))
