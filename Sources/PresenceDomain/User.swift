@@ -6,7 +6,7 @@ import Foundation
 public struct User: Codable, Hashable, Sendable, Identifiable {
     /// The version of the encoded form. Older versions can be decoded too.
     public static let currentSchemaVersion = 1
-    /// What the id is called on the wire and in stored data.
+    /// The id is `uid` in the protocol and in stored data.
     private enum CodingKeys: String, CodingKey {
         case id = "uid"
         case email, displayName, username, profileImageURL, timezone, locale, preferredLanguage, isOnline, lastSeen,

@@ -140,7 +140,7 @@ extension UserChanges: Codable {
             profileImageURL: try change(.profileImageURL), timezone: try change(.timezone), locale: try change(.locale))
     }
 
-    /// - Throws: what the encoder throws.
+    /// - Throws: the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encodeIfPresent(displayName, forKey: .displayName)
