@@ -66,7 +66,7 @@ struct ChatProcessTests {
         try await ana.until("a deleted message") { Self.messages($0).last == "bob  deleted" }
 
         ana.press("/nonsense\r")
-        try await ana.until("a complaint") { $0.text.contains("there is no /nonsense; /help names the commands") }
+        try await ana.until("a complaint") { $0.text.contains("there is no /nonsense; /help lists the commands") }
         #expect(Self.messages(bob.picture).count == 2)
         ana.press("\u{3}")
         #expect(try await Patience.end(of: ana.watcher) == 0)
