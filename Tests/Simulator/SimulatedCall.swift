@@ -21,9 +21,13 @@ final class SimulatedCall {
     }
     var reason: String? { json["reason"] as? String }
 
-    /// - Parameter token: As simulated shards read it.
-    init(_ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil, to shard: SimulatedShard)
-    {
+    /// - Parameters:
+    ///   - token: As simulated shards read it.
+    ///   - address: Where it comes from.
+    init(
+        _ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil, from address: String = "127.0.0.1",
+        to shard: SimulatedShard
+    ) {
         let bytes = Array((try? JSONSerialization.data(withJSONObject: body)) ?? Data())
         var head = "\(method) \(path) HTTP/1.1\r\nHost: x\r\nContent-Length: \(bytes.count)\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
@@ -32,7 +36,7 @@ final class SimulatedCall {
         else {
             preconditionFailure("no head: \(head)")
         }
-        var request = HTTPRequest(head: read, peer: PeerAddress(host: "127.0.0.1")!)
+        var request = HTTPRequest(head: read, peer: PeerAddress(host: address)!)
         request.body = bytes
         self.shard = shard
         socket = SocketID(

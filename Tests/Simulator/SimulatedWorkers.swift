@@ -1,4 +1,5 @@
 import PresenceProtocol
+import WebSockets
 import Workers
 
 @testable import PresenceCore
@@ -23,6 +24,9 @@ final class SimulatedWorkers: WorkerThreads {
         var running = 0
         /// Places reserved for jobs that are still to come.
         var kept = 0
+        let places: AddressBudget
+
+        init(places: Int) { self.places = AddressBudget(places) }
     }
 
     private final class Job: CancellableWork {
@@ -66,18 +70,19 @@ final class SimulatedWorkers: WorkerThreads {
     }
 
     func freePlace(in plan: WorkerPlan) { pools[plan]?.kept -= 1 }
+    func places(of plan: WorkerPlan) -> AddressBudget { pool(plan).places }
 
     private func pool(_ plan: WorkerPlan) -> Pool {
         if let pool = pools[plan] { return pool }
         precondition(WorkerPlan.all(of: world.features).contains(plan), "no feature has planned the pool \(plan.name)")
-        let pool = Pool()
+        let pool = Pool(places: plan.places(world.configuration))
         pools[plan] = pool
         return pool
     }
 
     private func checkRoom(in pool: Pool, _ plan: WorkerPlan) throws(WorkRefusal) {
         pool.waiting.removeAll { $0.isCancelled }
-        let most = room ?? plan.threads(world.configuration) + plan.queue(world.configuration)
+        let most = room ?? plan.places(world.configuration)
         guard pool.waiting.count + pool.running + pool.kept < most else { throw .overloaded(retryAfter: 1) }
     }
 

@@ -22,6 +22,8 @@ package enum Limit: String, CaseIterable {
     /// Accounts made and mails asked for from one address, and passwords tried there, in time.
     case signUps = "sign_ups"
     case guesses
+    /// Passwords from one address that are hashed or wait for it, at a time.
+    case workPerAddress = "work_per_address"
     /// What decoding pictures of one user, or from one address, takes of a core, in time.
     case decoding
     /// Tokens from one address that let nobody in, in time.

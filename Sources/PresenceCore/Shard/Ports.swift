@@ -66,6 +66,8 @@ package protocol WorkerThreads: AnyObject {
     /// Keeps a place in the pool's queue, or frees one for which no job came: `KeptPlace`.
     func keepPlace(in plan: WorkerPlan) throws(WorkRefusal)
     func freePlace(in plan: WorkerPlan)
+    /// Of which each address has a share.
+    func places(of plan: WorkerPlan) -> AddressBudget
 }
 
 package typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void

@@ -9,6 +9,7 @@ package final class Jobs {
 
     private struct Held {
         let job: any CancellableWork
+        let place: KeptPlace?
         let unrun: () -> Void
     }
 
@@ -35,7 +36,7 @@ package final class Jobs {
             forget(number, of: socket)
             then(result)
         }
-        bySocket[socket, default: [:]][number] = Held(job: job, unrun: unrun)
+        bySocket[socket, default: [:]][number] = Held(job: job, place: place, unrun: unrun)
     }
 
     /// The same for what nobody's connection waits for.
@@ -47,8 +48,8 @@ package final class Jobs {
     }
 
     /// Keeps a place in a pool's queue for a job that is still to come.
-    package func keepPlace(in pool: WorkerPlan) throws(WorkRefusal) -> KeptPlace {
-        try KeptPlace(in: pool, of: threads)
+    func keepPlace(in pool: WorkerPlan, for address: AddressBlock) throws(PlaceRefusal) -> KeptPlace {
+        try KeptPlace(in: pool, of: threads, for: address)
     }
 
     /// The connection is gone.

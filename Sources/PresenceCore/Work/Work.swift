@@ -63,12 +63,17 @@ extension HTTPCall {
         }
     }
 
-    /// Keeps a place in a pool's queue for a job that is still to come; `nil`: too many wait, and the call is refused.
+    /// Keeps a place in a pool's queue for a job that is still to come; `nil`: too many wait, or the caller's address has its share of
+    /// them, and the call is refused.
     package func keepPlace(in pool: WorkerPlan) -> KeptPlace? {
-        do throws(WorkRefusal) {
-            return try shard.jobs.keepPlace(in: pool)
+        do throws(PlaceRefusal) {
+            return try shard.jobs.keepPlace(in: pool, for: address)
         } catch {
-            respond(.overloaded(error))
+            switch error {
+            case .poolIsFull(let refusal): respond(.overloaded(refusal))
+            case .addressHasShare:
+                refuse(.workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
+            }
             return nil
         }
     }

@@ -29,6 +29,11 @@ package struct WorkerPlan: Sendable, Hashable {
         self.hasLowPriority = hasLowPriority
     }
 
+    /// How many jobs run and wait at most.
+    package func places(_ configuration: ServerConfiguration) -> Int {
+        threads(configuration) + max(0, queue(configuration))
+    }
+
     package static func == (a: WorkerPlan, b: WorkerPlan) -> Bool { a.name == b.name }
     package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 

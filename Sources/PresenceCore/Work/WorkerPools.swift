@@ -1,14 +1,18 @@
 import EventLoops
 import PresenceProtocol
+import WebSockets
 import Workers
 
 /// The pools of a process, by their names.
 package final class WorkerPools: Sendable {
     private let pools: [String: WorkerPool]
+    private let places: [String: AddressBudget]
 
     package init(_ plans: [WorkerPlan], _ configuration: ServerConfiguration) {
+        let plans = plans.filter { $0.threads(configuration) > 0 }
+        places = Dictionary(uniqueKeysWithValues: plans.map { ($0.name, AddressBudget($0.places(configuration))) })
         pools = Dictionary(
-            uniqueKeysWithValues: plans.filter { $0.threads(configuration) > 0 }.map { plan in
+            uniqueKeysWithValues: plans.map { plan in
                 let pool = WorkerPool(
                     name: plan.name, threads: plan.threads(configuration),
                     queue: max(0, plan.queue(configuration)), longestWait: plan.longestWait,
@@ -20,6 +24,11 @@ package final class WorkerPools: Sendable {
     subscript(plan: WorkerPlan) -> WorkerPool {
         guard let pool = pools[plan.name] else { preconditionFailure("no feature has planned the pool \(plan.name)") }
         return pool
+    }
+
+    func places(of plan: WorkerPlan) -> AddressBudget {
+        guard let places = places[plan.name] else { preconditionFailure("no feature has planned the pool \(plan.name)") }
+        return places
     }
 
     /// What waits is not run. Waits for what runs, but no longer than this: a job that hangs does not keep a server from
@@ -66,4 +75,5 @@ final class ShardWorkers: WorkerThreads {
 
     func keepPlace(in plan: WorkerPlan) throws(WorkRefusal) { try pools[plan].keepPlace() }
     func freePlace(in plan: WorkerPlan) { pools[plan].freePlace() }
+    func places(of plan: WorkerPlan) -> AddressBudget { pools.places(of: plan) }
 }

@@ -1,6 +1,6 @@
 import EventLoops
 
-/// A limit on the bytes that all connections of a process may hold for one purpose. Each address has a share of it. The
+/// A limit on the bytes (or places) that all connections of a process may hold for one purpose. Each address has a share of it. The
 /// servers of all loops use the same budget.
 ///
 /// A reservation succeeds if the address then holds at most as many bytes as were free before. With small reservations
@@ -31,7 +31,7 @@ public final class AddressBudget: Sendable {
     }
 
     /// Reserves this many bytes more, to be released with `give`; false if there is no room.
-    func take(_ bytes: Int, for block: AddressBlock) -> Bool {
+    package func take(_ bytes: Int, for block: AddressBlock) -> Bool {
         guard most > 0, block != .none else { return all.take(bytes) }
         return ofAddress.withLock { ofAddress in
             let own = ofAddress[block, default: 0]
@@ -41,7 +41,7 @@ public final class AddressBudget: Sendable {
         }
     }
 
-    func give(_ bytes: Int, of block: AddressBlock) {
+    package func give(_ bytes: Int, of block: AddressBlock) {
         all.give(bytes)
         giveShare(bytes, of: block)
     }

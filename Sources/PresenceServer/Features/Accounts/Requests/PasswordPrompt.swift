@@ -13,6 +13,8 @@ extension Accounts {
         let username: String?
         /// The hash that the password was compared with.
         let held: PasswordHash
+        /// Among the hashes: what else is hashed for the call is in its address' share too.
+        let place: KeptPlace
     }
 
     /// Goes on if the password is right; a wrong one counts as a guess, and ends no session.
@@ -34,7 +36,7 @@ extension Accounts {
             guard let email = words[0].string.flatMap({ EmailAddress($0) }),
                 let held = words[1].bytes.flatMap({ PasswordHash($0) })
             else { return call.refuseDamaged(user) }
-            let account = Confirmed(user: user, email: email, username: words[2].string, held: held)
+            let account = Confirmed(user: user, email: email, username: words[2].string, held: held, place: place)
             guard check(email, account.username) else { return }
             countGuess(call, email, named: email.text) { _, guess in
                 call.work(Self.passwords, at: place) {

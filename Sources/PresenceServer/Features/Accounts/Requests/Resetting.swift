@@ -25,7 +25,8 @@ extension Accounts {
             if let rule = rules.brokenRule(by: password, names: Self.names(email, words[2].string)) {
                 return call.refusePassword(rule, field: "password")
             }
-            call.work(Self.passwords) {
+            guard let place = call.keepPlace(in: Self.passwords) else { return }
+            call.work(Self.passwords, at: place) {
                 PasswordHash(of: password)
             } then: { [self] hash in
                 reset(call, token, email, hash)
