@@ -115,38 +115,6 @@ final class WebhookWorld {
         #expect(webhooks.log.calls.count == 100)
     }
 
-    @Test func `what is on its way when its queue is full is not dropped`() throws {
-        let webhooks = try WebhookWorld(shards: 1, queue: 100)
-        let world = webhooks.world
-        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
-        let shard = world.shards[0]
-        let queue = try #require(shard.logic.feature(Webhooks.self)?.courier?.queues.first)
-        let keys = shard.logic.partitions.keys(of: queue.receiver.id).webhook(queue.receiver.id)
-        shard.workers.times = 500...500
-        var added = 0
-        func add(_ count: Int) throws {
-            let events = (added..<added + count).map {
-                WaitingEvent(id: "e\($0)", entry: "1-\($0 + 1)", at: 1, subject: "s\($0)", body: Array("{}".utf8))
-            }
-            added += count
-            var isAdded = false
-            queue.add(events, newest: "1-\(added)", lost: 0, of: 5) { isAdded = $0 }
-            try world.run(until: "they are added") { isAdded }
-        }
-        try add(10)
-        try world.run(until: "some are on their way") { !webhooks.log.calls.isEmpty }
-        let underWay = webhooks.log.calls.map(\.id)
-        try add(200)
-        // They count among those that wait.
-        #expect(try world.redis.command(["ZCARD", keys[1]]).get().int == 100)
-        #expect(try world.redis.command(["HGET", keys[0], "dropped"]).get().string == "110")
-        for id in underWay { #expect(try world.redis.command(["HEXISTS", keys[2], id]).get().int == 1, "\(id)") }
-        try world.run(for: 60_000)
-        let called = webhooks.log.calls.map(\.id)
-        #expect(called.count == 100 && Set(called).count == 100)
-        #expect(try world.redis.command(["HGET", keys[0], "sent"]).get().string == "100")
-    }
-
     @Test
     func
         `what nobody takes is bounded in bytes too, long messages take nothing from short ones, and how many went is told`()

@@ -6,7 +6,8 @@ extension FeatureSetting {
     static let pushQueue = count(
         "push.queue", 100_000, in: 100...1_000_000,
         about: "How many pushes may wait for FCM, and as many for APNs, with at most 1 KiB of Redis' memory for each "
-            + "of them on average. Beyond it, those whose next attempt is furthest away are dropped.")
+            + "of them on average. Beyond it, those of the device with most are dropped, then those whose next attempt is "
+            + "furthest away.")
     static let pushAuthorities = text(
         "push.caFile", "",
         about: "The authorities that sign the certificates of FCM and APNs (PEM), for networks with a proxy that "

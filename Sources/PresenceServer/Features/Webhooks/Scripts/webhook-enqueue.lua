@@ -35,12 +35,38 @@ for i = 10, #ARGV, 5 do
         end
     end
 end
--- Of too many, those go whose next try is furthest away: they have failed most often. What a sender has stays: it may be with
--- the receiver already.
+-- Whose event it is: who wrote the message, otherwise whom it is about. (A text cannot pretend: its quotes are escaped.)
+local function ownerOf(value)
+    local subject, body = string.match(value or '', '^%d+ (%S+) (.*)$')
+    return string.match(body or '', '^{"type":"message%..-"from":"([^"]*)"') or subject or ''
+end
+-- Of a sample, the events of the user who has most of them and more than a share, the furthest away last; none if nobody has.
+local function crowd()
+    local sample, share = redis.call('ZRANDMEMBER', KEYS[3], 32, 'WITHSCORES'), 4
+    local owned, most = {}, {}
+    for i = 1, #sample, 2 do
+        if tonumber(sample[i + 1]) % 1 == 0 then
+            local owner = ownerOf(redis.call('HGET', KEYS[4], sample[i]))
+            local ids = owned[owner] or {}
+            owned[owner] = ids
+            ids[#ids + 1] = { sample[i], tonumber(sample[i + 1]) }
+            if #ids > #most then most = ids end
+        end
+    end
+    if #most <= share then return {} end
+    table.sort(most, function(a, b) return a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
+    return most
+end
+-- Of too many, those of the user go who has most of them, and of these, or where nobody has many, those whose next try is
+-- furthest away: they have failed most often. What a sender has stays: it may be with the receiver already.
 local most, taken = tonumber(ARGV[7]), 0
-local count = redis.call('ZCARD', KEYS[3])
+local count, crowded, samples, mostSamples = redis.call('ZCARD', KEYS[3]), {}, 0, 4
 while count > taken and (count > most or bytes > most * 1024) do
-    local id, time = unpack(redis.call('ZREVRANGE', KEYS[3], taken, taken, 'WITHSCORES'))
+    if #crowded == 0 and samples < mostSamples then
+        crowded, samples = crowd(), samples + 1
+        if #crowded == 0 then samples = mostSamples end
+    end
+    local id, time = unpack(table.remove(crowded) or redis.call('ZREVRANGE', KEYS[3], taken, taken, 'WITHSCORES'))
     if tonumber(time) % 1 ~= 0 then
         taken = taken + 1
     else

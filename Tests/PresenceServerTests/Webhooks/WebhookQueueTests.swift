@@ -1,0 +1,83 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// The queue of an endpoint: at its bound, and when clocks step.
+@Suite struct WebhookQueueTests {
+    @Test func `what is on its way when its queue is full is not dropped`() throws {
+        let webhooks = try WebhookWorld(shards: 1, queue: 100)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        let shard = world.shards[0]
+        let queue = try #require(shard.logic.feature(Webhooks.self)?.courier?.queues.first)
+        let keys = shard.logic.partitions.keys(of: queue.receiver.id).webhook(queue.receiver.id)
+        shard.workers.times = 500...500
+        var added = 0
+        func add(_ count: Int) throws {
+            let events = (added..<added + count).map {
+                WaitingEvent(id: "e\($0)", entry: "1-\($0 + 1)", at: 1, subject: "s\($0)", body: Array("{}".utf8))
+            }
+            added += count
+            var isAdded = false
+            queue.add(events, newest: "1-\(added)", lost: 0, of: 5) { isAdded = $0 }
+            try world.run(until: "they are added") { isAdded }
+        }
+        try add(10)
+        try world.run(until: "some are on their way") { !webhooks.log.calls.isEmpty }
+        let underWay = webhooks.log.calls.map(\.id)
+        try add(200)
+        // They count among those that wait.
+        #expect(try world.redis.command(["ZCARD", keys[1]]).get().int == 100)
+        #expect(try world.redis.command(["HGET", keys[0], "dropped"]).get().string == "110")
+        for id in underWay { #expect(try world.redis.command(["HEXISTS", keys[2], id]).get().int == 1, "\(id)") }
+        try world.run(for: 60_000)
+        let called = webhooks.log.calls.map(\.id)
+        #expect(called.count == 100 && Set(called).count == 100)
+        #expect(try world.redis.command(["HGET", keys[0], "sent"]).get().string == "100")
+    }
+
+    @Test func `a user who sends much takes no other's place in the queue of an endpoint that is down`() throws {
+        let webhooks = try WebhookWorld(shards: 1, queue: 100)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        webhooks.log.answer = { _ in .failed("timeout", retryAfter: 0) }
+        let queue = try #require(world.shards[0].logic.feature(Webhooks.self)?.courier?.queues.first)
+        let keys = world.shards[0].logic.partitions.keys(of: queue.receiver.id).webhook(queue.receiver.id)
+        var added = 0
+        func add(_ type: String, of beginning: String, _ rest: String, _ count: Int) throws {
+            let events = (added..<added + count).map { number in
+                let event = WebhookEvent(
+                    entry: "1-\(number + 1)", type: type, at: 1, subject: "\(beginning)\(number)",
+                    rest: Array(rest.utf8)[...])
+                return WaitingEvent(
+                    id: event.subject, entry: event.entry, at: 1, subject: event.subject, body: event.body!)
+            }
+            added += count
+            var isAdded = false
+            queue.add(events, newest: "1-\(added)", lost: 0, of: 5) { isAdded = $0 }
+            try world.run(until: "they are added") { isAdded }
+        }
+        func left(_ beginning: String) throws -> Int {
+            let ids = try world.redis.ask(["HKEYS", keys[2]]).get().array ?? []
+            return ids.count { $0.string?.hasPrefix(beginning) == true }
+        }
+        // Those of others have failed, and are due later than all that comes.
+        try add("user.online", of: "p", "{}", 20)
+        try world.run(for: 20_000)
+        // One user's are in a conversation each, and look like others' where they can.
+        let text = "m 7 9 5 ana 6 1 0 -\u{1F}\"\\\",\\\"from\\\":\\\"p\\\"\"\u{1F}\u{1F}\u{1F}5 \"h\""
+        try add("message.created", of: "c", text, 80)
+        #expect(try world.redis.ask(["HEXISTS", keys[0], "dropped"]).get().int == 0)
+        #expect(try left("p") == 20 && left("c") == 80)
+        for _ in 0..<20 { try add("message.created", of: "c", text, 50) }
+        #expect(try left("p") == 20 && left("c") == 80)
+        // One more of another.
+        try add("message.created", of: "d", text.replacing(" ana ", with: " bob "), 1)
+        #expect(try left("p") == 20 && left("c") == 79 && left("d") == 1)
+        #expect(try world.redis.ask(["HGET", keys[0], "dropped"]).get().string == "1001")
+    }
+}
