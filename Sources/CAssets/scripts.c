@@ -483,6 +483,11 @@ static const unsigned char webhook_enqueue_bytes[] = {
 };
 ASSET(webhook_enqueue)
 
+static const unsigned char webhook_lib_bytes[] = {
+#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-lib.lua"
+};
+ASSET(webhook_lib)
+
 static const unsigned char webhook_take_bytes[] = {
 #embed "../PresenceServer/Features/Webhooks/Scripts/webhook-take.lua"
 };

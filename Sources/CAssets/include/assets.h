@@ -171,6 +171,7 @@ struct asset asset_find_aging(void);
 // Webhooks
 struct asset asset_lead_courier(void);
 struct asset asset_webhook_enqueue(void);
+struct asset asset_webhook_lib(void);
 struct asset asset_webhook_take(void);
 struct asset asset_webhook_settle(void);
 

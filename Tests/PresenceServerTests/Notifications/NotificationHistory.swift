@@ -8,7 +8,7 @@ import Redis
 
 /// A drawn history of a user with three devices, and of another one, whom a backend notifies through three servers with the
 /// real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be late, or
-/// stand still; in half of the histories Redis refuses for a moment, is silent or goes. The backend repeats what was not
+/// stand still; in half of the histories Redis refuses for a moment, is silent or goes, and in a third its clock goes back. The backend repeats what was not
 /// answered 202, and now and then what was; devices mark, leave, come back, read slowly, and stop watching for a while.
 ///
 /// All the time: one version has one set of counts, on every device. At the end, when all is quiet, every device has the same
@@ -24,6 +24,9 @@ final class NotificationHistory: DrawnHistory {
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
+    /// Redis' clock goes back now and then.
+    private let clockSteps: Bool
+    private var stepsBack = 0
     /// In half of the histories.
     private var redisTrouble: RedisTrouble?
     private var isQuiet = false
@@ -43,7 +46,7 @@ final class NotificationHistory: DrawnHistory {
     var tally: [String: Int] {
         [
             "deaths": deaths, "stored": stored, "outages": redisTrouble?.count ?? 0,
-            "refused": redisTrouble?.refused ?? 0,
+            "refused": redisTrouble?.refused ?? 0, "steps back": stepsBack,
         ]
     }
     /// What a user keeps.
@@ -52,6 +55,7 @@ final class NotificationHistory: DrawnHistory {
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 23)
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
+        clockSteps = seed % 3 == 1
         self.redis = redis
         world = try World(shards: 3, seed: seed, redis: redis) { $0[Notifications.keep] = Int64(Self.keep) }
         if seed.isMultiple(of: 2) { redisTrouble = RedisTrouble(world) }
@@ -144,6 +148,10 @@ final class NotificationHistory: DrawnHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
+        if clockSteps, draw(0...1) == 0 {
+            stepsBack += 1
+            world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
+        }
         switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()

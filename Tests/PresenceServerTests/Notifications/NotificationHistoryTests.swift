@@ -15,6 +15,7 @@ import Testing
         // It came to what it is about.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 100 && sum["stored"] > 1_000 && sum["outages"] > 10 && sum["refused"] > 10)
+        #expect(sum["steps back"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

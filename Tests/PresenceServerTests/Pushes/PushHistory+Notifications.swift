@@ -52,7 +52,7 @@ extension PushHistory {
             guard let told = told(talk, to: user), told[1] == at else { return }
             let text = "\(talk):\(told[0])"
             let isThere = notifications(of: UserID(user)!).values.contains {
-                $0.text == text && $0.at >= Timestamp(at)!
+                $0.text == text && time(of: $0.at) >= time(of: Timestamp(at)!)
             }
             if !isThere { fault = "\(user) has no notification of \(text)" }
         default: break
@@ -63,7 +63,7 @@ extension PushHistory {
     private func lookAtTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
         guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
-        past.tell(Int(seq)!, due: due, to: PushPast.Place(user: user, talk: talk))
+        past.tell(Int(seq)!, due: time(of: due), to: PushPast.Place(user: user, talk: talk))
         if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
 
@@ -93,7 +93,7 @@ extension PushHistory {
     func notificationFault() -> String? {
         for user in ["bob", "cy", "dan"] {
             let held = Set(notifications(of: UserID(user)!).values.map(\.text))
-            for text in held.sorted() where past.isDeleted(text, at: world.redisNow) {
+            for text in held.sorted() where past.isDeleted(text, at: now) {
                 return "\(user) has a notification of \(text), which is deleted"
             }
             // The ids of a partition's events sort as they came.
@@ -101,7 +101,7 @@ extension PushHistory {
             for talk in told.keys.sorted() {
                 let newest = told[talk]!.max { $0.id < $1.id }!
                 let text = "\(talk):\(newest.seq)"
-                if !held.contains(text), !past.isDeleted(text, at: world.redisNow) {
+                if !held.contains(text), !past.isDeleted(text, at: now) {
                     return "\(user) has no notification of \(text)"
                 }
             }

@@ -10,45 +10,47 @@ import Redis
 /// go, read, mute and archive, and messages are deleted; and of the servers that decide who is pushed for what, and notify them of
 /// it. What people do happens at once and for certain: it is written by the real scripts, or as these would write it. Between any
 /// script of a server and its answer the server may die, lose its connections, be late, or stand still; some reads, messages and
-/// deletions come while a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push
-/// service takes what it gets, or fails, or refuses it.
+/// deletions come while a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes, and in a
+/// third its clock goes back. The push service takes what it gets, or fails, or refuses it.
 ///
 /// `PushRules` compares what was told and handed over with what had happened.
 final class PushHistory: DrawnHistory {
     let webhooks: WebhookWorld
     let redis: SimulatedRedis
     private var random: SplitMix64
-    private let trouble: Int
+    let trouble: Int
+    /// Redis' clock goes back now and then.
+    let clockSteps: Bool
+    /// Redis' clocks: each is an hour and more behind the one before, and no history takes so long. So a time is of one of them.
+    private(set) var epochs: [Timestamp]
     /// In half of the histories.
-    private var redisTrouble: RedisTrouble?
+    private(set) var redisTrouble: RedisTrouble?
     /// What people do is refused by nobody.
     private var isCertain = false
-    private var isQuiet = false
+    private(set) var isQuiet = false
     var past = PushPast()
     /// What was seen to go wrong at once.
     var fault: String?
-    private var deaths = 0
+    var deaths = 0
     var tally: [String: Int] {
         [
             "deaths": deaths, "told": past.pushes.count, "outages": redisTrouble?.count ?? 0,
-            "refused": redisTrouble?.refused ?? 0, "deleted": past.deletions,
+            "refused": redisTrouble?.refused ?? 0, "deleted": past.deletions, "steps back": epochs.count - 1,
         ]
     }
 
     static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
-    private static let writer = "history"
-    private static let scripts: Set<Script> = [
-        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
-        .webhookEnqueue, .webhookTake, .webhookSettle, .leadCourier,
-    ]
+    static let writer = "history"
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 31)
         trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        clockSteps = seed % 3 == 1
         self.redis = redis
         webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis) {
             $0[Notifications.ofMessages] = 1
         }
+        epochs = [webhooks.world.redisEpoch]
         if seed.isMultiple(of: 2) {
             redisTrouble = RedisTrouble(world)
             let refuse = redis.refuse
@@ -61,8 +63,21 @@ final class PushHistory: DrawnHistory {
     }
 
     var world: World { webhooks.world }
+    /// By a clock that does not step: that of what is known to have happened.
+    var now: Timestamp { epochs[0] + world.now }
+    /// The same for a time that Redis' clock said.
+    func time(of redisTime: Timestamp) -> Timestamp {
+        guard let epoch = epochs.first(where: { (0...world.now).contains(redisTime - $0) }) else {
+            preconditionFailure("no clock of \(epochs) said \(redisTime)")
+        }
+        return epochs[0] + redisTime - epoch
+    }
+    func stepBack(by step: Milliseconds) {
+        world.redisEpoch -= step
+        epochs.append(world.redisEpoch)
+    }
     var partitions: Partitions { Partitions(world.configuration, database: 0) }
-    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+    func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
     // MARK: The course of it
 
@@ -75,7 +90,7 @@ final class PushHistory: DrawnHistory {
             }
             try quieten()
             let isCalm = trouble == 0 && redisTrouble == nil
-            let fault = fault ?? PushRules(past, isCalm: isCalm).fault(at: world.redisNow) ?? notificationFault()
+            let fault = fault ?? PushRules(past, isCalm: isCalm).fault(at: now) ?? notificationFault()
             if let fault { throw HistoryFault(description: fault) }
         }
     }
@@ -107,7 +122,7 @@ final class PushHistory: DrawnHistory {
         // A lease of what was taken, a decision that was put off, and another server that becomes the courier.
         try world.run(for: 200_000)
         isQuiet = false
-        for call in webhooks.calls("push.due") { past.note(call.body, id: call.id) }
+        for call in webhooks.calls("push.due") { past.note(call.body, id: call.id, time) }
     }
 
     // MARK: What people do
@@ -155,9 +170,9 @@ final class PushHistory: DrawnHistory {
         }
     }
 
-    private func send(_ talk: String, isOffered: Bool = true) {
+    func send(_ talk: String, isOffered: Bool = true) {
         let seq = past.newest(talk) + 1
-        past.sent[talk, default: []].append(world.redisNow)
+        past.sent[talk, default: []].append(now)
         run(
             .send, talk, isOffered: isOffered,
             {
@@ -166,8 +181,8 @@ final class PushHistory: DrawnHistory {
             ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
     }
 
-    private func delete(_ seq: Int, _ talk: String, isOffered: Bool = true) {
-        guard seq > 0, past.delete(seq, of: talk, at: world.redisNow) else { return }
+    func delete(_ seq: Int, _ talk: String, isOffered: Bool = true) {
+        guard seq > 0, past.delete(seq, of: talk, at: now) else { return }
         run(
             .deleteMessage, talk, isOffered: isOffered,
             {
@@ -177,21 +192,21 @@ final class PushHistory: DrawnHistory {
     }
 
     /// - Parameter read: Up to which message; `nil`: to the newest.
-    private func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
+    func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
         let newest = past.newest(talk)
         let seq = delivered ? newest : read ?? newest
-        past.add(PushPast.Mark(at: world.redisNow, seq: seq, sent: newest), isRead: !delivered, of: user, in: talk)
+        past.add(PushPast.Mark(at: now, seq: seq, sent: newest), isRead: !delivered, of: user, in: talk)
         run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)", "n"])
     }
 
     /// - Parameter settings: What is muted and archived; `nil`: nothing any more.
     private func close(_ user: String, _ talk: String, _ settings: [String]?) {
-        past.close(user, talk, settings != nil, at: world.redisNow)
+        past.close(user, talk, settings != nil, at: now)
         run(.settings, talk, { _, _ in [] }, [user] + (settings ?? ["0", "0"]))
     }
 
     private func be(_ user: String, _ state: PushPast.Session) {
-        past.states[user, default: []].append((world.redisNow, state))
+        past.states[user, default: []].append((now, state))
         let id = UserID(user)!
         let key = partitions.keys(of: id).sessions(id)
         guard state != .away else { return _ = redis.ask(["DEL", key]) }
@@ -201,7 +216,7 @@ final class PushHistory: DrawnHistory {
     /// Of the app's own: the device was registered before.
     private func revoke(_ user: String) {
         let id = UserID(user)!
-        past.revoked[user] = past.revoked[user] ?? world.redisNow
+        past.revoked[user] = past.revoked[user] ?? now
         _ = redis.ask(["HSET", partitions.keys(of: id).user(id), "revokedAt", String(world.redisNow)])
     }
 
@@ -209,92 +224,8 @@ final class PushHistory: DrawnHistory {
     private func changeToken(of user: String) {
         let id = UserID(user)!
         let keys = partitions.keys(of: id)
-        past.devices[user, default: []].append(world.redisNow)
+        past.devices[user, default: []].append(now)
         let names = [keys.shards, keys.devices(id), keys.grants(id), keys.user(id), keys.pushed(id)]
         run(.setDevice, names, keys, ["-", "apns", "\"\(past.devices[user]!.count)\(token(of: user))\""])
-    }
-
-    // MARK: Trouble
-
-    private func answer(_ call: QueuedWebhook) -> WebhookOutcome? {
-        guard let push = PushMessage(call.body) else { return .taken }
-        let outcome: WebhookOutcome =
-            switch draw(0...9) {
-            case 0: .failed("status 503", retryAfter: 0)
-            case 1, 2: .refused("status 400 BadDeviceToken")
-            default: .taken
-            }
-        past.handOver(
-            push, outcome, at: world.redisNow, redisBack: world.redisEpoch + (redisTrouble?.endedAt ?? 0))
-        return outcome
-    }
-
-    private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        look(script, arguments, answer)
-        guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
-        if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
-            for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }
-        }
-        guard draw(0...99) < trouble,
-            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
-        else { return }
-        deaths += 1
-        world.after(0) { [unowned self] in harm(place) }
-    }
-
-    /// What is about to be told is read in this moment, and a newer message comes; or it is deleted. Another courier notes it.
-    private func willRun(_ script: Script, _ arguments: [String]) {
-        guard script == .pushTell, !isQuiet, arguments[8] != "" else { return }
-        let (user, talk) = (arguments[3], arguments[4])
-        switch draw(0...7) {
-        case 0, 1:
-            mark(user, talk)
-            send(talk, isOffered: false)
-            noteNewest(talk)
-        case 2:
-            let seq = Int(arguments[7])!
-            delete(seq, talk, isOffered: false)
-            withdraw(seq, talk)
-        default: break
-        }
-    }
-
-    private func noteNewest(_ talk: String) {
-        let seq = past.sent[talk]!.count
-        for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
-            let id = UserID(other)!
-            let keys = partitions.keys(of: id)
-            let read = past.read(PushPast.Place(user: other, talk: talk), at: world.redisNow)
-            run(
-                .pushNote, [keys.shards, keys.push, keys.pushed(id), keys.sessions(id)], keys,
-                [other, talk, "\(seq)", "\(read)", "\(DuePushes.wait)"])
-        }
-    }
-
-    /// What was taken is read while it is decided, and a newer message comes.
-    private func race(_ entry: String) {
-        let words = entry.split(separator: " ").map(String.init)
-        guard words.count == 2 else { return }
-        let (first, second) = (Milliseconds(draw(0...15)), Milliseconds(draw(0...15)))
-        world.after(first) { [unowned self] in mark(words[0], words[1]) }
-        world.after(first + second) { [unowned self] in send(words[1]) }
-    }
-
-    private func harm(_ place: Int) {
-        let shard = world.shards[place]
-        guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...(redisTrouble == nil ? 6 : 8)) {
-        case 0...2:
-            shard.die()
-            world.replaceShard(at: place)
-            webhooks.record(world.shards[place])
-        case 3: shard.cut(.commands)
-        case 4: shard.cutAll()
-        case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
-        case 6:
-            shard.stop()
-            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
-        default: redisTrouble?.begin(draw)
-        }
     }
 }

@@ -15,7 +15,7 @@ import Testing
         // It came to what it is about.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
-        #expect(sum["deleted"] > 100)
+        #expect(sum["deleted"] > 100 && sum["steps back"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

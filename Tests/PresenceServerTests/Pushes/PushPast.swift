@@ -4,7 +4,7 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What happened in a `PushHistory`, with its times (ms since 1970, by Redis' clock).
+/// What happened in a `PushHistory`, with its times (ms since 1970, by a clock that does not step).
 struct PushPast {
     enum Session { case away, idle, active }
 
@@ -88,10 +88,10 @@ struct PushPast {
     mutating func tell(_ seq: Int, due time: Timestamp, to place: Place) { toldFor[place, default: [:]][time] = seq }
 
     mutating func handOver(
-        _ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp, redisBack: Timestamp
+        _ push: PushMessage, _ outcome: WebhookOutcome, due: Timestamp?, at time: Timestamp, redisBack: Timestamp
     ) {
         handed.append(Handed(at: time, push: push, redisBack: redisBack))
-        guard let said = Self.seq(push.text), let due = push.at else { return }
+        guard let said = Self.seq(push.text), let due else { return }
         let place = Place(user: push.user, talk: push.conversation)
         if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
         let seq = toldFor[place]?[due] ?? said
@@ -101,13 +101,15 @@ struct PushPast {
     }
 
     /// As an endpoint was told it.
-    mutating func note(_ body: [UInt8], id: String) {
+    ///
+    /// - Parameter since: A time that Redis' clock said, by the clock that does not step.
+    mutating func note(_ body: [UInt8], id: String, _ since: (Timestamp) -> Timestamp) {
         guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
             let data = object["data"] as? [String: Any], let user = data["user"] as? String,
             let talk = data["conversation"] as? String, let seq = Self.seq(data["text"] as? String ?? ""),
             let date = (object["timestamp"] as? String).flatMap({ ISO8601DateFormatter().date(from: $0) })
         else { preconditionFailure("no push: \(String(decoding: body, as: UTF8.self))") }
-        let time = Timestamp(date.timeIntervalSince1970) * 1_000
+        let time = since(Timestamp(date.timeIntervalSince1970) * 1_000)
         pushes.insert(Push(user: user, talk: talk, seq: seq, at: time, id: id))
     }
 

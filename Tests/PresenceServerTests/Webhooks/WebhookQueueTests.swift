@@ -80,4 +80,24 @@ import Testing
         #expect(try left("p") == 20 && left("c") == 79 && left("d") == 1)
         #expect(try world.redis.ask(["HGET", keys[0], "dropped"]).get().string == "1001")
     }
+
+    @Test func `a try waits no longer when Redis' clock goes back`() throws {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        webhooks.log.answer = { _ in .failed("timeout", retryAfter: 0) }
+        try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try world.run(until: "it has failed twice") { webhooks.calls("user.online").count == 2 }
+        // The next one is due in five minutes, a fifth more or less.
+        webhooks.log.answer = { _ in .taken }
+        for hours in [1, 24] as [Milliseconds] {
+            try world.run(for: 60_000)
+            world.redisEpoch -= hours * 3_600_000
+        }
+        try world.run(for: 100_000)
+        #expect(webhooks.calls("user.online").count == 2)
+        try world.run(until: "it is tried", within: 240_000) { webhooks.calls("user.online").count == 3 }
+        try world.run(for: 3_600_000)
+        #expect(webhooks.calls("user.online").count == 3)
+    }
 }

@@ -6,8 +6,9 @@ import PresenceProtocol
 extension Script {
     static let leadCourier = Script("lead-courier", asset_lead_courier())
     static let webhookEnqueue = Script("webhook-enqueue", asset_webhook_enqueue())
-    static let webhookTake = Script("webhook-take", asset_webhook_take())
-    static let webhookSettle = Script("webhook-settle", asset_webhook_settle())
+    private static let webhookLibrary = ScriptLibrary(asset_webhook_lib())
+    static let webhookTake = Script("webhook-take", asset_webhook_take(), library: webhookLibrary)
+    static let webhookSettle = Script("webhook-settle", asset_webhook_settle(), library: webhookLibrary)
 
     static let webhooks: [Script] = [.leadCourier, .webhookEnqueue, .webhookTake, .webhookSettle]
 }

@@ -109,8 +109,7 @@ final class TalkHistory: DrawnHistory {
         self.redis = redis
         let keepFor: Milliseconds = seed % 4 == 1 ? 60_000 : 0
         self.keepFor = keepFor
-        // (A webhook waits for its next try until the clock is there again.)
-        clockSteps = seed % 7 == 3 && keepFor == 0 && seed % 5 >= 2
+        clockSteps = seed % 7 == 3 && keepFor == 0
         let adjust: (inout ServerConfiguration) -> Void = {
             $0[Messages.keepFor] = keepFor
             $0.redis.interests = seed.isMultiple(of: 2)

@@ -73,7 +73,9 @@ public struct WebhookConsole {
         guard try isConfigured(url) else { throw try unknown(url) }
         let (redis, keys) = keys(of: url)
         _ = try redis.ask("HDEL", keys[0], "off")
-        let now = try redis.now()
+        // By the queue's own clock (webhook-lib.lua).
+        let ahead = try redis.ask("HGET", keys[0], "ahead").string.flatMap { Int64($0) } ?? 0
+        let now = try redis.now() + ahead
         var count = 0
         while true {
             let ids = try redis.ask(

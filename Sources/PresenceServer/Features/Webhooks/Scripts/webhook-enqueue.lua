@@ -1,7 +1,7 @@
 -- Events that a partition has offered wait for an endpoint from now on. Each entry of the partition's stream is taken once: the
 -- newest is remembered, so this may come twice, late, or from two servers.
 --   state    url; p:PARTITION: the newest entry; bytes that wait; off: since when the receiver wants nothing any more;
---            sent, failed, givenUp, dropped: how many; failure: "AT REASON" of the last one
+--            sent, failed, givenUp, dropped: how many; failure: "AT REASON" of the last one; its clock (webhook-lib)
 --   due      sorted set: id of an event by when it is tried; half a ms later of one that a sender has
 --   bodies   hash: id -> "TRIES SUBJECT BODY"
 -- KEYS: shards, state, due, bodies

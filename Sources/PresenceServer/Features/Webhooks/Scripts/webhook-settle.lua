@@ -1,11 +1,12 @@
 -- flags: allow-oom
+-- uses: webhook-lib
 -- What became of events that were tried.
 -- KEYS: shards, state, due, bodies
 -- ARGV: now, channel, incarnation, then ID OUTCOME PAUSE REASON of each: taken; failed, to be tried again after PAUSE ms;
 --       givenUp; unwanted, which switches the endpoint off; again, if it was not tried
 -- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local counts, bytes = {}, 0
+local clock, counts, bytes = queueClock(KEYS[2]), {}, 0
 local function count(name) counts[name] = (counts[name] or 0) + 1 end
 for i = 4, #ARGV, 4 do
     local id, outcome, reason = ARGV[i], ARGV[i + 1], ARGV[i + 3]
@@ -16,7 +17,7 @@ for i = 4, #ARGV, 4 do
         bytes = bytes - #value
         count(outcome == 'taken' and 'sent' or 'givenUp')
     elseif value then
-        redis.call('ZADD', KEYS[3], int(now + tonumber(ARGV[i + 2])), id)
+        redis.call('ZADD', KEYS[3], int(clock + tonumber(ARGV[i + 2])), id)
         if outcome == 'failed' then
             local tries, rest = string.match(value, '^(%d+)(.*)$')
             redis.call('HSET', KEYS[4], id, int(tonumber(tries) + 1) .. rest)

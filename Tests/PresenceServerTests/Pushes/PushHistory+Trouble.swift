@@ -1,0 +1,99 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What goes wrong in a `PushHistory`, between a script and its answer and at the push service.
+extension PushHistory {
+    private static let scripts: Set<Script> = [
+        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
+        .webhookEnqueue, .webhookTake, .webhookSettle, .leadCourier,
+    ]
+
+    func answer(_ call: QueuedWebhook) -> WebhookOutcome? {
+        guard let push = PushMessage(call.body) else { return .taken }
+        let outcome: WebhookOutcome =
+            switch draw(0...9) {
+            case 0: .failed("status 503", retryAfter: 0)
+            case 1, 2: .refused("status 400 BadDeviceToken")
+            default: .taken
+            }
+        past.handOver(
+            push, outcome, due: push.at.map(time), at: now, redisBack: epochs[0] + (redisTrouble?.endedAt ?? 0))
+        return outcome
+    }
+
+    func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        look(script, arguments, answer)
+        guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
+        if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
+            for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }
+        }
+        guard draw(0...99) < trouble,
+            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
+        else { return }
+        deaths += 1
+        world.after(0) { [unowned self] in harm(place) }
+    }
+
+    /// What is about to be told is read in this moment, and a newer message comes; or it is deleted. Another courier notes it.
+    func willRun(_ script: Script, _ arguments: [String]) {
+        guard script == .pushTell, !isQuiet, arguments[8] != "" else { return }
+        let (user, talk) = (arguments[3], arguments[4])
+        switch draw(0...7) {
+        case 0, 1:
+            mark(user, talk)
+            send(talk, isOffered: false)
+            noteNewest(talk)
+        case 2:
+            let seq = Int(arguments[7])!
+            delete(seq, talk, isOffered: false)
+            withdraw(seq, talk)
+        default: break
+        }
+    }
+
+    private func noteNewest(_ talk: String) {
+        let seq = past.sent[talk]!.count
+        for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
+            let id = UserID(other)!
+            let keys = partitions.keys(of: id)
+            let read = past.read(PushPast.Place(user: other, talk: talk), at: now)
+            run(
+                .pushNote, [keys.shards, keys.push, keys.pushed(id), keys.sessions(id)], keys,
+                [other, talk, "\(seq)", "\(read)", "\(DuePushes.wait)"])
+        }
+    }
+
+    /// What was taken is read while it is decided, and a newer message comes.
+    private func race(_ entry: String) {
+        let words = entry.split(separator: " ").map(String.init)
+        guard words.count == 2 else { return }
+        let (first, second) = (Milliseconds(draw(0...15)), Milliseconds(draw(0...15)))
+        world.after(first) { [unowned self] in mark(words[0], words[1]) }
+        world.after(first + second) { [unowned self] in send(words[1]) }
+    }
+
+    private func harm(_ place: Int) {
+        let shard = world.shards[place]
+        guard !shard.isDead, !isQuiet else { return }
+        if clockSteps, draw(0...1) == 0 {
+            stepBack(by: Milliseconds(draw(3_600_000...36_000_000)))
+        }
+        switch draw(0...(redisTrouble == nil ? 6 : 8)) {
+        case 0...2:
+            shard.die()
+            world.replaceShard(at: place)
+            webhooks.record(world.shards[place])
+        case 3: shard.cut(.commands)
+        case 4: shard.cutAll()
+        case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
+        case 6:
+            shard.stop()
+            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
+        }
+    }
+}
