@@ -122,7 +122,8 @@ extension Engine {
         case .connect(_, let status): refuseConnect(status, error, at: now)
         case .refresh: link.refreshed(false)
         case .subscribe(let users): watchlist.refuse(users, error, at: now.uptime)
-        case .subscribeConversation(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
+        case .subscribeConversation(let conversation):
+            watchlist.refuse(conversation, calls.turn(of: error, at: now.uptime), at: now.uptime)
         case .get(_, let calls): refuseLookups(calls, error, at: now)
         // A queued status is sent again as soon as the server can accept it.
         case .status(let pending) where error.code == .rateLimited || pending.isPromised && error.isPassing:
@@ -145,7 +146,8 @@ extension Engine {
         case .updateProfile(_, _, let call), .createConversation(_, let call), .changeVisibility(_, let call),
             .readVisibility(_, let call):
             answer(call, .failure(error))
-        case .other(_, let call, _): answer(call, .failure(error))
+        // Whether it is still wanted by then, its library knows.
+        case .other(_, let call, _): answer(call, .failure(calls.turn(of: error, at: now.uptime)))
         case .keptProfile: me.refuseKept(error, at: now.uptime)
         case .typing(let conversation):
             if !error.isPassing { _ = me.stopTyping(in: conversation) }

@@ -8,8 +8,8 @@ struct Calls: Sendable {
     private var deferred: [(id: CallID, call: Call)] = []
     /// Messages to repeat while their call is pending, once there is a connection and `due` has passed.
     private var repeats: [CallID: Repetition] = [:]
-    /// When the last rate-limited repetition is due.
-    private var lastPaced = Duration.zero
+    /// When the turn of the last rate-limited request begins.
+    private var lastTurn = Duration.zero
 
     struct Repetition: Sendable {
         let message: Outgoing
@@ -78,8 +78,17 @@ struct Calls: Sendable {
     /// The server rejected the message because of its rate limit: it is repeated at the time that the server named.
     mutating func pace(_ message: Outgoing, _ id: CallID, _ error: PresenceError, at uptime: Duration) {
         guard deadlines[id] != nil else { return }
-        lastPaced = max(uptime + error.delay, lastPaced + Self.pace)
-        repeats[id] = Repetition(message: message, due: lastPaced, outcomeUnknown: false, error: error)
+        let due = uptime + turn(of: error, at: uptime).delay
+        repeats[id] = Repetition(message: message, due: due, outcomeUnknown: false, error: error)
+    }
+
+    /// The same for what is not repeated here: the error says when its turn is.
+    mutating func turn(of error: PresenceError, at uptime: Duration) -> PresenceError {
+        guard error.code == .rateLimited else { return error }
+        lastTurn = max(uptime, lastTurn + Self.pace)
+        var error = error
+        error.retryAfter = error.delay + lastTurn - uptime
+        return error
     }
 
     /// Takes the rate-limited calls, which do not wait for a connection.

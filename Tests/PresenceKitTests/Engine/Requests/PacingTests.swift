@@ -83,6 +83,46 @@ import Testing
         #expect(bench.isDone(first) && bench.isDone(second))
     }
 
+    @Test mutating func `requests of other libraries and subscriptions to conversations come again one by one`() {
+        bench.connect()
+        func request(_ number: UInt64) -> Input {
+            .call(CallID(number: number), .other(OtherRequest(type: "follow", members: Data(#"{"talk":\#(number)}"#.utf8))))
+        }
+        bench.handle((1...800).map(request))
+        let last = bench.lastID
+        // A long limit delays no other.
+        bench.handle(
+            (last - 799...last).map { id in
+                let message = ServerMessage.refusal(id, .rateLimited, retryAfter: id == last - 799 ? 60_000 : 500)
+                return .received(bench.engine.link.attempt, message.encoded())
+            })
+        let turns = bench.directives.compactMap { directive -> Duration? in
+            if case .answer(_, .failure(let error)) = directive { error.retryAfter } else { nil }
+        }
+        #expect(turns == [.seconds(60)] + (1..<800).map { .milliseconds(500 + 20 * $0) })
+        // What comes when all had their turns waits for none.
+        bench.pass(.seconds(16))
+        bench.handle(request(801))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
+        #expect(bench.error(of: CallID(number: 801))?.retryAfter == .milliseconds(500))
+
+        bench.pass(.seconds(1))
+        _ = bench.open((1...3).map { .typing(ConversationID("c\($0)")!) })
+        let first = bench.lastID - 2
+        bench.handle(
+            (first...first + 2).map {
+                let message = ServerMessage.refusal($0, .rateLimited, retryAfter: 1_000)
+                return .received(bench.engine.link.attempt, message.encoded())
+            })
+        bench.pass(.milliseconds(999))
+        for wait in [1, 20, 20] {
+            bench.pass(.milliseconds(wait - 1))
+            #expect(bench.sent.isEmpty)
+            bench.pass(.milliseconds(1))
+            #expect(bench.sent.count == 1)
+        }
+    }
+
     @Test mutating func `a rate limit is never final`() {
         bench.connect()
         for _ in 1...20 {
