@@ -77,9 +77,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ] + documentation,
@@ -213,9 +211,7 @@ let package = Package(
             dependencies: [
                 "PresenceCore", "PresenceServer", "Installation", "ProcessSignals", "Tokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
-                .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
-                .product(name: "SystemPackage", package: "swift-system", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ],
             swiftSettings: strict

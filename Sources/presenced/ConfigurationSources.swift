@@ -1,4 +1,4 @@
-import Configuration
+import Foundation
 import Installation
 import PresenceCore
 import PresenceServer
@@ -28,38 +28,27 @@ struct ConfigurationSources {
     /// Reads and checks it all.
     ///
     /// - Throws: ``InvalidConfiguration`` naming the key, and the source of its value.
-    func read() async throws -> ServerConfiguration {
+    func read() throws(InvalidConfiguration) -> ServerConfiguration {
         try checkEnvironment()
         let contents = try file.map { path throws(InvalidConfiguration) in try ConfigurationFile(path) }
-        let keysInFile = contents?.keys ?? []
-        let reader = ConfigReader(providers: providers(contents))
-
         var configuration = ServerConfiguration()
         for setting in Setting.all {
-            let key = ConfigKey(setting.key.split(separator: ".").map(String.init))
-            func invalid(_ reason: String) -> InvalidConfiguration {
-                InvalidConfiguration(key: setting.key, reason: reason + source(of: setting, keysInFile))
-            }
-            // Only the readers that throw tell of a bad value; a missing one cannot be, since the last provider has all.
-            let texts: [String]
-            do {
-                texts =
-                    setting.isList
-                    ? try reader.requiredStringArray(forKey: key) : [try reader.requiredString(forKey: key)]
-            } catch {
-                throw invalid("cannot be read: \(error)")
-            }
+            guard let (texts, source) = texts(of: setting, contents) else { continue }
             do throws(Setting.Mistake) {
                 try setting.read(texts, into: &configuration)
             } catch {
-                throw invalid("is \"\(texts.joined(separator: ","))\", but must be \(error.expected)")
+                let text = texts.joined(separator: ",")
+                throw InvalidConfiguration(
+                    key: setting.key, reason: "is \"\(text)\", but must be \(error.expected) (\(source))")
             }
         }
         do throws(InvalidConfiguration) {
             try configuration.validate()
         } catch {
-            guard let setting = Setting.all.first(where: { $0.key == error.key }) else { throw error }
-            throw InvalidConfiguration(key: error.key, reason: error.reason + source(of: setting, keysInFile))
+            guard let setting = Setting.all.first(where: { $0.key == error.key }),
+                let (_, source) = texts(of: setting, contents)
+            else { throw error }
+            throw InvalidConfiguration(key: error.key, reason: "\(error.reason) (\(source))")
         }
         return configuration
     }
@@ -80,40 +69,20 @@ struct ConfigurationSources {
         }
     }
 
-    private func providers(_ contents: ConfigurationFile?) -> [any ConfigProvider] {
-        var providers: [any ConfigProvider] = [
-            InMemoryProvider(name: "flags", values: values(flags.mapValues { [$0] })),
-            // Variables of other programs are kept away from it: it would take `port` for ours.
-            EnvironmentVariablesProvider(
-                environmentVariables: environment.filter {
-                    $0.key.hasPrefix("PRESENCE_") && !ServiceLinks.contain($0.key, $0.value)
-                }
-            )
-            .prefixKeys(with: "presence"),
-        ]
-        // Not the package's own reader of YAML, which knows no list of mappings.
-        if let contents { providers.append(InMemoryProvider(name: "file", values: values(contents.values))) }
-        let defaults = ServerConfiguration()
-        let texts = Setting.all.map { ($0.key, $0.write(defaults)) }
-        providers.append(InMemoryProvider(name: "defaults", values: values(Dictionary(uniqueKeysWithValues: texts))))
-        return providers
-    }
-
-    private func values(_ texts: [String: [String]]) -> [AbsoluteConfigKey: ConfigValue] {
-        var values: [AbsoluteConfigKey: ConfigValue] = [:]
-        for setting in Setting.all {
-            guard let texts = texts[setting.key] else { continue }
-            let key = AbsoluteConfigKey(setting.key.split(separator: ".").map(String.init))
-            values[key] = ConfigValue(setting.isList ? .stringArray(texts) : .string(texts[0]), isSecret: false)
+    /// The texts that set it, and their source for a message; none where the default stands.
+    private func texts(of setting: Setting, _ contents: ConfigurationFile?) -> (texts: [String], source: String)? {
+        if let text = flags[setting.key] { return ([text], Self.flagNames[setting.key] ?? "on the command line") }
+        if let text = environment[setting.variable], !ServiceLinks.contain(setting.variable, text) {
+            return (setting.isList ? Self.list(text) : [text], "environment variable \(setting.variable)")
         }
-        return values
+        if let file, let texts = contents?.values[setting.key] { return (texts, file) }
+        return nil
     }
 
-    /// For a message: where the value came from.
-    private func source(of setting: Setting, _ keysInFile: Set<String>) -> String {
-        if flags[setting.key] != nil { return " (\(Self.flagNames[setting.key] ?? "on the command line"))" }
-        if environment[setting.variable] != nil { return " (environment variable \(setting.variable))" }
-        if let file, keysInFile.contains(setting.key) { return " (\(file))" }
-        return ""
+    /// The list that a variable has: its texts with a comma between two, and spaces as people like.
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",", omittingEmptySubsequences: false).map {
+            $0.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
     }
 }

@@ -13,11 +13,11 @@ import Yams
         .appending(path: "../../config/presenced.yaml").standardizedFileURL.path
 
     @discardableResult
-    private func withFile<Result>(_ text: String, _ body: (String) async throws -> Result) async throws -> Result {
+    private func withFile<Result>(_ text: String, _ body: (String) throws -> Result) throws -> Result {
         let path = FileManager.default.temporaryDirectory.appending(path: "presenced-\(UUID().uuidString).yaml").path
         try Data(text.utf8).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        return try await body(path)
+        return try body(path)
     }
 
     @Test func `the shipped file has every key, and nothing else`() throws {
@@ -28,8 +28,8 @@ import Yams
         #expect(try ConfigurationFile.check(shipped).subtracting(groups) == Set(Setting.all.map(\.key)))
     }
 
-    @Test func `every value in the shipped file is the built-in default`() async throws {
-        #expect(try await ConfigurationSources(file: shipped).read() == ServerConfiguration())
+    @Test func `every value in the shipped file is the built-in default`() throws {
+        #expect(try ConfigurationSources(file: shipped).read() == ServerConfiguration())
         // Each default is in its place: it is read from the file itself.
         for setting in Setting.all {
             let node = setting.key.split(separator: ".").reduce(
@@ -99,10 +99,10 @@ import Yams
         ("auth:\n  keys: [main]", "KID:ALG:FILE"), ("auth:\n  keys: ['a:HS256:f']", "must be RS256, ES256 or EdDSA"),
         ("lease:\n  duration: 9s", "lease.duration: is 9000 ms, but must not be shorter than linger"),
     ])
-    func `an unknown or misplaced value is an error that names it`(text: String, named: String) async throws {
-        try await withFile(text + "\n") { path in
-            await #expect {
-                try await ConfigurationSources(file: path).read()
+    func `an unknown or misplaced value is an error that names it`(text: String, named: String) throws {
+        try withFile(text + "\n") { path in
+            #expect {
+                try ConfigurationSources(file: path).read()
             } throws: {
                 #expect("\($0)".contains(named))
                 return $0 is InvalidConfiguration
@@ -124,10 +124,10 @@ import Yams
         "webhooks:\n- {hunter2!: 1}\n", "mail:\n  url: *hunter2\n", "mail:\n  url: !hunter2 x\n  url: hunter2\n",
         "mail:\n  url: @hunter2\n", "mail:\n  url: %hunter2\n", "mail:\n  url: `hunter2`\n",
     ])
-    func `no error has a password`(text: String) async throws {
-        try await withFile(text) { path in
-            await #expect {
-                try await ConfigurationSources(file: path).read()
+    func `no error has a password`(text: String) throws {
+        try withFile(text) { path in
+            #expect {
+                try ConfigurationSources(file: path).read()
             } throws: {
                 #expect(!"\($0)".contains("hunter2"), "\($0)")
                 return $0 is InvalidConfiguration
@@ -139,9 +139,9 @@ import Yams
         "", "# limits:\n#   subscriptions: 5", "---", "~", "limits:", "limits:\n  # subscriptions: 5\nphotos: ~",
         "photos:\n  s3:\n  # bucket: a",
     ])
-    func `a file of comments alone means the defaults`(text: String) async throws {
-        try await withFile(text) { path in
-            let read = try await ConfigurationSources(file: path).read()
+    func `a file of comments alone means the defaults`(text: String) throws {
+        try withFile(text) { path in
+            let read = try ConfigurationSources(file: path).read()
             #expect(read == ServerConfiguration())
         }
     }
@@ -156,17 +156,17 @@ import Yams
         }
     }
 
-    @Test func `an error has the file and the line`() async throws {
-        try await withFile("# one\nport: 1\nlingre: 1s\n") { path in
-            await #expect {
-                try await ConfigurationSources(file: path).read()
+    @Test func `an error has the file and the line`() throws {
+        try withFile("# one\nport: 1\nlingre: 1s\n") { path in
+            #expect {
+                try ConfigurationSources(file: path).read()
             } throws: {
                 "\($0)" == "lingre: unknown key (\(path), line 3)"
             }
         }
     }
 
-    @Test func `a file with a few keys changes those`() async throws {
+    @Test func `a file with a few keys changes those`() throws {
         let text = """
             port: 0
             linger: 5s
@@ -190,13 +190,13 @@ import Yams
             .init(kid: "two", alg: "EdDSA", file: "C:/keys/two.pem"),
         ]
         expected.auth.issuer = "https://app.example"
-        let read = try await withFile(text) { try await ConfigurationSources(file: $0).read() }
+        let read = try withFile(text) { try ConfigurationSources(file: $0).read() }
         #expect(read == expected)
     }
 
-    @Test func `a file that is not there is an error that names it`() async {
-        await #expect {
-            try await ConfigurationSources(file: "/nowhere/at-all.yaml").read()
+    @Test func `a file that is not there is an error that names it`() {
+        #expect {
+            try ConfigurationSources(file: "/nowhere/at-all.yaml").read()
         } throws: {
             "\($0)".contains("/nowhere/at-all.yaml")
         }

@@ -8,13 +8,13 @@ import Testing
 @testable import presenced
 
 @Suite struct ConfigurationSourcesTests {
-    @Test func `flags count before the environment, that before the file`() async throws {
+    @Test func `flags count before the environment, that before the file`() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "presenced-\(UUID().uuidString).yaml").path
         try Data("host: file\nport: 1\nshards: 1\n".utf8).write(to: URL(filePath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
         let sources = ConfigurationSources(
             flags: ["host": "flag"], environment: ["PRESENCE_HOST": "environment", "PRESENCE_PORT": "2"], file: file)
-        let configuration = try await sources.read()
+        let configuration = try sources.read()
         #expect(configuration.host == "flag")
         #expect(configuration.port == 2)
         #expect(configuration.shards == 1)
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// For each key a text other than its default, alone in the environment.
-    @Test func `every key can be set by its variable`() async throws {
+    @Test func `every key can be set by its variable`() throws {
         let files = try ScratchDirectory()
         defer { withExtendedLifetime(files) {} }
         let (secret, apns, fcm) = try Self.keys(in: files)
@@ -89,12 +89,17 @@ import Testing
                 let environment = [setting.variable: text, "PATH": "/bin", "port": "9", "HOST": "x"]
                     .merging(others) { own, _ in own }
                 #expect(
-                    try await ConfigurationSources(environment: environment).read() == candidate, "\(setting.variable)")
+                    try ConfigurationSources(environment: environment).read() == candidate, "\(setting.variable)")
                 changed = candidate
                 break
             }
             #expect(changed != base, "no text was found to try \(setting.key) with")
         }
+    }
+
+    @Test func `a list in a variable may have spaces between its texts`() throws {
+        let environment = ["PRESENCE_AUTH_KEYS": " a:ES256:/f, b:EdDSA:/g\n"]
+        #expect(try ConfigurationSources(environment: environment).read().auth.keys.map(\.file) == ["/f", "/g"])
     }
 
     @Test func `names of variables follow from the keys`() {
@@ -107,19 +112,19 @@ import Testing
     }
 
     @Test(arguments: ["PRESENCE_LINGRE", "PRESENCE_", "presence_port", "PRESENCE_heartbeat_interval", "Presence_Port"])
-    func `a variable that is not known is an error that names it`(name: String) async {
-        await #expect {
-            try await ConfigurationSources(environment: [name: "1"]).read()
+    func `a variable that is not known is an error that names it`(name: String) {
+        #expect {
+            try ConfigurationSources(environment: [name: "1"]).read()
         } throws: {
             "\($0)".contains(name) && $0 is InvalidConfiguration
         }
     }
 
-    @Test func `variables of the project's tools, and of others, are passed over`() async throws {
+    @Test func `variables of the project's tools, and of others, are passed over`() throws {
         let environment = [
             "PRESENCE_TOKEN": "x", "PRESENCE_URL": "y", "PRESENCED": "z", "PORT": "9", "MYPRESENCE_X": "1",
         ]
-        #expect(try await ConfigurationSources(environment: environment).read() == ServerConfiguration())
+        #expect(try ConfigurationSources(environment: environment).read() == ServerConfiguration())
     }
 
     @Test(
@@ -130,11 +135,9 @@ import Testing
             ([:], ["PRESENCE_AUTH_KEYS": "a:b"], "environment variable PRESENCE_AUTH_KEYS"),
             (["logLevel": "loud"], ["PRESENCE_LOG_LEVEL": "info"], "--log-level"),
         ] as [([String: String], [String: String], String)])
-    func `a bad value's error names its source`(flags: [String: String], environment: [String: String], named: String)
-        async
-    {
-        await #expect {
-            try await ConfigurationSources(flags: flags, environment: environment).read()
+    func `a bad value's error names its source`(flags: [String: String], environment: [String: String], named: String) {
+        #expect {
+            try ConfigurationSources(flags: flags, environment: environment).read()
         } throws: {
             #expect("\($0)".contains(named))
             return $0 is InvalidConfiguration

@@ -16,26 +16,26 @@ import Testing
     }
 
     @Test(arguments: ["PRESENCE", "PRESENCE_REDIS", "PRESENCE_API", "PRESENCE_2", "PRESENCE_SERVICE"])
-    func `variables of a Service beside the server are passed over, with a warning`(service: String) async throws {
+    func `variables of a Service beside the server are passed over, with a warning`(service: String) throws {
         let links = Self.links(of: service)
         let sources = ConfigurationSources(environment: links.merging(["PRESENCE_LINGER": "7s"]) { $1 })
-        let configuration = try await sources.read()
+        let configuration = try sources.read()
         #expect(configuration.linger == 7_000 && configuration.port == 4040 && configuration.api.port == nil)
         let warnings = sources.warnings(of: configuration).map(\.text).filter { $0.contains("Kubernetes") }
         #expect(warnings.count == 1)
         for name in links.keys { #expect(warnings.first?.contains(name) == true, "\(name)") }
     }
 
-    @Test func `a setting and a slip are none of them`() async throws {
+    @Test func `a setting and a slip are none of them`() throws {
         for setting in Setting.all {
             #expect(!ServiceLinks.contain(setting.variable, "4040"), "\(setting.variable)")
         }
-        #expect(try await ConfigurationSources(environment: ["PRESENCE_PORT": "7000"]).read().port == 7_000)
+        #expect(try ConfigurationSources(environment: ["PRESENCE_PORT": "7000"]).read().port == 7_000)
         for name in [
             "PRESENCE_PROT", "PRESENCE_PORTS", "PRESENCE_PORT_4040", "PRESENCE_SERVICE", "PRESENCE_PORT_X_TCP",
         ] {
-            await #expect(throws: (any Error).self, "\(name)") {
-                try await ConfigurationSources(environment: [name: "1"]).read()
+            #expect(throws: (any Error).self, "\(name)") {
+                try ConfigurationSources(environment: [name: "1"]).read()
             }
         }
     }

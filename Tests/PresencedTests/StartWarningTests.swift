@@ -7,13 +7,13 @@ import Testing
 
 /// Warnings for operators: one list, which the server logs at its start and the doctor prints.
 @Suite struct StartWarningTests {
-    private func warnings(_ text: String, mode: mode_t = 0o600) async throws -> [StartWarning] {
+    private func warnings(_ text: String, mode: mode_t = 0o600) throws -> [StartWarning] {
         let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"
         defer { try? FileManager.default.removeItem(atPath: file) }
         try text.write(toFile: file, atomically: false, encoding: .utf8)
         chmod(file, mode)
         let sources = ConfigurationSources(flags: ["dataDirectory": file + ".data"], file: file)
-        return sources.warnings(of: try await sources.read())
+        return sources.warnings(of: try sources.read())
     }
 
     private static let mail =
@@ -37,10 +37,10 @@ import Testing
             ("auth:\n  jwksFile: /nowhere\n  issuer: a\n", []), ("auth:\n  jwksFile: /nowhere\n  audience: a\n", []),
             ("app:\n  enabled: true\n", ["app.enabled is on and accounts.enabled is not"]),
         ] as [(String, [String])])
-    func `settings that are weaker than they should be are warned of`(text: String, parts: [String]) async throws {
+    func `settings that are weaker than they should be are warned of`(text: String, parts: [String]) throws {
         let text = text.replacing("LINK", with: "https://chat.example").replacing(
             "FROM", with: "Chat <chat@chat.example>")
-        let found = try await warnings(text).map(\.text)
+        let found = try warnings(text).map(\.text)
         #expect(found.count == parts.count, "\(found)")
         for part in parts { #expect(found.contains { $0.contains(part) }, "\(part): \(found)") }
     }
@@ -51,17 +51,15 @@ import Testing
         ("redis:\n  url: redis://redis.example/2\n", false), ("mail:\n  url: smtp://relay.example\n", false),
         ("", false),
     ])
-    func `a configuration with passwords that others can read is warned of`(text: String, hasPassword: Bool)
-        async throws
-    {
+    func `a configuration with passwords that others can read is warned of`(text: String, hasPassword: Bool) throws {
         for (mode, isExposed) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] as [(mode_t, Bool)] {
-            let found = try await warnings(text, mode: mode)
+            let found = try warnings(text, mode: mode)
             #expect(found.contains { $0.text.contains("passwords") && $0.file != nil } == (isExposed && hasPassword))
             #expect(!found.contains { $0.text.contains("hunter2") })
         }
     }
 
-    @Test func `a password of the environment is not in the file`() async throws {
+    @Test func `a password of the environment is not in the file`() throws {
         let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"
         defer { try? FileManager.default.removeItem(atPath: file) }
         try "port: 1\n".write(toFile: file, atomically: false, encoding: .utf8)
@@ -70,6 +68,6 @@ import Testing
             flags: ["dataDirectory": file + ".data"],
             environment: ["PRESENCE_MAIL_URL": "smtp://user:hunter2@relay.example"],
             file: file)
-        #expect(sources.warnings(of: try await sources.read()).isEmpty)
+        #expect(sources.warnings(of: try sources.read()).isEmpty)
     }
 }

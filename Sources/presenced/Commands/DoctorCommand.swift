@@ -45,7 +45,7 @@ struct DoctorCommand: AsyncParsableCommand {
             flags["dataDirectory"] = dataDir
             let sources = ConfigurationSources(
                 flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
-            let configuration = try await sources.read()
+            let configuration = try sources.read()
             for warning in sources.warnings(of: configuration) { warn(of: warning) }
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
             report = repair ? try doctor.repair() : try doctor.examine()

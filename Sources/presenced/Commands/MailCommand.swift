@@ -25,7 +25,7 @@ struct MailCommand: AsyncParsableCommand {
         try await AccountPlace.telling {
             var flags: [String: String] = [:]
             flags["dataDirectory"] = dataDir
-            let configuration = try await ConfigurationSources(
+            let configuration = try ConfigurationSources(
                 flags: flags, environment: ProcessInfo.processInfo.environment, file: config
             ).read()
             for mail in try Outbox(configuration).entries() {

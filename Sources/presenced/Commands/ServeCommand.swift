@@ -82,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let sources = ConfigurationSources(
             flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
-        let configuration = try await Self.explainingFailure { try await sources.read() }
+        let configuration = try await Self.explainingFailure { try sources.read() }
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
         let terminal = Terminal()

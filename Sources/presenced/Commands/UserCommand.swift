@@ -127,11 +127,11 @@ struct AccountPlace: ParsableArguments {
     @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
     var dataDir: String?
 
-    func configuration() async throws -> ServerConfiguration {
+    func configuration() throws -> ServerConfiguration {
         var flags: [String: String] = [:]
         flags["redis.url"] = redis
         flags["dataDirectory"] = dataDir
-        return try await ConfigurationSources(
+        return try ConfigurationSources(
             flags: flags, environment: ProcessInfo.processInfo.environment, file: config
         ).read()
     }
@@ -139,7 +139,7 @@ struct AccountPlace: ParsableArguments {
     /// - Throws: what ends the command, which is told on standard error.
     func act(_ work: (AccountConsole) throws -> Void) async throws {
         try await Self.telling {
-            let configuration = try await configuration()
+            let configuration = try configuration()
             try work(AccountConsole(url: Doctor.place(of: configuration), configuration: configuration))
         }
     }

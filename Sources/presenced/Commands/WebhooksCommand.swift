@@ -63,7 +63,7 @@ extension AccountPlace {
     /// - Throws: what ends the command, which is told on standard error.
     fileprivate func webhooks(_ work: (WebhookConsole) throws -> Void) async throws {
         try await Self.telling {
-            let configuration = try await configuration()
+            let configuration = try configuration()
             try work(WebhookConsole(url: Doctor.place(of: configuration), configuration: configuration))
         }
     }
