@@ -104,7 +104,9 @@ let package = Package(
         // The data path: loop, sockets, Redis.
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
-        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: unchecked),
+        .target(
+            name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops", "Signing"],
+            swiftSettings: unchecked),
         // Work that takes too long for a loop: jobs, and calls to other servers.
         .target(
             name: "NumberedQueues",

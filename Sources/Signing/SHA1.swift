@@ -1,6 +1,7 @@
 import CSigning
 
-/// For the handshake of WebSockets only (RFC 6455, section 4): SHA-1 protects nothing any more.
+/// For names only: in the handshake of WebSockets (RFC 6455, section 4), of Redis' scripts, of versions of files. SHA-1 protects
+/// nothing any more.
 public enum SHA1 {
     /// 20 bytes.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 IMPORTS = {
     "EventLoops": set(),
     "WebSockets": {"EventLoops"},
-    "Redis": {"EventLoops"},
+    "Redis": {"EventLoops", "Signing"},
     "NumberedQueues": set(),
     "Workers": {"EventLoops", "NumberedQueues"},
     "OutgoingHTTP": {"EventLoops", "NumberedQueues"},
@@ -51,6 +51,7 @@ IMPORTS = {
     "presenced": {
         "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
     "TerminalClients": {"PresenceKit", "ProcessSignals"},
+    "Programs": set(),
     "presence-watch": {"PresenceKit", "TerminalClients"},
     "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
 }

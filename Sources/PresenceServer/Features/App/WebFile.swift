@@ -1,5 +1,6 @@
 import CAssets
 import PresenceCore
+import Signing
 
 /// A file of `web/` that the program carries in it.
 struct WebFile: Sendable {
@@ -17,10 +18,9 @@ struct WebFile: Sendable {
         self.content = content
     }
 
-    /// FNV-1a: the same in every process, so servers behind one address agree.
+    /// A hash: the same in every process, so servers behind one address agree.
     private static func tag(of bytes: [UInt8]) -> String {
-        let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-        return String(hash, radix: 36)
+        String(SHA1.hash(bytes).prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }, radix: 36)
     }
 }
 
