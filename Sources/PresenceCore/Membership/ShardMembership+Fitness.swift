@@ -42,8 +42,10 @@ extension ShardMembership {
 
     /// Why a Redis cannot be used, by its INFO; `nil` if it can, or does not say.
     static func unfit(_ info: String) -> String? {
+        // As bytes: a start of a shard would wait a millisecond for characters.
+        let lines = info.utf8.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
         func field(_ name: String) -> Substring? {
-            info.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + ":") }?.dropFirst(name.count + 1)
+            lines.first { $0.starts(with: "\(name):".utf8) }.map { Substring($0.dropFirst(name.utf8.count + 1)) }
         }
         if let version = field("redis_version"), let major = version.split(separator: ".").first.flatMap({ Int($0) }),
             major < 7
