@@ -218,6 +218,10 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Asks for the programs that `make build` makes: so they are compiled side by side, in one build.
+        .target(
+            name: "Programs", dependencies: ["presenced", "presence-watch", "presence-chat", "presence-load"],
+            swiftSettings: strict),
         .target(name: "ProcessSignals", swiftSettings: strict),
         // The shared part of the terminal clients.
         .target(name: "TerminalClients", dependencies: ["PresenceKit", "ProcessSignals"], swiftSettings: strict),
