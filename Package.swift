@@ -441,3 +441,26 @@ if isForTests {
         }
     }
 }
+
+#if !os(Linux)
+    // The client alone. `swift build` asks for each target that there is, and the server's C libraries are for Linux, as is
+    // the client's transport over libwebsockets.
+    let linux = ["EventLoops", "WebSockets"]
+    func names(_ target: Target) -> [String] {
+        target.dependencies.compactMap {
+            switch $0 {
+            case .targetItem(let name, _), .byNameItem(let name, _): linux.contains(name) ? nil : name
+            default: nil
+            }
+        }
+    }
+    let libraries = package.products.compactMap { $0 as? Product.Library }
+    var needed = Set(libraries.flatMap(\.targets))
+    for _ in package.targets {
+        for target in package.targets where needed.contains(target.name) { needed.formUnion(names(target)) }
+    }
+    package.products = libraries
+    package.dependencies = []
+    package.targets.removeAll { !needed.contains($0.name) }
+    for target in package.targets { target.dependencies = names(target).map { .byName(name: $0) } }
+#endif

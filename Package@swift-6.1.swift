@@ -67,3 +67,14 @@ let described = ["PresenceAccounts", "PresenceKit", "PresenceMessages", "WebSock
 for target in package.targets where described.contains(target.name) {
     target.exclude.append("README.md")
 }
+
+#if !os(Linux)
+    // Elsewhere there are no such C libraries, and `swift build` asks for each target.
+    let linux = ["CLibEV", "CLibWebSockets", "EventLoops", "WebSockets"]
+    package.targets.removeAll { linux.contains($0.name) }
+    for target in package.targets {
+        target.dependencies.removeAll {
+            if case .targetItem(let name, _) = $0 { linux.contains(name) } else { false }
+        }
+    }
+#endif
