@@ -19,7 +19,8 @@ let strict: [SwiftSetting] = [.swiftLanguageMode(.v6)] + (isOurBuild ? [.treatAl
 let ours: [SwiftSetting] = strict + optimised
 
 /// Tests are not optimised: that would double their compile time and speed up little. The simulator plays the thousands
-/// of histories, and it is optimised. The client library and small programs are not optimised either, since tests
+/// of histories, and it is optimised. The client library, small programs and modules that histories do not use are not
+/// optimised either, since tests
 /// demand little of them.
 let tests = strict
 
@@ -113,7 +114,7 @@ let package = Package(
             dependencies: [.product(name: "DequeModule", package: "swift-collections", condition: server)],
             swiftSettings: ours),
         .target(name: "Workers", dependencies: ["EventLoops", "NumberedQueues"], swiftSettings: ours),
-        .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops", "NumberedQueues"], swiftSettings: ours),
+        .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops", "NumberedQueues"], swiftSettings: strict),
 
         // Signatures and HMACs, all by OpenSSL. Clients do not need it.
         .target(name: "Signing", dependencies: ["CSigning"], swiftSettings: ours),
@@ -124,13 +125,13 @@ let package = Package(
         .target(
             name: "Installation",
             dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log", condition: server)],
-            swiftSettings: ours),
+            swiftSettings: strict),
         .target(
             name: "Tokens",
             dependencies: ["Installation", "PresenceProtocol", "Signing"], swiftSettings: unchecked),
         // The rules for passwords, and their hashes.
         .target(
-            name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),
+            name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: strict),
         // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
         .target(
             name: "PresenceCore",

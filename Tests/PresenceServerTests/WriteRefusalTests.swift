@@ -61,7 +61,8 @@ import Testing
         let met = ana.texts.filter { $0.contains(#""code":"internal""#) }.count
         let lines = world.shards[0].log.of("internal error")
         #expect((4...6).contains(lines.count) && met > 20, "\(lines.count) lines of \(met)")
-        #expect(lines.compactMap { $0.fields["count"].flatMap { Int($0) } }.reduce(0, +) == met)
+        let counts: [Int] = lines.compactMap { Int($0.fields["count"] ?? "") }
+        #expect(counts.reduce(0, +) == met)
         #expect(lines.allSatisfy { $0.level == .error && $0.fields["reason"]?.contains("WRONGTYPE") == true })
     }
 }
