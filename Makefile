@@ -154,9 +154,9 @@ BUILD_CHAIN := 150
 # side. SwiftPM counts the steps.
 $(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
 	@seconds=$$(($(BUILD_SECONDS) / $(JOBS))); [ $$seconds -ge $(BUILD_CHAIN) ] || seconds=$(BUILD_CHAIN); \
-	    [ ! -e $(RELEASE)/presenced ] && what="a first time takes" || what="changes take at most"; \
-	    echo "Building $(PRODUCTS) (release)"; \
-	    echo "$$what some $$(((seconds + 59) / 60)) minutes on $(JOBS) cores with nothing else to do; [1/9] counts steps"
+	    [ ! -e $(RELEASE)/presenced ] && what="The first build takes" || what="A build of changes takes at most"; \
+	    echo "Building $(PRODUCTS) in release mode"; \
+	    echo "$$what some $$(((seconds + 59) / 60)) minutes on $(JOBS) free cores; [1/60] counts its steps"
 	@began=$$SECONDS; swift build -c release -j $(JOBS) --target Programs && echo "Built in $$((SECONDS - began)) s"
 	@touch $@
 

@@ -76,7 +76,7 @@ GOOD = [
     ("photoURL", "https://example.org"), ("photoURL", "https://example.org:8443/a?b=c#d"),
     ("photoURL", "https://e.org/" + "x" * (2_048 - 14)), ("photoURL", "http://localhost/a.png"),
     ("photoURL", "http://localhost:8080/a"), ("photoURL", "http://127.0.0.1:80/a"), ("photoURL", "http://[::1]/a"),
-    ("timezone", "Europe/Berlin"), ("timezone", "UTC"), ("timezone", "America/Argentina/Buenos_Aires"),
+    ("timezone", "Europe/Berlin"), ("timezone", "UTC"), ("timezone", "America/Argentina/Buenos_Aires"), ("timezone", "Etc/GMT+5"),
     ("locale", "en"), ("locale", "de-CH"), ("locale", "zh-Hant-TW"), ("locale", "es-419"), ("locale", "sl-rozaj-biske"),
 ]
 
@@ -101,6 +101,8 @@ BAD = [
     ("photoURL", {}), ("photoURL", "https://example.org/\n"),
     ("timezone", ""), ("timezone", "../../etc/passwd"), ("timezone", "Europe/Berlin "), ("timezone", 1),
     ("timezone", "/Europe/Berlin"), ("timezone", "Europe/Berlin/"), ("timezone", "Europe//Berlin"),
+    # What lies beside the zones.
+    ("timezone", "posix/Europe/Berlin"), ("timezone", "right/UTC"), ("timezone", "leapseconds"), ("timezone", "zone.tab"),
     ("locale", ""), ("locale", "e"), ("locale", "not a locale"), ("locale", "de--DE"), ("locale", "-de"),
     ("locale", "de-"), ("locale", "de-DE-toolongsubtag"), ("locale", "ä"), ("locale", 7),
 ]
