@@ -24,6 +24,9 @@ let ours: [SwiftSetting] = strict + optimised
 /// demand little of them.
 let tests = strict
 
+/// Async functions of code that runs on a shard stay on the shard's executor.
+let onShards: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+
 /// The server's own targets, without the run-time checks that accesses to a property do not overlap: a quarter of the
 /// instructions of a delivery. Debug builds, in which all tests run, have them. No product for apps has these targets.
 let unchecked: [SwiftSetting] =
@@ -31,7 +34,7 @@ let unchecked: [SwiftSetting] =
 
 /// The features take longest to compile with the optimizer, and tests gain almost nothing by it: in the suite `server`
 /// all of the product's code takes 7 % of the processor time.
-let features: [SwiftSetting] = isForTests ? strict : unchecked
+let features: [SwiftSetting] = (isForTests ? strict : unchecked) + onShards
 
 /// The platforms where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux
 /// build is tested: on these platforms it was never built or run.
@@ -143,7 +146,7 @@ let package = Package(
             ],
             // CAssets embeds them.
             exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts", "Intents/Scripts"],
-            swiftSettings: unchecked
+            swiftSettings: unchecked + onShards
         ),
         // The features, and the server that has them.
         .target(

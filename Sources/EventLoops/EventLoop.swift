@@ -14,7 +14,7 @@ import Synchronization
 /// resume.
 // @unchecked: `mailbox`, `thread` and `afterwards` lock themselves. Other mutable state is confined to the loop's
 // thread (before `start` and after `join`, to the one thread that has the loop, or `afterwards`).
-public final class EventLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Also the thread's name, of which the system shows the first 15 bytes.
     public let name: String
 
@@ -216,7 +216,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         mailbox.take(into: &batch)
         for work in batch {
             switch work {
-            case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .job(let job):
+                job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
             case .closure(let closure): closure()
             }
         }

@@ -35,13 +35,30 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
     var faults: [String] = []
     var description: String { name }
 
-    /// The scripts that contain the text, with the bug in them.
+    init(name: String, old: String, new: String, faults: [String] = []) {
+        (self.name, self.old, self.new, self.faults) = (name, old, new, faults)
+    }
+
+    /// - Parameters:
+    ///   - mark: What the line says that is replaced: `-- mutation: MARK` at its end.
+    ///   - line: What stands in its place.
+    init(name: String, at mark: String, becomes line: String = "", faults: [String] = []) {
+        (self.name, old, new, self.faults) = (name, " -- mutation: \(mark)", line, faults)
+    }
+
+    /// Those of the scripts that have the text or the mark, with the mistake in them.
     func substitutes(in scripts: [Script]) -> [Script: RedisScript] {
         let wrong = scripts.filter { $0.source.contains(old) }.map { script in
-            (script, RedisScript(name: script.name, source: script.source.replacing(old, with: new)))
+            (script, RedisScript(name: script.name, source: mistaken(script.source)))
         }
         // A list may name a script twice, in place of a removed one.
         return Dictionary(wrong) { first, _ in first }
+    }
+
+    private func mistaken(_ source: String) -> String {
+        guard old.hasPrefix(" -- mutation: ") else { return source.replacing(old, with: new) }
+        let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.map { $0.hasSuffix(old) ? new[...] : $0 }.joined(separator: "\n")
     }
 
     func isFound(in fault: String) -> Bool { faults.isEmpty || faults.contains { fault.contains($0) } }

@@ -70,6 +70,7 @@ extension SimulatedShard: Store {
         _ lane: StoreLane, about key: String, _ reply: @escaping StoreReply,
         run: @escaping (World) -> Result<RedisValue, RedisFailure>
     ) {
+        guard !isReleased else { return reply(.failure(.disconnected(sent: false))) }
         guard lanes[lane]?.isUp == true else {
             return world.after(0) { [weak self] in self?.input { _ in reply(.failure(.disconnected(sent: false))) } }
         }

@@ -13,6 +13,10 @@ final class SimulatedShard {
     let name: String
     private(set) var logic: ShardLogic!
     private(set) var workers: SimulatedWorkers!
+    /// Steps of async functions that may go on; they are run before an input ends.
+    private let steps = SimulatedSteps()
+    /// The world has ended: Redis answers nothing but that it is lost.
+    private(set) var isReleased = false
     private let clock: ShardClock
     /// This host's monotonic clock runs hours ahead of the world's time.
     private let clockOffset: Milliseconds
@@ -49,7 +53,7 @@ final class SimulatedShard {
         channels = Dictionary(uniqueKeysWithValues: zip(partitions.eventChannels, 0...))
         workers = SimulatedWorkers(world: world, shard: self)
         logic = ShardLogic(
-            configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
+            configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers, executor: steps,
             isAlone: false, random: SplitMix64(world.random.next()),
             logger: Logger(label: name) { [log] _ in KeepingLogHandler(log) },
             features: world.features,
@@ -77,8 +81,14 @@ final class SimulatedShard {
         tick()
     }
 
-    /// The logic and its ports have strong references to each other.
+    /// The logic and its ports have strong references to each other, and pending functions have one to the logic.
     func release() {
+        isReleased = true
+        for lane in StoreLane.allCases {
+            for command in breakDown(lane) { command.reply(.failure(.disconnected(sent: true))) }
+        }
+        workers.stop()
+        steps.run()
         logic = nil
         clients = [:]
         waiting = []
@@ -92,6 +102,7 @@ final class SimulatedShard {
         guard !isStopped else { return waiting.append { [unowned self] in input(body) } }
         clock.advance(to: world.now + clockOffset)
         body(logic)
+        steps.run()
         _ = logic.endTurn()
         planTick()
     }

@@ -21,7 +21,8 @@ final class SimulatedWorkers: WorkerThreads {
 
     private final class Pool {
         var waiting: [Job] = []
-        var running = 0
+        var underWay: [Job] = []
+        var running: Int { underWay.count }
         /// Places reserved for jobs that are still to come.
         var kept = 0
         let places: AddressBudget
@@ -29,13 +30,24 @@ final class SimulatedWorkers: WorkerThreads {
         init(places: Int) { self.places = AddressBudget(places) }
     }
 
+    /// The process ends: what waits is told so.
+    func stop() {
+        let jobs = pools.values.flatMap { $0.waiting + $0.underWay }
+        pools = [:]
+        for job in jobs where !job.isCancelled { job.stopped() }
+    }
+
     private final class Job: CancellableWork {
         /// Runs it. The returned function delivers the result.
         let run: () -> () -> Void
+        let stopped: () -> Void
         var hasBegun = false
         var isCancelled = false
 
-        init(_ run: @escaping () -> () -> Void) { self.run = run }
+        init(stopped: @escaping () -> Void, _ run: @escaping () -> () -> Void) {
+            self.stopped = stopped
+            self.run = run
+        }
 
         func cancel() -> Bool {
             isCancelled = true
@@ -54,7 +66,7 @@ final class SimulatedWorkers: WorkerThreads {
     ) throws(WorkRefusal) -> any CancellableWork {
         let pool = pool(plan)
         if inKeptPlace { pool.kept -= 1 } else { try checkRoom(in: pool, plan) }
-        let job = Job {
+        let job = Job(stopped: { then(.failure(.stopped)) }) {
             let value = work()
             return { then(.success(value)) }
         }
@@ -91,12 +103,12 @@ final class SimulatedWorkers: WorkerThreads {
         while pool.running < plan.threads(world.configuration), !pool.waiting.isEmpty {
             let job = pool.waiting.removeFirst()
             job.hasBegun = true
-            pool.running += 1
+            pool.underWay.append(job)
             ran += 1
             let handOver = job.run()
             world.after(Milliseconds.random(in: times, using: &world.random)) { [weak self] in
-                guard let self else { return }
-                pool.running -= 1
+                guard let self, shard?.isReleased == false else { return }
+                pool.underWay.removeAll { $0 === job }
                 shard?.input { _ in if !job.isCancelled { handOver() } }
                 begin(pool, plan)
             }

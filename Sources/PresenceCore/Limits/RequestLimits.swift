@@ -38,6 +38,12 @@ extension ShardLogic {
     }
 
     package func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
+        let refusal = met(limit, retryAfter: retryAfter)
+        replies.now(on: connection) { [self] in limitRate(of: connection, id, refusal) }
+    }
+
+    /// Counts that a limit was met; returns what its client is told.
+    package func met(_ limit: Limit, retryAfter: Milliseconds) -> Refusal {
         metrics.met(limit)
         let message =
             switch limit {
@@ -46,12 +52,14 @@ extension ShardLogic {
             case .userBytes: "this user has sent too many bytes: nothing was done"
             default: "this user asks too fast: nothing was done"
             }
+        return Refusal(.rateLimited, message, retryAfter: retryAfter)
+    }
+
+    /// Tells a client that it asks too fast; one that does not heed it is sent away.
+    func limitRate(of connection: Connection, _ id: Int64?, _ refusal: Refusal) {
         let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
-        replies.now(on: connection) { [self] in
-            replies.error(
-                .init(id: id, code: .rateLimited, message: message, retryAfter: retryAfter), to: connection)
-            if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
-        }
+        replies.error(refusal.message.with(id: id), to: connection)
+        if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
     }
 
     static let tooManyFailedTokens = "too many tokens from this address were refused: this one was not looked at"

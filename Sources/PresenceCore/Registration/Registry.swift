@@ -1,4 +1,5 @@
 import PresenceProtocol
+import WebSockets
 
 /// What a shard's features have registered: by the type of a request, the letter of an event, the path of a call, …
 package struct Registry {
@@ -39,11 +40,29 @@ package struct Registry {
                     return shard.refuse(WriteRefusal(.overloaded).message(id: id), on: connection)
                 }
                 shard.begin(order, on: connection, bytes: bytes) { turn in
-                    handle(request, RequestContext(connection: connection, session: session, id: id, turn: turn))
+                    let context = RequestContext(
+                        shard: shard, connection: connection, session: session, id: id, turn: turn)
+                    handle(request, context)
                 }
             }
             guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
             shard.longAnswers.perform(of: user, on: connection, price: price(request), act)
+        }
+    }
+
+    /// A request that is answered in several steps: `answer` runs as a task of the shard, in the request's turn.
+    ///
+    /// Parameters as of the other ones; what `answer` throws is the answer.
+    package mutating func request<Request>(
+        _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
+        mayBeLong: @escaping (Request) -> Bool = { _ in false },
+        decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
+        answer: @escaping (Request, RequestContext) async throws(Refusal) -> Answer
+    ) {
+        request(name, order: order, price: price, mayBeLong: mayBeLong, decode: decode) { request, context in
+            context.shard.perform(context) { () async throws(Refusal) in
+                try await answer(request, context)
+            }
         }
     }
 
@@ -140,6 +159,14 @@ package struct Registry {
         add(HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle), path)
     }
 
+    /// A call that is answered in several steps: `answer` runs as a task of the shard. What it throws is the answer.
+    package mutating func route(
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
+        answer: @escaping (HTTPCall) async throws(Refusal) -> HTTPResponse
+    ) {
+        route(method, path, for: audience, limits: limits) { call in call.perform(answer) }
+    }
+
     /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends
     /// it. `handle` gets it when all of it is written. It is gone afterwards unless `handle` kept it (``UploadedFile/keep(at:)``,
     /// in a job), and so it is when the connection or the process ends before.
@@ -198,6 +225,7 @@ package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connectio
 
 /// Whose request it is, and where its answer goes.
 package struct RequestContext {
+    unowned let shard: ShardLogic
     package let connection: Connection
     package let session: Session
     /// The request's id, for the answer.

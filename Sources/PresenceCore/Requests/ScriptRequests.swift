@@ -53,7 +53,7 @@ extension ShardLogic {
     }
 
     /// Why no script is run now; `nil` if one may be.
-    private func refusalOfWrites() -> WriteRefusal? {
+    func refusalOfWrites() -> WriteRefusal? {
         guard link.isLive else { return WriteRefusal(.disconnected(sent: false)) }
         return isStoreFull() ? WriteRefusal(.overloaded) : nil
     }
@@ -67,7 +67,7 @@ extension ShardLogic {
             sessions.isMissing(session)
         }
         if let refusal = WriteRefusal(result, changes: changes) {
-            if refusal.code == .internal { logInternalError(result, session: session) }
+            if refusal.code == .internal { logInternalError(result, session: session?.id) }
             refused(refusal)
         } else if case .success(let value) = result {
             succeeded(value)
@@ -83,10 +83,10 @@ extension ShardLogic {
 
     /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
     /// anything.
-    func logInternalError(_ result: Result<RedisValue, RedisFailure>, session: Session? = nil) {
+    func logInternalError(_ result: Result<RedisValue, RedisFailure>, session: String? = nil) {
         var fields = ["reason": "an answer that no script gives"]
         if case .failure(let failure) = result { fields["reason"] = "\(failure)" }
-        fields["session"] = session?.id
+        fields["session"] = session
         logSparsely("internal error", fields, level: .error)
     }
 }
@@ -98,6 +98,21 @@ struct WriteRefusal {
     package let retryAfter: Milliseconds?
     /// Whether it may have been made all the same.
     package let outcomeUnknown: Bool
+    /// Nothing comes of this session any more.
+    private(set) var endsSession = false
+
+    /// `nil` for a reply of one of the script's own words, `FENCED` aside.
+    init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool, known words: [String]) {
+        if case .success(let value) = result {
+            let word = value.array?.first?.string ?? ""
+            if words.isEmpty || word != "FENCED" && words.contains(word) { return nil }
+            guard ["FENCED", "REVOKED", "ENDED"].contains(word) else {
+                self = .unreadable(changes: changes)
+                return
+            }
+        }
+        self.init(result, changes: changes)
+    }
 
     /// `nil` for an `OK`. `changes`: whether the script changes anything.
     init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool = true) {
@@ -110,17 +125,21 @@ struct WriteRefusal {
             case "REVOKED": self.init(code: .unauthorized, text: "\(AuthenticationFailure.revoked)", retryAfter: nil)
             case "ENDED":
                 self.init(code: .unavailable, text: "this session has ended: nothing was changed", retryAfter: 1_000)
+                endsSession = true
             case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
             case "TOOMANY":
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
             case "FULL": self.init(code: .tooMany, text: "no more users may be in this list", retryAfter: nil)
             case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
-            default:
-                self.init(
-                    code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil,
-                    outcomeUnknown: changes)
+            default: self = .unreadable(changes: changes)
             }
         }
+    }
+
+    static func unreadable(changes: Bool) -> WriteRefusal {
+        WriteRefusal(
+            code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil,
+            outcomeUnknown: changes)
     }
 
     init(_ failure: RedisFailure, changes: Bool = true) {

@@ -9,6 +9,9 @@ local function clock()
 end
 local now = clock()
 
+-- The first keys and arguments of each script whose header names FENCED among its replies.
+local shardsKey, floorKey, channel, incarnation = KEYS[1], KEYS[2], ARGV[2], ARGV[3]
+
 -- Lua's own conversion turns large integers into 1.7e+12. ('%.0f' would say the same at five times the cost.)
 local function int(number) return string.format('%d', number) end
 

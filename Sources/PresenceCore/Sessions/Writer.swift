@@ -17,7 +17,7 @@ package struct Writer {
     /// When the token was issued; 0 if it does not say.
     private let issuedAt: Timestamp
     /// The session that asked; `nil` over HTTP.
-    private let session: String?
+    let session: String?
     private let user: UserID
     private let home: PartitionKeys
 
@@ -91,5 +91,15 @@ extension ShardLogic {
             case .failure(let failure): done(.failure(failure))
             }
         }
+    }
+}
+
+extension ShardLogic {
+    /// The same in an async function: returns if the token is good still, and the session there.
+    package func admit(_ writer: Writer) async throws(Refusal) {
+        let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
+            unlessRevoked(writer, done: done) { done(.success(.array([.status("OK")]))) }
+        }
+        if let refusal = WriteRefusal(result) { throw Refusal(refusal) }
     }
 }

@@ -18,6 +18,7 @@ package final class ShardLogic {
     package let store: any Store
     let sockets: any Sockets
     package let jobs: Jobs
+    package let tasks: ShardTasks
     package let metrics = Metrics()
     package let outboxes: Outboxes
     /// How fast one connection may ask; `nil`: as fast as it pleases.
@@ -84,7 +85,7 @@ package final class ShardLogic {
 
     package init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets,
-        workers: any WorkerThreads, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
+        workers: any WorkerThreads, executor: any TaskExecutor, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
         place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
         database: Int = 0, features: [any Feature.Type],
         sign: @escaping TokenSigner = { _, _, _, _ in nil },
@@ -98,6 +99,7 @@ package final class ShardLogic {
         self.store = configuration.needsOffers(for: features) ? OfferingStore(traced) : traced
         self.sockets = sockets
         jobs = Jobs(workers)
+        tasks = ShardTasks(on: executor, trace)
         self.random = random
         self.logger = logger
         self.place = (Milliseconds(place.number), Milliseconds(place.of))

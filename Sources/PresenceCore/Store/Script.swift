@@ -11,6 +11,8 @@ package struct Script: Sendable {
     /// What Redis is given: the flags as its first line, the shared functions that it uses, the script; no comments.
     package let source: String
     package let redis: RedisScript
+    /// `nil` for one that is called by positions.
+    package let header: ScriptHeader?
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
@@ -31,7 +33,10 @@ package struct Script: Sendable {
         let mark = "-- flags: "
         var flags = head.first { $0.hasPrefix(mark) }?.dropFirst(mark.count)
         if let allowsFullMemory { flags = allowsFullMemory ? "allow-oom" : nil }
-        source = (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n") + library.completing(body)
+        header = ScriptHeader(body)
+        source =
+            (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n")
+            + library.completing(body, after: header?.prelude ?? "")
         redis = RedisScript(name: name, source: source)
     }
 

@@ -39,8 +39,10 @@ package struct ScriptLibrary: Sendable {
     package static let common = Self(asset_lib().text)
 
     /// `body` with what it needs before it, and no comments.
-    func completing(_ body: String) -> String {
-        let body = ScriptText.lines(of: body).joined(separator: "\n")
+    ///
+    /// - Parameter prelude: What gives the names of its header to keys and arguments (``ScriptHeader/prelude``).
+    func completing(_ body: String, after prelude: String = "") -> String {
+        let body = prelude + ScriptText.lines(of: body).joined(separator: "\n")
         var isKept = Array(repeating: false, count: statements.count)
         var unfollowed = statements.indices.filter { statements[$0].declares.isEmpty }
         unfollowed += ScriptText.words(of: body).flatMap { places[$0] ?? [] }

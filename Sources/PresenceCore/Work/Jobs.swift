@@ -11,6 +11,7 @@ package final class Jobs {
         let job: any CancellableWork
         let place: KeptPlace?
         let unrun: () -> Void
+        let gone: () -> Void
     }
 
     init(_ threads: any WorkerThreads) { self.threads = threads }
@@ -24,10 +25,11 @@ package final class Jobs {
     ///   - socket: Whose job it is: a WebSocket, or the connection of a call.
     ///   - place: One that was kept for it.
     ///   - unrun: Called if the connection goes before it has begun: it never will.
+    ///   - gone: Called if the connection goes while it runs.
     package func run<Value: Sendable>(
         in pool: WorkerPlan, for socket: SocketID, at place: KeptPlace? = nil,
         _ work: @escaping @Sendable () -> Value, unrun: @escaping () -> Void = {},
-        then: @escaping (Result<Value, WorkRefusal>) -> Void
+        gone: @escaping () -> Void = {}, then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) {
         numbers += 1
         let number = numbers
@@ -36,7 +38,7 @@ package final class Jobs {
             forget(number, of: socket)
             then(result)
         }
-        bySocket[socket, default: [:]][number] = Held(job: job, place: place, unrun: unrun)
+        bySocket[socket, default: [:]][number] = Held(job: job, place: place, unrun: unrun, gone: gone)
     }
 
     /// The same for what nobody's connection waits for.
@@ -55,7 +57,7 @@ package final class Jobs {
     /// The connection is gone.
     func cancel(of socket: SocketID) {
         guard let jobs = bySocket.removeValue(forKey: socket) else { return }
-        for held in jobs.values where held.job.cancel() { held.unrun() }
+        for held in jobs.values { if held.job.cancel() { held.unrun() } else { held.gone() } }
     }
 
     private func forget(_ number: UInt64, of socket: SocketID) {

@@ -79,6 +79,72 @@ extension HTTPCall {
     }
 }
 
+// MARK: - In async functions
+
+extension RequestContext {
+    /// Runs `job` off the loop, and returns its result.
+    ///
+    /// - Parameters:
+    ///   - pool: Named in the feature's plan.
+    ///   - job: Runs on another thread, so it captures values only.
+    /// - Throws: If too many jobs wait, or the connection goes meanwhile.
+    package func work<Value: Sendable>(
+        _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value
+    ) async throws(Refusal) -> Value {
+        try await shard.work(pool, for: connection.socket, at: nil, job, unrun: {})
+    }
+}
+
+extension HTTPCall {
+    /// The same for a call.
+    ///
+    /// - Parameters:
+    ///   - place: One that was kept for it (`place(in:)`).
+    ///   - unrun: Called if the job is never run.
+    package func work<Value: Sendable>(
+        _ pool: WorkerPlan, at place: KeptPlace? = nil, unrun: @escaping () -> Void = {},
+        _ job: @escaping @Sendable () -> Value
+    ) async throws(Refusal) -> Value {
+        guard api.isAwaited(exchange) else {
+            unrun()
+            throw .unheard
+        }
+        return try await shard.work(pool, for: exchange.socket, at: place, job, unrun: unrun)
+    }
+
+    /// Keeps a place in a pool's queue for a job that is still to come.
+    ///
+    /// - Throws: If too many wait.
+    package func place(in pool: WorkerPlan) throws(Refusal) -> KeptPlace {
+        do throws(WorkRefusal) { return try shard.jobs.keepPlace(in: pool) } catch { throw Refusal(error) }
+    }
+}
+
+extension ShardLogic {
+    fileprivate func work<Value: Sendable>(
+        _ pool: WorkerPlan, for socket: SocketID, at place: KeptPlace?, _ job: @escaping @Sendable () -> Value,
+        unrun: @escaping () -> Void
+    ) async throws(Refusal) -> Value {
+        let result: Result<Value, Refusal> = await tasks.wait { done in
+            do throws(WorkRefusal) {
+                try jobs.run(in: pool, for: socket, at: place, job) {
+                    unrun()
+                    done(.failure(.unheard))
+                } gone: {
+                    done(.failure(.unheard))
+                } then: { outcome in
+                    if case .failure = outcome { unrun() }
+                    done(outcome.mapError { Refusal($0) })
+                }
+            } catch {
+                unrun()
+                done(.failure(Refusal(error)))
+            }
+        }
+        return try result.get()
+    }
+}
+
 extension WorkRefusal {
     /// When to try again.
     var wait: Milliseconds {

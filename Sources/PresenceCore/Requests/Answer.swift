@@ -1,0 +1,68 @@
+import PresenceProtocol
+import WebSockets
+
+/// The answer of a request: what is written when its turn has come.
+///
+/// Answers leave in the order of their requests, so one may wait for others. A snapshot is taken when it is written, so that the
+/// events after it continue it.
+package struct Answer {
+    let write: (RequestContext) -> Void
+
+    /// `write` puts the answer into what the connection gets at the end of the loop's turn, without waiting for anything.
+    package init(_ write: @escaping (RequestContext) -> Void) { self.write = write }
+
+    /// The request was carried out, and there is nothing else to say.
+    package static var ok: Answer {
+        Answer { context in context.shard.replies.ok(context.id, to: context.connection) }
+    }
+
+    /// What is found out only where the answer is made.
+    package static func refusal(_ refusal: Refusal) -> Answer {
+        Answer { context in context.shard.refuse(refusal, context) }
+    }
+
+    /// A message of the server, as JSON.
+    package static func message(_ payload: [UInt8]) -> Answer {
+        Answer { context in context.shard.replies.send(payload, to: context.connection) }
+    }
+}
+
+extension ShardLogic {
+    /// Carries out a request as a task, and answers it in its turn.
+    func perform(_ context: RequestContext, _ answer: @escaping () async throws(Refusal) -> Answer) {
+        let connection = context.connection
+        let reply = replies.expect(on: connection)
+        tasks.run { [self] in
+            let outcome: Result<Answer, Refusal>
+            do throws(Refusal) { outcome = .success(try await answer()) } catch { outcome = .failure(error) }
+            replies.fulfil(reply, on: connection) { [self] in
+                guard !connection.isClosed else { return }
+                switch outcome {
+                case .success(let answer): answer.write(context)
+                case .failure(let refusal): refuse(refusal, context)
+                }
+            }
+        }
+    }
+
+    func refuse(_ refusal: Refusal, _ context: RequestContext) {
+        if refusal.endsSession { sessions.isMissing(context.session) }
+        // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+        if refusal.message.code == .unauthorized { return sessions.revoke(context.session) }
+        if refusal.message.code == .rateLimited { return limitRate(of: context.connection, context.id, refusal) }
+        replies.error(refusal.message.with(id: context.id), to: context.connection)
+    }
+}
+
+extension HTTPCall {
+    /// Carries out a call as a task, and answers it.
+    func perform(_ answer: @escaping (HTTPCall) async throws(Refusal) -> HTTPResponse) {
+        shard.tasks.run { [self] in
+            do throws(Refusal) {
+                respond(try await answer(self))
+            } catch {
+                if !error.isUnheard { respond(error.response) }
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Redis
+
+/// Async functions on the shard's own thread: what a feature does in several steps reads downwards.
+///
+/// Their task prefers the shard's loop as its executor, so no `await` leaves the thread, and what they touch is touched by
+/// one thread alone, as in all code of a shard. Between two of their steps anything else may happen on the shard.
+/// Every reply and every job comes exactly once, so every task ends.
+package final class ShardTasks {
+    private let executor: any TaskExecutor
+    private let trace: RequestTrace?
+
+    init(on executor: any TaskExecutor, _ trace: RequestTrace?) {
+        self.executor = executor
+        self.trace = trace
+    }
+
+    /// Begins `operation` in this turn of the loop, after the call. It acts for the request for which it was begun.
+    package func run(_ operation: @escaping () async -> Void) {
+        let begun = Begun(operation: operation, trace: trace, request: trace?.current)
+        Task(executorPreference: executor) { await begun.run() }
+    }
+
+    /// Waits for what `begin` begins, and hands over once: on the shard's thread, during the call or later.
+    package func wait<Value>(for begin: (@escaping (Value) -> Void) -> Void) async -> Value {
+        let request = trace?.suspend()
+        let value = await withUnsafeContinuation { (continuation: UnsafeContinuation<OnOneThread<Value>, Never>) in
+            begin { continuation.resume(returning: OnOneThread(value: $0)) }
+        }
+        trace?.resume(request)
+        return value.value
+    }
+}
+
+// @unchecked: the executor of `ShardTasks` is the shard's thread.
+private struct Begun: @unchecked Sendable {
+    let operation: () async -> Void
+    let trace: RequestTrace?
+    let request: String?
+
+    func run() async {
+        trace?.resume(request)
+        await operation()
+        trace?.resume(nil)
+    }
+}
+
+/// A value that stays on the shard's thread.
+// @unchecked: as above.
+private struct OnOneThread<Value>: @unchecked Sendable {
+    let value: Value
+}

@@ -1,0 +1,106 @@
+import PresenceProtocol
+import Redis
+
+/// A call of a script, whose keys and arguments are given by the names in its header, in their order there.
+///
+///     ScriptCall(.rename, in: keys, ["conversation": keys.conversation(id)], ["user": user, "name": name])
+///
+/// What every script of a shard needs is added (``ScriptHeader``). A debug build, which all tests run, compares the names.
+package struct ScriptCall {
+    package let script: Script
+    let keys: [String]
+    let arguments: [String]
+    /// By which the change is asked for, for logs.
+    let session: String?
+
+    /// - Parameters:
+    ///   - partition: The one that all keys are of.
+    ///   - each: The values of the header's `each(…)`, row after row.
+    ///   - eachKey: The same for keys.
+    ///   - writer: The user by whose token the change is made; `nil` for a backend or the server itself.
+    package init(
+        _ script: Script, in partition: PartitionKeys, _ keys: KeyValuePairs<StaticString, String> = [:],
+        _ arguments: KeyValuePairs<StaticString, any ScriptArgument> = [:], each: [any ScriptArgument] = [],
+        eachKey: [String] = [], by writer: Writer? = nil
+    ) {
+        guard let header = script.header else { preconditionFailure("the script \(script) has no header") }
+        #if DEBUG
+            header.keys.check(keys.map(\.key), eachKey.count, "keys", of: script)
+            header.arguments.check(arguments.map(\.key), each.count, "arguments", of: script)
+        #endif
+        self.script = script
+        session = writer?.session
+        var words: [String] = []
+        words.reserveCapacity(keys.count + eachKey.count + 5)
+        if header.isFenced { words += [partition.shards, partition.floor] }
+        for (_, key) in keys { words.append(key) }
+        words += eachKey
+        if let writer { words += writer.keys }
+        self.keys = words
+        words = []
+        words.reserveCapacity(arguments.count + each.count + 2)
+        // The incarnation is the shard's that makes the call (`arguments(of:)`).
+        if header.isFenced { words += [partition.events, ""] }
+        for (_, argument) in arguments { words.append(argument.scriptText) }
+        for argument in each { words.append(argument.scriptText) }
+        self.arguments = words
+    }
+
+    /// As a shard gives them that has this name in Redis.
+    func arguments(of incarnation: String) -> [String] {
+        guard script.header?.isFenced == true else { return arguments }
+        var arguments = arguments
+        arguments[1] = incarnation
+        return arguments
+    }
+}
+
+/// A value as a script reads it: a text.
+package protocol ScriptArgument {
+    var scriptText: String { get }
+}
+
+extension String: ScriptArgument { package var scriptText: String { self } }
+extension Substring: ScriptArgument { package var scriptText: String { String(self) } }
+extension Int: ScriptArgument { package var scriptText: String { String(self) } }
+extension Int64: ScriptArgument { package var scriptText: String { String(self) } }
+extension UInt64: ScriptArgument { package var scriptText: String { String(self) } }
+/// `1` or nothing.
+extension Bool: ScriptArgument { package var scriptText: String { self ? "1" : "" } }
+extension Identifier: ScriptArgument { package var scriptText: String { string } }
+/// Text in UTF-8.
+extension [UInt8]: ScriptArgument { package var scriptText: String { String(decoding: self, as: UTF8.self) } }
+/// Nothing for `nil`.
+extension Optional: ScriptArgument where Wrapped: ScriptArgument {
+    package var scriptText: String { self?.scriptText ?? "" }
+}
+
+/// The reply of a script that is called by names: a word, and what comes with it.
+package struct ScriptReply {
+    package let word: String
+    private let values: [RedisValue]
+
+    init(_ value: RedisValue) {
+        values = value.array ?? []
+        word = values.first?.string ?? ""
+    }
+
+    /// How many values come after the word.
+    package var count: Int { max(0, values.count - 1) }
+    /// The `place`th value after the word, from 0 on; null if there is none.
+    package subscript(place: Int) -> RedisValue { place + 1 < values.count ? values[place + 1] : .null }
+    /// All values after the word.
+    package var rest: ArraySlice<RedisValue> { values.dropFirst() }
+}
+
+#if DEBUG
+    extension ScriptHeader.Signature {
+        fileprivate func check(_ given: [StaticString], _ each: Int, _ what: String, of script: Script) {
+            let given = given.map { "\($0)" }
+            precondition(given == names, "the \(what) of \(script) are \(names), and not \(given)")
+            precondition(
+                row.isEmpty ? each == 0 : each.isMultiple(of: row.count),
+                "the \(what) of \(script) come in rows of \(row), and not \(each) of them")
+        }
+    }
+#endif
