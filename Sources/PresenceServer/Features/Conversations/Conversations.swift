@@ -131,6 +131,12 @@ final class Conversations: Feature {
         }
     }
 
+    /// The same in an async function.
+    func isBlocked(_ user: UserID, in id: ConversationID) async throws(Refusal) -> Bool {
+        let result: Result<Bool, RedisFailure> = await shard.tasks.wait { isBlocked(user, in: id, found: $0) }
+        return try result.answered()
+    }
+
     /// What files of conversations are marked with as this installation's: another one, or a Redis that has lost everything, has
     /// another key. `nil` until Redis has told it.
     var installation: String? { pairKey.bytes.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }

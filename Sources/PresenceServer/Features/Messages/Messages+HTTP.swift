@@ -9,12 +9,14 @@ extension Messages {
         registry.route("GET", "/v1/conversations/{id}/messages") { [unowned self] (call) throws(DecodingFailure) in
             try get(call)
         }
-        registry.route("POST", "/v1/conversations/{id}/messages") { [unowned self] (call) throws(DecodingFailure) in
-            try send(call)
-        }
-        registry.route("DELETE", "/v1/conversations/{id}/messages/{id}") { [unowned self] call in
-            answer(call) { delete(call.ids[1].string, in: call.ids[0], done: $0) }
-        }
+        registry.route(
+            "POST", "/v1/conversations/{id}/messages",
+            answer: { [unowned self] (call) async throws(Refusal) in try await send(call) })
+        registry.route(
+            "DELETE", "/v1/conversations/{id}/messages/{id}",
+            answer: { [unowned self] (call) async throws(Refusal) in
+                try answer(call, try await delete(call.ids[1].string, in: call.ids[0], by: nil))
+            })
     }
 
     private func get(_ call: HTTPCall) throws(DecodingFailure) {
@@ -44,8 +46,8 @@ extension Messages {
     }
 
     /// `{"from":"ana","message":{…}}`.
-    private func send(_ call: HTTPCall) throws(DecodingFailure) {
-        let (from, message) = try call.body.lend { (bytes) throws(DecodingFailure) in
+    private func send(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let (from, message) = try call.decoded { (bytes) throws(DecodingFailure) in
             var members = try RequestBody.object(bytes)
             var (from, message): (UserID?, MessageRequest.New?)
             try members.forEachMember { (key, value) throws(DecodingFailure) in
@@ -56,40 +58,15 @@ extension Messages {
             guard let message else { throw DecodingFailure.missing("message") }
             return (from, message)
         }
-        answer(call) { send(message, from: from, in: call.ids[0], done: $0) }
+        return try answer(call, try await send(message, from: from, in: call.ids[0]))
     }
 
-    private func answer(_ call: HTTPCall, _ run: (@escaping StoreReply) -> Void) {
-        call.ask(run: run) { value in
-            let words = value.array ?? []
-            if words.first?.string == "FORBIDDEN" {
-                return call.refuse(403, .forbidden, "only members of a conversation may do this")
-            }
-            if let refusal = Conversations.refusal(of: .success(value)) {
-                return call.respond(.refusal(refusal))
-            }
-            guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
-                return call.refuse(500, .internal, "the store holds no such message")
-            }
-            var json = Array(#"{"conversation":"#.utf8)
-            JSONWriter.string(call.ids[0].string, to: &json)
-            JSONWriter.key("message", to: &json)
-            message.write(to: &json)
-            call.respond(.json(200, json + [0x7D]))
-        }
-    }
-}
-
-extension HTTPResponse {
-    fileprivate static func refusal(_ message: ServerMessage.ErrorMessage) -> HTTPResponse {
-        let status: Int =
-            switch message.code {
-            case .forbidden: 403
-            case .notFound: 404
-            case .conflict: 409
-            case .validationFailed, .tooMany: 422
-            default: 500
-            }
-        return .error(status, message)
+    private func answer(_ call: HTTPCall, _ reply: ScriptReply) throws(Refusal) -> HTTPResponse {
+        guard let message = StoredMessage(last: reply) else { throw MessageRefusal.unreadable }
+        var json = Array(#"{"conversation":"#.utf8)
+        JSONWriter.string(call.ids[0].string, to: &json)
+        JSONWriter.key("message", to: &json)
+        message.write(to: &json)
+        return .json(200, json + [0x7D])
     }
 }

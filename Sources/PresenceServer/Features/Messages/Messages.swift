@@ -58,19 +58,15 @@ final class Messages: Feature {
         }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
-        registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {
-            [unowned self] in send($0, $1)
-        }
         registry.request(
-            "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) }
-        ) { [unowned self] request, context in
-            edit(request, context)
-        }
+            "send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) },
+            answer: { [unowned self] (request, context) async throws(Refusal) in try await send(request, context) })
         registry.request(
-            "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) }
-        ) { [unowned self] request, context in
-            delete(request.message, in: request.conversation, context)
-        }
+            "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) },
+            answer: { [unowned self] (request, context) async throws(Refusal) in try await edit(request, context) })
+        registry.request(
+            "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) },
+            answer: { [unowned self] (request, context) async throws(Refusal) in try await delete(request, context) })
         registry.request(
             "getMessages", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
             decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
@@ -86,129 +82,140 @@ final class Messages: Feature {
 
     // MARK: Changes
 
-    /// Whether the user may send so many bytes more; if not, the request has been answered.
-    private func admits(_ bytes: Int, _ context: RequestContext) -> Bool {
+    /// Charges the user for so many bytes.
+    private func charge(_ count: Int, _ context: RequestContext) throws(Refusal) {
         let now = shard.clock.now
-        self.bytes.expire(now: now)
-        guard let wait = self.bytes.charge(bytes, to: context.user, at: now) else { return true }
-        shard.limitRate(of: context.connection, context.id, .userBytes, retryAfter: wait)
-        return false
+        bytes.expire(now: now)
+        guard let wait = bytes.charge(count, to: context.user, at: now) else { return }
+        throw shard.met(.userBytes, retryAfter: wait)
     }
 
-    private func send(_ request: MessageRequest.Send, _ context: RequestContext) {
-        guard admits(request.message.bytes, context) else { return }
-        conversations.ask(context, about: request.conversation) { [self] done in
-            send(request.message, from: context.user, in: request.conversation, done: done)
-        } succeeded: { [self] words in
-            answer("sent", request.conversation, words, context)
-        }
+    private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
+        try charge(request.message.bytes, context)
+        try await shard.admit(context.writer)
+        let reply = try await send(request.message, from: context.user, in: request.conversation)
+        return answer("sent", request.conversation, reply, context)
     }
 
-    /// A direct conversation takes nothing while one of both blocks the other.
-    func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID, done: @escaping StoreReply) {
-        guard room.take(message.bytes) else { return done(.failure(Self.full)) }
-        unlessUnknown(user, in: id, done: done) { [self] isBlocked in
-            run(
-                .send, id,
-                [
-                    user.string, message.id, text(message.text), text(message.attachments), text(message.priority),
-                    String(keep), String(shard.configuration[Self.keepFor]), isBlocked ? "1" : "0",
-                    String(longest),
-                ]
-            ) { [self] result in
-                if (try? result.get())?.array?.first?.string == "OK" { sent.value += 1 }
-                done(result)
-            }
-        }
+    /// A direct conversation takes nothing while one of both blocks the other; the script decides, since what is stored already
+    /// is answered all the same.
+    func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID) async throws(Refusal)
+        -> ScriptReply
+    {
+        try room.take(message.bytes)
+        let isBlocked = try await conversations.isBlocked(user, in: id)
+        let reply = try await run(
+            .send, id,
+            [
+                "conversation": id, "from": user, "id": message.id, "text": message.text,
+                "attachments": message.attachments, "priority": message.priority, "keep": keep,
+                "keepFor": shard.configuration[Self.keepFor], "isBlocked": isBlocked, "longest": longest,
+            ])
+        sent.value += 1
+        return reply
     }
 
-    /// New text reaches nobody while one of both blocks the other, no more than a new message does.
-    private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) {
-        guard admits(request.text.count, context) else { return }
+    /// New text is told to nobody while one of both blocks the other, as a new message.
+    private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) async throws(Refusal) -> Answer {
+        try charge(request.text.count, context)
         let id = request.conversation
-        conversations.ask(context, about: id) { [self] done in
-            guard room.take(request.text.count) else { return done(.failure(Self.full)) }
-            unlessUnknown(context.user, in: id, done: done) { [self] isBlocked in
-                run(
-                    .editMessage, id,
-                    [
-                        context.user.string, request.message, text(request.text), String(keep), isBlocked ? "1" : "0",
-                        String(longest),
-                    ], done: done)
-            }
-        } succeeded: { [self] words in
-            answer("messageUpdated", id, words, context)
-        }
+        try await shard.admit(context.writer)
+        try room.take(request.text.count)
+        let isBlocked = try await conversations.isBlocked(context.user, in: id)
+        let reply = try await run(
+            .editMessage, id,
+            [
+                "conversation": id, "user": context.user, "id": request.message, "text": request.text, "keep": keep,
+                "isBlocked": isBlocked, "longest": longest,
+            ])
+        return answer("messageUpdated", id, reply, context)
     }
 
-    private func delete(_ message: String, in id: ConversationID, _ context: RequestContext) {
-        conversations.ask(context, about: id) { [self] done in
-            remove(message, in: id, by: context.user.string, done: done)
-        } succeeded: { [self] words in
-            answer("messageUpdated", id, words, context)
-        }
+    private func delete(
+        _ request: (conversation: ConversationID, message: String), _ context: RequestContext
+    ) async throws(Refusal) -> Answer {
+        try await shard.admit(context.writer)
+        let reply = try await delete(request.message, in: request.conversation, by: context.user)
+        return answer("messageUpdated", request.conversation, reply, context)
     }
 
-    /// The script decides what a block is for: what is stored already is answered all the same.
-    private func unlessUnknown(
-        _ user: UserID, in id: ConversationID, done: @escaping StoreReply, _ run: @escaping (Bool) -> Void
-    ) {
-        conversations.isBlocked(user, in: id) { result in
-            switch result {
-            case .failure(let failure): done(.failure(failure))
-            case .success(let isBlocked): run(isBlocked)
-            }
-        }
+    /// - Parameter user: `nil` for a backend.
+    func delete(_ message: String, in id: ConversationID, by user: UserID?) async throws(Refusal) -> ScriptReply {
+        defer { for told in onDeletion { told(id) } }
+        return try await run(
+            .deleteMessage, id, ["conversation": id, "user": user, "id": message, "keep": keep])
     }
 
-    /// A backend deletes a message.
-    func delete(_ message: String, in id: ConversationID, done: @escaping StoreReply) {
-        remove(message, in: id, by: "", done: done)
-    }
-
-    private func remove(
-        _ message: String, in id: ConversationID, by user: String, done: @escaping StoreReply
-    ) {
-        run(.deleteMessage, id, [user, message, String(keep)]) { [self] result in
-            done(result)
-            for told in onDeletion { told(id) }
-        }
-    }
-
-    private func run(_ script: Script, _ id: ConversationID, _ arguments: [String], done: @escaping StoreReply) {
+    private func run(
+        _ script: Script, _ id: ConversationID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>
+    ) async throws(Refusal) -> ScriptReply {
         let keys = shard.partitions.keys(of: id)
-        shard.store.run(
-            script,
-            keys: [
-                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging, keys.attachments(id), keys.attachmentsDue,
-            ],
-            arguments: [keys.events, shard.link.incarnation, id.string] + arguments, lane: .commands, reply: done)
+        let call = ScriptCall(
+            script, in: keys,
+            [
+                "conversation": keys.conversation(id), "log": keys.log(id), "changes": keys.changes(id),
+                "prints": keys.prints(id), "aging": keys.aging, "attachments": keys.attachments(id),
+                "attachmentsDue": keys.attachmentsDue,
+            ], arguments)
+        return try await shard.run(call, about: id).accepted(or: MessageRefusal.self)
     }
 
     /// `OK` and the message, between them the number of members if they are told of it.
     private func answer(
-        _ type: StaticString, _ id: ConversationID, _ words: [RedisValue], _ context: RequestContext
-    ) {
-        if words.count > 2 { conversations.charge(context.user, words[1], for: Conversations.toldMembers) }
-        guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
-            return shard.replies.error(
-                .init(id: context.id, code: .internal, message: "the store holds no such message"),
-                to: context.connection)
-        }
+        _ type: StaticString, _ id: ConversationID, _ reply: ScriptReply, _ context: RequestContext
+    ) -> Answer {
+        if reply.count > 1 { conversations.charge(context.user, reply[0], for: Conversations.toldMembers) }
+        guard let message = StoredMessage(last: reply) else { return .refusal(MessageRefusal.unreadable) }
         var payload: [UInt8] = []
         ServerMessageWriter.begin(type, id: context.id, to: &payload)
         JSONWriter.member("conversation", id.string, to: &payload)
         JSONWriter.key("message", to: &payload)
         message.write(to: &payload)
         JSONWriter.raw("}", to: &payload)
-        shard.replies.send(payload, to: context.connection)
+        return .message(payload)
     }
 
-    /// As Redis says it.
-    private static let full = RedisFailure.server(code: "OOM", message: "OOM messages have no room left")
     /// A message's object has a third of the longest message to clients, in bytes: so it fits with whatever is told beside it.
     private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
-    private func text(_ json: [UInt8]) -> String { String(decoding: json, as: UTF8.self) }
+}
+
+/// Why a script refuses what is asked of a conversation's messages.
+enum MessageRefusal: String, RefusalWord {
+    case forbidden = "FORBIDDEN"
+    case blocked = "BLOCKED"
+    case missing = "MISSING"
+    case others = "OTHERS"
+    case deleted = "DELETED"
+    case empty = "EMPTY"
+    case large = "LARGE"
+    case long = "LONG"
+    case conflict = "CONFLICT"
+
+    var refusal: Refusal {
+        switch self {
+        case .forbidden: Refusal(.forbidden, "only members of a conversation may do this")
+        case .blocked: Refusal(.forbidden, "one of them cannot be written to by the other")
+        case .missing: Refusal(.notFound, "there is no such message")
+        case .others: Refusal(.forbidden, "it is somebody else's message")
+        case .deleted: Refusal(.conflict, "the message is deleted")
+        case .empty: Refusal(.validationFailed, "text must not be empty without attachments", field: "text")
+        case .large, .long:
+            Refusal(
+                .validationFailed, "the message is longer than what the server may tell clients",
+                field: self == .long ? "text" : "message")
+        case .conflict: Refusal(.conflict, "another message has this id", field: "message.id")
+        }
+    }
+
+    /// What Redis has is no message.
+    static let unreadable = Refusal(.internal, "the store holds no such message")
+}
+
+extension StoredMessage {
+    /// The message that a script's reply ends with.
+    init?(last reply: ScriptReply) {
+        guard let bytes = reply.rest.last?.bytes else { return nil }
+        self.init(bytes)
+    }
 }

@@ -19,11 +19,14 @@ final class StoreRoom {
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// Whether a message of so many bytes may be stored.
-    func take(_ bytes: Int) -> Bool {
+    /// Takes room for a message of so many bytes.
+    func take(_ bytes: Int) throws(Refusal) {
         sent += bytes
         if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { ask() }
-        return !isFull
+        // As Redis says it.
+        guard !isFull else {
+            throw Refusal(.server(code: "OOM", message: "OOM messages have no room left"), changes: false)
+        }
     }
 
     private func ask() {

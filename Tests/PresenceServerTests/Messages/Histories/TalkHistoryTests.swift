@@ -36,12 +36,12 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "a message that is sent again is a new one", old: "\nif known then", new: "\nif false then",
+            name: "a message that is sent again is a new one", at: "sent-again", becomes: "if false then",
             faults: ["is there twice", "was acknowledged as", "was answered"]),
         ScriptMistake(
-            name: "a message that is sent again is counted again", old: "    return { 'OK', known }",
-            new: "    sender.own = sender.own + 1 putMember(c, ARGV[5]) bump(c, KEYS[2]) save(c, ARGV[2], ARGV[4])\n"
-                + "    return { 'OK', known }", faults: ["unread of", "urgent ones of"]),
+            name: "a message that is sent again is counted again", at: "answered-again",
+            becomes: "sender.own = sender.own + 1 putMember(c, from) bump(c, floorKey) "
+                + "save(c, channel, conversation) return { 'OK', known }", faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
             name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))",
             new: "math.min(tonumber(ARGV[i + 2]), c.last)", faults: ["the mark of", "unread of"]),
@@ -58,7 +58,7 @@ import Testing
             name: "a change of a message is none of its conversation", old: "    bump(c, keys.floor)\n", new: "",
             faults: ["the list of", "is told as"]),
         ScriptMistake(
-            name: "who writes has not read", old: "sender.own = c.last", new: "",
+            name: "who writes has not read", at: "own-is-read",
             faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
             name: "an inbox that was not told is not written down",
@@ -86,13 +86,14 @@ import Testing
             new: "math.max(math.min(tonumber(ARGV[i + 1]), c.last), read)",
             faults: ["the mark of what came to", " came to "]),
         ScriptMistake(
-            name: "a deleted message is unread for ever", old: "noteDeleted(c, seq)\n", new: "", faults: ["unread of"]),
+            name: "a deleted message is unread for ever", at: "deleted-is-read", faults: ["unread of"]),
         ScriptMistake(
             name: "what lies between deleted messages is deleted", old: "low <= last.high + 1",
             new: "low <= last.high + 3",
             faults: ["unread of"]),
         ScriptMistake(
-            name: "a deleted message is urgent for ever", old: "return each == seq end)", new: "return false end)",
+            name: "a deleted message is urgent for ever", at: "deleted-is-not-urgent",
+            becomes: "local priority = priorities(c, function() return false end)",
             faults: ["urgent ones of"]),
         ScriptMistake(
             name: "a name is told, and not kept", old: "    save(c, ARGV[2], ARGV[4])\nend\nreturn { 'OK' }",
@@ -107,14 +108,14 @@ import Testing
             faults: ["went after"]),
         ScriptMistake(
             name: "where nobody writes, nothing goes",
-            old: "redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])", new: "",
+            at: "ages",
             faults: ["is there after", "is there, though"]),
         ScriptMistake(
             name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read",
             faults: ["unread of"]),
         ScriptMistake(
             name: "a deleted message keeps what it mentions",
-            old: "mention(KEYS[8], KEYS[9], ARGV[4], m.from, m.attachments, -1)", new: "",
+            at: "deleted-mentions-nothing",
             faults: ["is mentioned"]),
         ScriptMistake(
             name: "messages that go keep what they mention", old: "    unmention(count, keys, id)\n", new: "",
