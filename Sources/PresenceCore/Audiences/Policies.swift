@@ -241,18 +241,14 @@ package final class Policies {
         let keys = shard.partitions.keys(of: user)
         let limits = shard.configuration.limits
         let pending = changes.begin(of: user)
-        shard.store.run(
-            .visibility,
-            keys: [
-                keys.shards, keys.floor, keys.user(user), list == .blocks ? keys.blocks(user) : keys.contacts(user),
-            ] + writer.keys,
-            arguments: [
-                keys.events, shard.link.incarnation, user.string, settings.presence?.letter ?? "",
-                settings.lastSeen?.letter ?? "", list.rawValue,
-                String(list == .blocks ? limits.blocks : limits.contacts),
-            ] + change.add.map { "+" + $0.string } + change.remove.map { "-" + $0.string },
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .visibility, in: keys,
+            ["user": keys.user(user), "list": list == .blocks ? keys.blocks(user) : keys.contacts(user)],
+            [
+                "user": user, "newPresence": settings.presence?.letter, "newLastSeen": settings.lastSeen?.letter,
+                "list": list.rawValue, "most": list == .blocks ? limits.blocks : limits.contacts,
+            ], each: change.add.map { "+" + $0.string } + change.remove.map { "-" + $0.string }, by: writer)
+        shard.run(call) { [self] result in
             guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                 words.count > 1, let version = words[1].int, version > pending.seen
             else {

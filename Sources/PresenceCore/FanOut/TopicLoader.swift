@@ -228,14 +228,10 @@ package final class TopicLoader {
     /// If Redis refuses that for now, it is told again.
     private func renumber(_ topic: Topic) {
         let keys = shard.partitions.keys(of: topic.subject)
-        shard.store.run(
-            .renumber, keys: [keys.shards, keys.floor, keys.user(topic.subject)],
-            arguments: [
-                keys.events, shard.link.incarnation, topic.subject.string, String(topic.first.version),
-                String(topic.second.version),
-            ],
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .renumber, in: keys, ["user": keys.user(topic.subject)],
+            ["user": topic.subject, "presence": topic.first.version, "profile": topic.second.version])
+        shard.run(call) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .failure(let failure) = result, failure.isTransient else {
                 return
             }

@@ -50,14 +50,12 @@ package final class Reaper {
     ) {
         let keys = shard.partitions.keys(partition)
         let usersKey = keys.users(ofShard: incarnation)
-        shard.store.run(
-            .fence, keys: [keys.shards, usersKey, keys.fenced(incarnation)],
-            arguments: [incarnation, String(Self.batch + damaged.count)], lane: .commands
-        ) { [self] result in
-            guard case .success(let value) = result, let found = value.array?.compactMap(\.string) else {
-                return done(nil)
-            }
-            let names = found.filter { !damaged.contains($0) }
+        let call = ScriptCall(
+            .fence, ["shards": keys.shards, "shardUsers": usersKey, "fenced": keys.fenced(incarnation)],
+            ["incarnation": incarnation, "most": Self.batch + damaged.count])
+        shard.run(call) { [self] result in
+            guard case .success(let value) = result else { return done(nil) }
+            let names = ScriptReply(value).rest.compactMap(\.string).filter { !damaged.contains($0) }
             guard !names.isEmpty else { return done(damaged.isEmpty ? 0 : nil) }
             end(names, in: keys, of: incarnation, renewedAt) { [self] failed in
                 guard let failed else { return done(nil) }
@@ -76,13 +74,7 @@ package final class Reaper {
         done: @escaping ([String]?) -> Void
     ) {
         let users = names.compactMap { UserID($0) }
-        shard.store.run(
-            .reap,
-            keys: [keys.floor, keys.users(ofShard: incarnation)]
-                + users.flatMap { [keys.user($0), keys.sessions($0)] } + shard.past.keys(of: users, in: keys),
-            arguments: [keys.events, incarnation, String(renewedAt), shard.past.arguments.first ?? ""] + names,
-            lane: .commands
-        ) { [self] result in
+        shard.run(.reap(users, in: keys, of: incarnation, renewedAt, shard.past)) { [self] result in
             switch result {
             case .success: done([])
             case .failure(let failure) where failure.isLasting && names.count > 1:
@@ -100,5 +92,36 @@ package final class Reaper {
             case .failure: done(nil)
             }
         }
+    }
+}
+
+extension ScriptCall {
+    /// Ends what a dead incarnation left of some users, who were last seen when it was last renewed.
+    package static func reap(
+        _ users: [UserID], in keys: PartitionKeys, of incarnation: String, _ renewed: Timestamp, _ past: PastStatuses?
+    ) -> ScriptCall {
+        ScriptCall(
+            .reap, ["floor": keys.floor, "shardUsers": keys.users(ofShard: incarnation)],
+            ["channel": keys.events, "incarnation": incarnation, "renewed": renewed, "bounds": past.bounds],
+            each: users,
+            eachKey: users.flatMap { user in
+                [keys.user(user), keys.sessions(user), past.key(of: user, in: keys, or: keys.user(user))]
+            })
+    }
+
+    /// Ends one session.
+    ///
+    /// - Parameter silence: ms since anything was received from it.
+    package static func end(
+        _ session: String, of user: UserID, in keys: PartitionKeys, by incarnation: String, silence: Milliseconds,
+        _ past: PastStatuses?
+    ) -> ScriptCall {
+        ScriptCall(
+            .end, in: keys,
+            [
+                "user": keys.user(user), "sessions": keys.sessions(user),
+                "shardUsers": keys.users(ofShard: incarnation),
+                "past": past.key(of: user, in: keys, or: keys.user(user)),
+            ], ["id": user, "sessionID": session, "silence": silence, "bounds": past.bounds])
     }
 }

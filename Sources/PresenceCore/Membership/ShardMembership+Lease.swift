@@ -15,7 +15,8 @@ extension ShardMembership {
         renewals.append(Renewal(number: number, sentAt: sentAt))
         runRenewal(of: renewing, entering: false) { [self] result in
             // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
-            guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
+            guard renewing == incarnation, case .success(let value) = result else { return }
+            guard !Self.isGone(result) else { return noticeFencing() }
             renewed(sentAt: sentAt, answer: value)
             renewalAnswered = max(renewalAnswered, number)
             if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
@@ -25,15 +26,15 @@ extension ShardMembership {
     }
 
     func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
-        shard.store.run(
-            .renew, keys: [shard.partitions.space.leases],
-            arguments: [
-                incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
-                String(shard.clock.now - started), String(grace),
-                shard.clock.redisOffset == nil ? "" : String(shard.clock.redisNow),
-                shard.interests == nil ? "" : "i", isAlone ? "1" : "0",
-            ],
-            lane: .lease, reply: reply)
+        shard.run(
+            ScriptCall(
+                .renew, ["leases": shard.partitions.space.leases],
+                [
+                    "incarnation": incarnation, "lease": shard.configuration.lease.duration, "enter": entering,
+                    "age": shard.clock.now - started, "grace": grace,
+                    "sent": shard.clock.redisOffset == nil ? nil : shard.clock.redisNow,
+                    "interests": shard.interests == nil ? "" : "i", "alone": isAlone,
+                ]), lane: .lease, reply: reply)
     }
 
     package func renewed(sentAt: Milliseconds, answer: RedisValue) {
@@ -48,13 +49,15 @@ extension ShardMembership {
         let lease = shard.configuration.lease
         nextSweep = shard.clock.now + lease.sweep
         let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
-        shard.store.run(
-            .sweep, keys: [shard.partitions.space.leases],
-            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) }
-                + [incarnation],
-            lane: .lease
-        ) { [self] result in
-            guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
+        let call = ScriptCall(
+            .sweep, ["leases": shard.partitions.space.leases],
+            [
+                "interval": lease.sweep * 7 / 10, "late": late, "lease": lease.duration, "claim": lease.duration,
+                "grace": grace, "incarnation": incarnation,
+            ])
+        shard.run(call, lane: .lease) { [self] result in
+            guard case .success(let value) = result else { return }
+            let words = ScriptReply(value).rest.compactMap(\.string)
             for index in stride(from: 0, to: words.count - 1, by: 2) {
                 if words[index] == incarnation {
                     fence("the lease has run out")

@@ -107,7 +107,7 @@ extension ShardMembership {
                 // With a lease from an earlier try, it still has that; without one, Redis knows nothing of it.
                 if isAgain { entersAgain = true } else { incarnation = "" }
             }
-            if isAgain, Self.isFenced(result), attempt == self.attempt { return enter(attempt, next: next) }
+            if isAgain, Self.isGone(result), attempt == self.attempt { return enter(attempt, next: next) }
             proceed(attempt, result, "lease") { value in
                 guard value.array?.first?.string != "MODE" else { return refuseMode() }
                 renewed(sentAt: sentAt, answer: value)
@@ -143,16 +143,15 @@ extension ShardMembership {
         var failure: Result<RedisValue, RedisFailure> = .success(.null)
         BoundedConcurrency(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
             let keys = shard.partitions.keys(partition)
-            shard.store.run(
-                .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
-                arguments: [incarnation, String(ceilingVersion(of: partition))] + former.map(\.incarnation),
-                lane: .commands
-            ) { [self] result in
+            let call = ScriptCall(
+                .join, ["shards": keys.shards, "floor": keys.floor, "fenced": keys.fenced(incarnation)],
+                ["incarnation": incarnation, "least": ceilingVersion(of: partition)], each: former.map(\.incarnation))
+            shard.run(call) { [self] result in
                 if case .failure = result { failure = result }
                 if let floor = (try? result.get())?.array?.last?.int {
                     ceiling.learn(floor: floor, of: partition, at: shard.clock.now)
                 }
-                if Self.isFenced(result) { failure = .failure(.disconnected(sent: true)) }
+                if (try? result.get())?.array?.first?.string == "DEAD" { failure = .failure(.disconnected(sent: true)) }
                 done()
             }
         } done: { [self] in

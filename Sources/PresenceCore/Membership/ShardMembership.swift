@@ -156,13 +156,18 @@ package final class ShardMembership {
     /// the incarnation before, or came too early.
     @discardableResult
     package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
-        guard Self.isFenced(result) else { return false }
-        if hasJoined { fence("Redis knows this incarnation no more") }
+        guard (try? result.get())?.array?.first?.string == "FENCED" else { return false }
+        noticeFencing()
         return true
     }
 
-    static func isFenced(_ result: Result<RedisValue, RedisFailure>) -> Bool {
-        (try? result.get())?.array?.first?.string == "FENCED"
+    func noticeFencing() {
+        if hasJoined { fence("Redis knows this incarnation no more") }
+    }
+
+    /// Whether Redis has no lease of this incarnation any more.
+    static func isGone(_ result: Result<RedisValue, RedisFailure>) -> Bool {
+        (try? result.get())?.array?.first?.string == "GONE"
     }
 
     func tick() {

@@ -48,10 +48,9 @@ extension ShardLogic {
     }
 
     /// Runs a script; `reply` gets what it replies, or why it was not run.
-    package func run(_ call: ScriptCall, reply: @escaping StoreReply) {
+    package func run(_ call: ScriptCall, lane: StoreLane = .commands, reply: @escaping StoreReply) {
         store.run(
-            call.script, keys: call.keys, arguments: call.arguments(of: link.incarnation), lane: .commands,
-            reply: reply)
+            call.script, keys: call.keys, arguments: call.arguments(of: link.incarnation), lane: lane, reply: reply)
     }
 
     private func result(of call: ScriptCall) async -> Result<RedisValue, RedisFailure> {

@@ -57,17 +57,17 @@ local function refusal()
     if sessionsKey and redis.call('HEXISTS', sessionsKey, session) == 0 then return 'ENDED' end
 end
 local refused = refusal()
-if refused then return { refused } end
+if refused then return { refused } end -- mutation: refused-writes
 
 -- A version only grows: past the last one, past the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
     local floor = tonumber(redis.call('GET', floorKey) or '0')
-    return math.max(tonumber(last or '0'), floor, now - 1) + 1
+    return math.max(tonumber(last or '0'), floor, now - 1) + 1 -- mutation: floor
 end
 
 -- Only incarnations that are in the partition's set may write.
 local function fenced(shardsKey, incarnation)
-    return redis.call('SISMEMBER', shardsKey, incarnation) == 0
+    return redis.call('SISMEMBER', shardsKey, incarnation) == 0 -- mutation: fenced-may-write
 end
 
 -- Tells what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the beginning of
@@ -159,7 +159,7 @@ local function choose(user, chosen, text, clearAfter)
     put(user, 'chosenVersion', int(math.max(tonumber(user.chosenVersion or '0'), now - 1) + 1))
     put(user, 'chosen', chosen)
     if text ~= '' then put(user, 'text', text ~= 'null' and text) end
-    put(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter)))
+    put(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter))) -- mutation: never-cleared
     user.hasChosen = true
 end
 
@@ -227,8 +227,8 @@ local function announce(user, since)
     local before = user.status or 'offline'
     local kinds, present, active = {}, false, false
     for _, value in ipairs(user.sessions or redis.call('HVALS', user.sessionsKey)) do
-        local incarnation, _, kind, state = session(value)
-        user.isElsewhere = user.isElsewhere or incarnation ~= ARGV[3]
+        local shard, _, kind, state = session(value)
+        user.isElsewhere = user.isElsewhere or shard ~= incarnation
         present = true
         active = active or state == 'a'
         kinds[kind] = true
@@ -254,7 +254,7 @@ local function announce(user, since)
         body = body .. ',"devices":[' .. table.concat(devices, ',') .. ']'
         shown = status .. body
     end
-    if shown == user.shown then return end
+    if shown == user.shown then return end -- mutation: announced-again
     if status ~= before then
         if user.pastKey then
             remember(user, before, status == 'offline' and math.min(tonumber(user.lastSeen or now), now) or since)

@@ -3,35 +3,34 @@
 -- "RENEWED UNTIL SINCE i". SINCE is from when on there
 -- has been a server all the time, as far as this one knows: since its own start, or for longer if another one that knows so
 -- has renewed its lease after that. It is 0 if nobody was there before.
--- KEYS: leases
--- ARGV: now, incarnation, lease in ms, enter (1 or 0), ms since the server started, grace in ms (see sweep),
---       when it was sent by this clock, as far as the server knows ('' if it does not), i with interests or '',
---       alone (1: no other server uses this Redis, or 0)
--- Replies {OK, now}, {FENCED}, or {MODE} if there are servers that tell each other of changes in another way.
-local held = redis.call('HGET', KEYS[1], ARGV[2])
-if ARGV[4] == '0' and (not held or string.sub(held, 1, 7) == 'reaping') then return { 'FENCED' } end
-if ARGV[4] == '1' and ARGV[9] == '0' then
-    local fields = redis.call('HGETALL', KEYS[1])
+-- keys: leases
+-- args: incarnation, lease in ms, enter 1 or 0, age in ms since the server started, grace in ms (see sweep),
+--       sent when by this clock as far as the server knows or '', interests i or '', alone 1 if no other server uses this Redis
+-- replies: OK(now) | GONE | MODE if there are servers that tell each other of changes in another way
+local held = redis.call('HGET', leasesKey, incarnation)
+if enter ~= '1' and (not held or string.sub(held, 1, 7) == 'reaping') then return { 'GONE' } end
+if enter == '1' and alone ~= '1' then
+    local fields = redis.call('HGETALL', leasesKey)
     for i = 1, #fields, 2 do
         local limit, mode = string.match(fields[i + 1], '^%d+ (%d+) ?%d* ?(i?)$')
-        if limit and tonumber(limit) > now and mode ~= ARGV[8] then return { 'MODE' } end
+        if limit and tonumber(limit) > now and mode ~= interests then return { 'MODE' } end
     end
 end
-local started = now - tonumber(ARGV[5])
+local started = now - tonumber(age)
 local since = math.min(started, held and tonumber(string.match(held, '^%d+ %d+ (%d+) ?i?$')) or started)
-if since > now - tonumber(ARGV[6]) then
-    local fields, first = redis.call('HGETALL', KEYS[1]), true
+if since > now - tonumber(grace) then
+    local fields, first = redis.call('HGETALL', leasesKey), true
     for i = 1, #fields, 2 do
-        if fields[i] ~= 'swept' and fields[i] ~= ARGV[2] then
+        if fields[i] ~= 'swept' and fields[i] ~= incarnation then
             first = false
             local renewed, other = string.match(fields[i + 1], '^(%d+) %d+ ?(%d*) ?i?$')
             if renewed and tonumber(renewed) > started then since = math.min(since, tonumber(other) or 0) end
         end
     end
-    if first and ARGV[4] == '1' then since = 0 end
+    if first and enter == '1' then since = 0 end
 end
 -- What was on its way for long does not show that its sender is alive now.
-local renewed = math.min(now, tonumber(ARGV[7]) or now)
-local mode = ARGV[8] == '' and '' or ' ' .. ARGV[8]
-redis.call('HSET', KEYS[1], ARGV[2], int(renewed) .. ' ' .. int(now + tonumber(ARGV[3])) .. ' ' .. int(since) .. mode)
+local renewed = math.min(now, tonumber(sent) or now) -- mutation: late-renewal
+local mode = interests == '' and '' or ' ' .. interests
+redis.call('HSET', leasesKey, incarnation, int(renewed) .. ' ' .. int(now + tonumber(lease)) .. ' ' .. int(since) .. mode)
 return { 'OK', int(now) }

@@ -10,18 +10,23 @@ import Tokens
 extension ShardLogic {
     func revokeTokens(of user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
-        store.run(
-            .revoke, keys: [keys.shards, keys.user(user), keys.sessions(user), keys.grants(user)],
-            arguments: [keys.events, link.incarnation, user.string], lane: .commands, reply: done)
+        run(
+            ScriptCall(
+                .revoke, in: keys,
+                ["user": keys.user(user), "sessions": keys.sessions(user), "grants": keys.grants(user)],
+                ["user": user]), reply: done)
     }
 
     /// Ends all sessions of a user, wherever they are.
     func disconnect(_ user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
-        store.run(
-            .disconnect,
-            keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)] + past.keys(of: [user], in: keys),
-            arguments: [keys.events, link.incarnation, user.string] + past.arguments, lane: .commands, reply: done)
+        run(
+            ScriptCall(
+                .disconnect, in: keys,
+                [
+                    "user": keys.user(user), "sessions": keys.sessions(user),
+                    "past": past.key(of: user, in: keys, or: keys.user(user)),
+                ], ["id": user, "bounds": past.bounds]), reply: done)
     }
 
     /// Whether a user's token is one of them; `nil` when that cannot be known now.

@@ -12,14 +12,18 @@ extension Sessions {
         _ status: StatusChange, by session: Session, done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {
         let user = session.user
-        shard.store.run(
-            .status,
-            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
-                + shard.past.keys(of: [user.id], in: user.keys) + Writer(session).keysBesideRecord,
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words
-                + shard.past.arguments,
-            lane: .commands
-        ) { [self] result in
+        let words = StatusArguments(status)
+        let call = ScriptCall(
+            .status, in: user.keys,
+            [
+                "user": user.userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+            ],
+            [
+                "id": user.id, "chosen": words.chosen, "text": words.text, "clearAfter": words.clearAfter,
+                "bounds": shard.past.bounds,
+            ], by: Writer(session), readsUser: true)
+        shard.run(call) { [self] result in
             // First the answer, then what it means for all of the user's sessions here.
             done(result)
             if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
@@ -36,13 +40,13 @@ extension Sessions {
         guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
         // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
         guard shard.link.isLive else { return lapseLater(user) }
-        shard.store.run(
-            .lapse,
-            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
-                + shard.past.keys(of: [user.id], in: user.keys),
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + shard.past.arguments,
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .lapse, in: user.keys,
+            [
+                "user": user.userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+            ], ["id": user.id, "bounds": shard.past.bounds])
+        shard.run(call) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }
             learn(words, of: user)

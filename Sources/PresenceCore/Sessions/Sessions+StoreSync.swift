@@ -15,7 +15,7 @@ extension Sessions {
     private static let longestPauseForDamage: Milliseconds = 60_000
 
     /// A time of issue that no revocation is later than.
-    private static let noToken = "9007199254740991"
+    private static let noToken: Timestamp = 9_007_199_254_740_991
 
     package enum Outcome {
         case stored
@@ -47,25 +47,26 @@ extension Sessions {
         let script: Script = session.isAdmitted ? .assert : .open
         let telling = Telling(
             session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0,
-            hasStatus: chosen[0] != "")
-        shard.store.run(
-            script,
-            keys: shard.past.keys(
-                after: [
-                    user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
-                    user.keys.users(ofShard: shard.link.incarnation), user.keys.grants(user.id),
-                ], of: user.id, in: user.keys),
-            arguments: shard.past.arguments(after: [
-                user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
-                session.kind, telling.state, String(shard.clock.now - session.began),
-                chosen[0], chosen[1], chosen[2], chosen[3],
-                // One that lingers does nothing: its client comes back with a token of its own.
-                String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
-                shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
-                session.connection == nil ? "" : session.grant?.string ?? "",
-            ]),
-            lane: .commands
-        ) { [self] result in
+            hasStatus: chosen.status != "")
+        // One that lingers does nothing: its client comes back with a token of its own.
+        let isThere = session.connection != nil
+        let call = ScriptCall(
+            script, in: user.keys,
+            [
+                "user": user.userKey, "sessions": user.sessionsKey,
+                "shardUsers": user.keys.users(ofShard: shard.link.incarnation), "grants": user.keys.grants(user.id),
+                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+            ],
+            [
+                "id": user.id, "sessionID": session.id, "device": session.deviceField, "kind": session.kind,
+                "state": telling.state, "age": shard.clock.now - session.began, "chosen": chosen.status,
+                "text": chosen.text, "clearAfter": chosen.clearAfter, "chosenVersion": chosen.version, "most": most,
+                "issued": isThere ? session.issuedAt : Self.noToken,
+                "known": shard.store.hasOneClock
+                    ? session.began + (shard.clock.redisNow - shard.clock.now) : nil,
+                "grant": isThere ? session.grant : nil, "bounds": shard.past.bounds,
+            ])
+        shard.run(call) { [self] result in
             switch result {
             case .failure(let failure): notTold(telling, failure, done)
             case .success(let value): told(telling, value, done)
@@ -73,17 +74,25 @@ extension Sessions {
         }
     }
 
-    private static let nothingChosen = ["", "", "", ""]
+    /// As `open.lua` takes it.
+    private struct ChosenWords {
+        var (status, text, clearAfter, version) = ("", "", "", "")
+    }
 
     /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
-    private func chosenStatus(toTell session: Session) -> [String] {
+    private func chosenStatus(toTell session: Session) -> ChosenWords {
         let user = session.user
-        if let status = session.wantedStatus { return StatusArguments(status).words + [""] }
+        if let status = session.wantedStatus {
+            let words = StatusArguments(status)
+            return ChosenWords(status: words.chosen, text: words.text, clearAfter: words.clearAfter)
+        }
         guard session.isAdmitted || user.sessions.contains(where: \.isAdmitted), let held = user.chosen,
             held.version > 0
-        else { return Self.nothingChosen }
+        else { return ChosenWords() }
         let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
-        return [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
+        return ChosenWords(
+            status: held.status.rawValue, text: held.text ?? "null", clearAfter: clearAfter,
+            version: String(held.version))
     }
 
     private func notTold(_ telling: Telling, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
@@ -175,14 +184,13 @@ extension Sessions {
         session.storedState = nil
         session.tellings += 1
         let telling = session.tellings
-        shard.store.run(
-            .activity,
-            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
-                + shard.past.keys(of: [user.id], in: user.keys),
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state]
-                + shard.past.arguments,
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .activity, in: user.keys,
+            [
+                "user": user.userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+            ], ["id": user.id, "sessionID": session.id, "state": state, "bounds": shard.past.bounds])
+        shard.run(call) { [self] result in
             var isStored = false
             switch result {
             case .failure(let failure): tellLater(session, failure)
@@ -204,19 +212,10 @@ extension Sessions {
 
     func tellEnd(_ session: Session, done: @escaping () -> Void) {
         let user = session.user
-        shard.store.run(
-            .end,
-            keys: shard.past.keys(
-                after: [
-                    user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
-                    user.keys.users(ofShard: shard.link.incarnation),
-                ], of: user.id, in: user.keys),
-            arguments: shard.past.arguments(after: [
-                user.keys.events, shard.link.incarnation, user.id.string, session.id,
-                String(max(0, shard.clock.now - session.lastHeard)),
-            ]),
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall.end(
+            session.id, of: user.id, in: user.keys, by: shard.link.incarnation,
+            silence: max(0, shard.clock.now - session.lastHeard), shard.past)
+        shard.run(call) { [self] result in
             switch result {
             case .failure(let failure): tellLater(session, failure)
             case .success: if !shard.link.noticeFencing(in: result) { ended[session.number] = nil }

@@ -2,17 +2,19 @@ import PresenceProtocol
 
 /// A status change as the scripts take it.
 package struct StatusArguments {
-    /// chosen, text, clearAfter
-    package let words: [String]
+    let chosen: String
+    let text: String
+    let clearAfter: String
 
     package init(_ change: StatusChange) {
-        let text =
+        text =
             switch change.text {
             case .keep: ""
             case .remove: "null"
             case .set(let text): Self.encoded(text)
             }
-        words = [change.status.rawValue, text, change.clearAfter.map { String($0) } ?? ""]
+        chosen = change.status.rawValue
+        clearAfter = change.clearAfter.scriptText
     }
 
     package static func encoded(_ text: String) -> String {

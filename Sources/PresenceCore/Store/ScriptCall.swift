@@ -8,20 +8,21 @@ import Redis
 /// What every script of a shard needs is added (``ScriptHeader``). A debug build, which all tests run, compares the names.
 package struct ScriptCall {
     package let script: Script
-    let keys: [String]
+    package let keys: [String]
     let arguments: [String]
     /// By which the change is asked for, for logs.
     let session: String?
 
     /// - Parameters:
-    ///   - partition: The one that all keys are of.
+    ///   - partition: The one that all keys are of; `nil` for a script that has no `FENCED`.
     ///   - each: The values of the header's `each(…)`, row after row.
     ///   - eachKey: The same for keys.
     ///   - writer: The user by whose token the change is made; `nil` for a backend or the server itself.
+    ///   - readsUser: Whether the script reads the user's record anyway, and asks `user.isRevoked` itself.
     package init(
-        _ script: Script, in partition: PartitionKeys, _ keys: KeyValuePairs<StaticString, String> = [:],
+        _ script: Script, in partition: PartitionKeys? = nil, _ keys: KeyValuePairs<StaticString, String> = [:],
         _ arguments: KeyValuePairs<StaticString, any ScriptArgument> = [:], each: [any ScriptArgument] = [],
-        eachKey: [String] = [], by writer: Writer? = nil
+        eachKey: [String] = [], by writer: Writer? = nil, readsUser: Bool = false
     ) {
         guard let header = script.header else { preconditionFailure("the script \(script) has no header") }
         #if DEBUG
@@ -32,22 +33,22 @@ package struct ScriptCall {
         session = writer?.session
         var words: [String] = []
         words.reserveCapacity(keys.count + eachKey.count + 5)
-        if header.isFenced { words += [partition.shards, partition.floor] }
+        if let partition, header.isFenced { words += [partition.shards, partition.floor] }
         for (_, key) in keys { words.append(key) }
         words += eachKey
-        if let writer { words += writer.keys }
+        if let writer { words += readsUser ? writer.keysBesideRecord : writer.keys }
         self.keys = words
         words = []
         words.reserveCapacity(arguments.count + each.count + 2)
         // The incarnation is the shard's that makes the call (`arguments(of:)`).
-        if header.isFenced { words += [partition.events, ""] }
+        if let partition, header.isFenced { words += [partition.events, ""] }
         for (_, argument) in arguments { words.append(argument.scriptText) }
         for argument in each { words.append(argument.scriptText) }
         self.arguments = words
     }
 
     /// As a shard gives them that has this name in Redis.
-    func arguments(of incarnation: String) -> [String] {
+    package func arguments(of incarnation: String) -> [String] {
         guard script.header?.isFenced == true else { return arguments }
         var arguments = arguments
         arguments[1] = incarnation
@@ -80,7 +81,7 @@ package struct ScriptReply {
     package let word: String
     private let values: [RedisValue]
 
-    init(_ value: RedisValue) {
+    package init(_ value: RedisValue) {
         values = value.array ?? []
         word = values.first?.string ?? ""
     }

@@ -72,13 +72,16 @@ final class DoctorRedis {
             """)
 
     /// Runs one of the server's own scripts, on Redis' own time.
-    func run(_ script: Script, keys: [String], arguments: [String]) throws(RedisFailure) -> RedisValue {
+    ///
+    /// - Parameter incarnation: As which shard a script runs that writes for one.
+    func run(_ call: ScriptCall, as incarnation: String = "") throws(RedisFailure) -> ScriptReply {
         let began = ContinuousClock.now
         let answer = try connection.run(
-            script.redis, keys: keys.map(RedisArgument.string),
-            arguments: [.string("0")] + arguments.map(RedisArgument.string))
+            call.script.redis, keys: call.keys.map(RedisArgument.string),
+            arguments: ["0"].map(RedisArgument.string)
+                + call.arguments(of: incarnation).map(RedisArgument.string))
         rest(.now - began)
-        return answer
+        return ScriptReply(answer)
     }
 
     /// Changes something if it is still as it has to be for that, judged and changed in one: `decide` reads, and returns

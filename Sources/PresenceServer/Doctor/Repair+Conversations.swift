@@ -7,8 +7,12 @@ extension Repair {
         guard case .conversation(let id, _) = KeyName(key, in: partitions.space, doctor.families) else { return }
         let keys = partitions.keys(of: id)
         _ = try store[key].run(
-            .mendLog, keys: [keys.floor, key, keys.log(id), keys.changes(id), keys.prints(id)],
-            arguments: [keys.events, id.string])
+            ScriptCall(
+                .mendLog,
+                [
+                    "shards": keys.shards, "floor": keys.floor, "conversation": key, "log": keys.log(id), "changes": keys.changes(id),
+                    "prints": keys.prints(id),
+                ], ["channel": keys.events, "incarnation": "", "conversation": id]))
     }
 
     /// A member's inbox says so again.

@@ -102,10 +102,11 @@ struct Repair {
             let list = keys.users(ofShard: incarnation)
             var names: [UserID]
             repeat {
-                let answer = try store[list].run(
-                    .fence, keys: [keys.shards, list, keys.fenced(incarnation)],
-                    arguments: [incarnation, String(Self.batch)])
-                names = (answer.array ?? []).compactMap { $0.string.flatMap(UserID.init) }
+                let reply = try store[list].run(
+                    ScriptCall(
+                        .fence, ["shards": keys.shards, "shardUsers": list, "fenced": keys.fenced(incarnation)],
+                        ["incarnation": incarnation, "most": Self.batch]))
+                names = reply.rest.compactMap { $0.string.flatMap(UserID.init) }
                 names.removeAll(where: stuck.contains)
                 stuck.formUnion(try endEach(names, of: incarnation, renewed: renewed, in: partition))
             } while !names.isEmpty
@@ -138,12 +139,7 @@ struct Repair {
     ) throws(RedisFailure) {
         guard !users.isEmpty else { return }
         let keys = partitions.keys(partition)
-        _ = try store[keys.floor].run(
-            .reap,
-            keys: [keys.floor, keys.users(ofShard: incarnation)]
-                + users.flatMap { [keys.user($0), keys.sessions($0)] } + doctor.past.keys(of: users, in: keys),
-            arguments: [keys.events, incarnation, String(renewed), doctor.past.arguments.first ?? ""]
-                + users.map(\.string))
+        _ = try store[keys.floor].run(.reap(users, in: keys, of: incarnation, renewed, doctor.past))
     }
 
     /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
@@ -185,15 +181,10 @@ struct Repair {
         guard let session = try session(name, of: user), try isLive(session.incarnation) else { return }
         let keys = partitions.keys(of: user)
         let redis = store[keys.floor]
+        let silence = max(0, try redis.now() - session.began)
         _ = try redis.run(
-            .end,
-            keys: [
-                keys.shards, keys.floor, keys.user(user), keys.sessions(user),
-                keys.users(ofShard: session.incarnation),
-            ] + doctor.past.keys(of: [user], in: keys),
-            arguments: [
-                keys.events, session.incarnation, user.string, name, String(max(0, try redis.now() - session.began)),
-            ] + doctor.past.arguments)
+            .end(name, of: user, in: keys, by: session.incarnation, silence: silence, doctor.past),
+            as: session.incarnation)
     }
 
     private func list(_ name: String, of user: UserID) throws(RedisFailure) {

@@ -49,7 +49,7 @@ import Testing
     }
 
     private func checkSubstitutes(_ mutation: Mutation) throws {
-        if mutation.replacing != nil {
+        if mutation.mistake != nil {
             try #require(!mutation.substitutes.isEmpty, "no script holds what \(mutation.name) replaces")
         }
     }

@@ -3,10 +3,7 @@ extension Mutation {
     static let general: [Mutation] = [
         Mutation(
             name: "a missing fence: whoever is taken for dead may still write",
-            replacing: (
-                "return redis.call('SISMEMBER', shardsKey, incarnation) == 0",
-                "return false"
-            ), faults: [0, 6],
+            mistake: ("fenced-may-write", "return false"), faults: [0, 6],
             shows: .truth,
             history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
@@ -21,9 +18,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a version is not raised above the floor",
-            replacing: (
-                "math.max(tonumber(last or '0'), floor, now - 1) + 1", "math.max(tonumber(last or '0'), now - 1) + 1"
-            ), faults: [10],
+            mistake: ("floor", "return math.max(tonumber(last or '0'), now - 1) + 1"), faults: [10],
             shows: .growth,
             history: SimulatedHistory(
                 seed: 5, people: 4, shards: 3, times: .defaults,
@@ -36,10 +31,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a stale timer: the end of an earlier status ends the next",
-            replacing: (
-                "put(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter)))",
-                "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"
-            ), faults: [],
+            mistake: ("never-cleared", "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"), faults: [],
             shows: .lost,
             history: SimulatedHistory(
                 seed: 8, people: 3, shards: 4, times: .short,
@@ -74,7 +66,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a change that nobody can see is announced",
-            replacing: ("if shown == user.shown then return end", ""),
+            mistake: ("announced-again", ""),
             shows: .announcedOnce,
             history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
@@ -85,10 +77,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a late sweep reaps those who could not renew",
-            replacing: (
-                "local late = gap < 0 or gap > tonumber(ARGV[3])",
-                "local late = false; gap = 0"
-            ), faults: [9],
+            mistake: ("late-sweep", "local isLate = false; gap = 0"), faults: [9],
             shows: .flicker,
             history: SimulatedHistory(
                 seed: 4, people: 3, shards: 2, times: .short,
@@ -104,7 +93,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "of several short silences, each by itself is no reason to extend a lease",
-            replacing: ("elseif gap > 3 * tonumber(ARGV[2]) then", "elseif false then"), isSearched: false,
+            mistake: ("many-gaps", "elseif false then"), isSearched: false,
             shows: .flicker,
             history: SimulatedHistory(
                 seed: 1_795_705_633_935, people: 4, shards: 2, times: .defaults, connections: 2,
@@ -122,7 +111,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "the dead keep their right to write",
-            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\nredis.call('SET'", "redis.call('SET'"), faults: [0],
+            mistake: ("dead-may-write", ""), faults: [0],
             shows: .leak,
             history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
@@ -131,9 +120,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "the older connection of a device comes back in the younger one's place",
-            replacing: (
-                "if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end", ""
-            ), faults: [5],
+            mistake: ("older-wins", ""), faults: [5],
             shows: .younger,
             history: SimulatedHistory(
                 seed: 13, people: 2, shards: 2, times: .short,
@@ -146,7 +133,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a leaver's last session stays in the dead one's list",
-            replacing: ("if not left then redis.call('SREM', KEYS[5], ARGV[4]) end", ""),
+            mistake: ("leaks-user", ""),
             shows: .leak,
             history: SimulatedHistory(
                 seed: 3, people: 3, shards: 3, times: .short,
@@ -186,9 +173,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a session is opened with a token that was revoked",
-            replacing: (
-                "if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end", ""
-            ), faults: [13],
+            mistake: ("old-token", ""), faults: [13],
             shows: .banned,
             history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,
@@ -203,7 +188,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a write does not compare: a token that was taken back still changes something",
-            replacing: ("if refused then return { refused } end", ""), faults: [13],
+            mistake: ("refused-writes", ""), faults: [13],
             shows: .banned,
             history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,
@@ -219,7 +204,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "sessions are ended although nobody could come back while there was no server",
-            replacing: ("if over and settled then", "if over then"), faults: [14],
+            mistake: ("unsettled-reaps", "if over then"), faults: [14],
             shows: .flicker,
             history: SimulatedHistory(
                 seed: 1, people: 4, shards: 3, times: .short,
@@ -233,7 +218,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a renewal counts from when it arrives, though its server has died since",
-            replacing: ("local renewed = math.min(now, tonumber(ARGV[7]) or now)", "local renewed = now"),
+            mistake: ("late-renewal", "local renewed = now"),
             faults: [7, 14],
             shows: .flicker,
             history: SimulatedHistory(
@@ -249,7 +234,7 @@ extension Mutation {
                 ])),
         Mutation(
             name: "an earlier incarnation may write until it is cleared away: it takes a session from the later one",
-            replacing: ("redis.call('SREM', KEYS[1], ARGV[i])", ""), isSearched: false,
+            mistake: ("former-may-write", "for former in each() do end"), isSearched: false,
             shows: .flicker,
             history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,

@@ -7,8 +7,8 @@ import Redis
 struct Mutation: Sendable, CustomStringConvertible {
     let name: String
     var description: String { name }
-    /// In the scripts: the replaced text and its replacement, in all scripts that contain it.
-    var replacing: (old: String, new: String)?
+    /// In the scripts: the line with this mark, and its replacement (``ScriptMistake``).
+    var mistake: (mark: String, line: String)?
     /// The kinds of faults in the histories that search for it; `nil`: any.
     var faults: [Int]?
     /// Whether drawn histories show it from time to time. Some bugs show once in thousands, since few ms decide: those
@@ -23,7 +23,7 @@ struct Mutation: Sendable, CustomStringConvertible {
 
     /// The scripts with the mistake in them.
     var substitutes: [Script: RedisScript] {
-        guard let replacing else { return [:] }
-        return ScriptMistake(name: name, old: replacing.old, new: replacing.new).substitutes(in: Script.allCases)
+        guard let mistake else { return [:] }
+        return ScriptMistake(name: name, at: mistake.mark, becomes: mistake.line).substitutes(in: Script.allCases)
     }
 }

@@ -1,20 +1,19 @@
 -- A session's user became active or idle.
--- KEYS: shards, floor, user, sessions, past (if it is kept)
--- ARGV: now, channel, incarnation, user, session, state (a or i), bounds of the past
--- Replies {OK}, {FENCED} or {GONE}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local values, held, changed = redis.call('HGETALL', KEYS[4]), {}, nil
+-- keys: user, sessions, past used if statuses are kept
+-- args: id of the user, sessionID, state a or i, bounds of the past or ''
+-- replies: OK | GONE | FENCED
+local values, held, changed = redis.call('HGETALL', sessionsKey), {}, nil
 for i = 1, #values, 2 do
     local value = values[i + 1]
-    if values[i] == ARGV[5] then
-        value = string.gsub(value, '^(%S+ %S+ %S+) %S', '%1 ' .. ARGV[6])
+    if values[i] == sessionID then
+        value = string.gsub(value, '^(%S+ %S+ %S+) %S', '%1 ' .. state)
         changed = value
     end
     held[#held + 1] = value
 end
 if not changed then return { 'GONE' } end
-redis.call('HSET', KEYS[4], ARGV[5], changed)
-local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2], KEYS[5], ARGV[7])
+redis.call('HSET', sessionsKey, sessionID, changed)
+local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
 user.sessions = held
 lapse(user)
 finish(user, now)

@@ -1,19 +1,16 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
--- KEYS: shards, floor, user, sessions, shard's users, grants, past (if it is kept)
--- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
---       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
---       most sessions of a user (0: any number), when the token was issued (0: it does not say),
---       when it began by this clock, as far as its shard knows ('' if it cannot), the grant of its token ('' none),
---       bounds of the past
--- Replies {OK, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
-local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
-if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
-local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel, KEYS[7], ARGV[18])
+-- keys: user, sessions, shardUsers, grants, past used if statuses are kept
+-- args: id of the user, sessionID, device as =ID or -, kind, state a or i, age in ms, chosen or '' to leave,
+--       text or '' to keep or null, clearAfter in ms or '', chosenVersion or '' for now, most sessions of a user or 0,
+--       issued when the token was or 0 if it does not say, known time of its beginning by this clock or '' if its shard cannot
+--       tell, grant of its token or '', bounds of the past or ''
+-- replies: OK(own status …) | REPLACED | DISCONNECTED | REVOKED | CROWDED | FENCED
+local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
 -- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is;
 -- what a shard knows of this clock may be off by the time that an answer took.
-local began = now - tonumber(ARGV[9])
-local known = tonumber(ARGV[16])
-if known and began - known > 1000 then began = known end
+local began = now - tonumber(age)
+local atLeast = tonumber(known)
+if atLeast and began - atLeast > 1000 then began = atLeast end
 
 -- An administrator disconnected the user while this shard could not hear of it. If that is in the future, the clock has gone back
 -- since: nobody could connect until it has caught up.
@@ -21,24 +18,23 @@ local barredAt = tonumber(user.barredAt or '0')
 if began < barredAt and barredAt <= now then return { 'DISCONNECTED' } end
 
 -- A token from before all of the user's were revoked. One that does not say when it was issued may be any.
-if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end
+if tonumber(issued) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end -- mutation: old-token
 -- A device that has been signed out.
-if ARGV[17] ~= '' and redis.call('HEXISTS', KEYS[6], ARGV[17]) == 0 then return { 'REVOKED' } end
+if grant ~= '' and redis.call('HEXISTS', grantsKey, grant) == 0 then return { 'REVOKED' } end
 
 -- One connection a device: the younger wins, however late the older one is heard of.
-local device = ARGV[6]
-local values, held, isHeld = redis.call('HGETALL', KEYS[4]), {}, false
+local values, held, isHeld = redis.call('HGETALL', sessionsKey), {}, false
 local count = #values / 2
 for i = 1, #values, 2 do
     local value = values[i + 1]
-    if values[i] == ARGV[5] then
+    if values[i] == sessionID then
         isHeld = true
     else
         local _, other, _, _, since = session(value)
         if device ~= '-' and other == device then
             -- One from the future began before the clock went back: none is younger than the one opening now.
-            if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end
-            redis.call('HDEL', KEYS[4], values[i])
+            if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end -- mutation: older-wins
+            redis.call('HDEL', sessionsKey, values[i])
             -- Where one has given its place, there is one.
             count = 0
             redis.call('PUBLISH', channel, table.concat({ 'X', id, '0', int(now), values[i] }, ' '))
@@ -48,20 +44,19 @@ for i = 1, #values, 2 do
     end
 end
 
-local most = tonumber(ARGV[14])
-if most > 0 and count >= most and not isHeld then return { 'CROWDED' } end
+if tonumber(most) > 0 and count >= tonumber(most) and not isHeld then return { 'CROWDED' } end
 
-held[#held + 1] = table.concat({ incarnation, device, ARGV[7], ARGV[8], int(began) }, ' ')
-redis.call('HSET', KEYS[4], ARGV[5], held[#held])
+held[#held + 1] = table.concat({ incarnation, device, kind, state, int(began) }, ' ')
+redis.call('HSET', sessionsKey, sessionID, held[#held])
 user.sessions = held
-redis.call('SADD', KEYS[5], id)
-if ARGV[10] ~= '' then
-    if ARGV[13] == '' then
-        choose(user, ARGV[10], ARGV[11], ARGV[12])
-    elseif tonumber(ARGV[13]) > tonumber(user.chosenVersion or '0') then
+redis.call('SADD', shardUsersKey, id)
+if chosen ~= '' then
+    if chosenVersion == '' then
+        choose(user, chosen, text, clearAfter)
+    elseif tonumber(chosenVersion) > tonumber(user.chosenVersion or '0') then
         -- Redis lost what was chosen: the shard remembers.
-        choose(user, ARGV[10], ARGV[11], ARGV[12])
-        put(user, 'chosenVersion', ARGV[13])
+        choose(user, chosen, text, clearAfter)
+        put(user, 'chosenVersion', chosenVersion)
     end
 end
 lapse(user)

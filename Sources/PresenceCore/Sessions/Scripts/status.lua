@@ -1,12 +1,10 @@
 -- The user chose a status.
--- KEYS: shards, floor, user, sessions, past (if it is kept)
--- ARGV: now, channel, incarnation, user, chosen, text ('' keep, null, JSON string), clearAfter ('' none), bounds of the
---       past
--- Replies {OK, own status …}, {FENCED} or {REVOKED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2], KEYS[5], ARGV[8])
+-- keys: user, sessions, past used if statuses are kept
+-- args: id of the user, chosen, text or '' to keep or null, clearAfter in ms or '', bounds of the past or ''
+-- replies: OK(own status …) | REVOKED | FENCED
+local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
 if user.isRevoked then return { 'REVOKED' } end
 lapse(user)
-choose(user, ARGV[5], ARGV[6], ARGV[7])
+choose(user, chosen, text, clearAfter)
 finish(user, now, true)
 return ownStatus(user)

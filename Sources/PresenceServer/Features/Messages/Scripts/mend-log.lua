@@ -2,27 +2,27 @@
 -- By what messages are found, and what tells of their changes, is made anew from the messages, if these are all there
 -- (`presenced doctor --repair`). Of a message that was edited more often than its earlier texts are kept, or is deleted, it is not
 -- known what was first sent: the same send again is a conflict. Who follows begins anew.
--- KEYS: floor, conversation, log, changes, prints
--- ARGV: now, channel, conversation
--- Replies {OK}.
-local c = conversationAt(KEYS[2])
-local count = redis.call('LLEN', KEYS[3])
+-- keys: shards, floor, conversation, log, changes, prints
+-- args: channel, incarnation of nobody, conversation
+-- replies: OK
+local c = conversationAt(conversationKey)
+local count = redis.call('LLEN', logKey)
 if not c.exists or count ~= c.last - c.first + 1 then return { 'OK' } end
 local prints = {}
 for start = 0, count - 1, 50 do
-    for _, raw in ipairs(redis.call('LRANGE', KEYS[3], start, start + 49)) do
+    for _, raw in ipairs(redis.call('LRANGE', logKey, start, start + 49)) do
         local m = message(raw)
         local text = m.edits[1] and string.match(m.edits[1], '^%d+ (.*)$') or m.text
         prints[#prints + 1] = hash(m.id) .. hash(m.from .. '\31' .. text .. '\31' .. m.attachments)
     end
 end
-redis.call('DEL', KEYS[4], KEYS[5])
+redis.call('DEL', changesKey, printsKey)
 c.changes = c.changes + 1
 put(c, 'changes', int(c.changes))
 if count > 0 then
-    redis.call('SET', KEYS[5], table.concat(prints))
-    redis.call('RPUSH', KEYS[4], int(c.last))
+    redis.call('SET', printsKey, table.concat(prints))
+    redis.call('RPUSH', changesKey, int(c.last))
 end
-bump(c, KEYS[1])
-save(c, ARGV[2], ARGV[3])
+bump(c, floorKey)
+save(c, channel, conversation)
 return { 'OK' }
