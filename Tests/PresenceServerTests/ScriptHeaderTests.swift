@@ -42,7 +42,8 @@ struct ScriptHeaderTests {
         let call = ScriptCall(
             script, in: Partitions(count: 1).keys(0), ["first": "{p000}:x"], ["word": "so"], each: ["1", true, 3, "4"],
             eachKey: ["{p000}:a", "{p000}:b", "{p000}:c", "{p000}:d"])
-        let answer = redis.run(script, keys: call.keys, arguments: ["5"] + call.arguments)
+        let answer = redis.command(
+            ["EVAL", script.source, String(call.keys.count)] + call.keys + ["5"] + call.arguments)
         let reply = ScriptReply(try answer.get())
         #expect(reply.word == "OK" && reply[0].string == "so {p000}:x 11 34")
         #expect(reply[1].string == "{p000}:c" && reply[2].string == "{p000}:d" && reply[3].isNull)

@@ -9,7 +9,8 @@ import WebSockets
 
 /// A shard's logic between a simulated store and simulated sockets.
 final class SimulatedShard {
-    unowned let world: World
+    /// Unchecked, for the world releases its shards in its own deinit.
+    unowned(unsafe) let world: World
     let name: String
     private(set) var logic: ShardLogic!
     private(set) var workers: SimulatedWorkers!
@@ -84,9 +85,9 @@ final class SimulatedShard {
     /// The logic and its ports have strong references to each other, and pending functions have one to the logic.
     func release() {
         isReleased = true
-        for lane in StoreLane.allCases {
-            for command in breakDown(lane) { command.reply(.failure(.disconnected(sent: true))) }
-        }
+        let commands = StoreLane.allCases.flatMap { lanes[$0]!.pending }
+        for lane in StoreLane.allCases { lanes[lane]!.pending = [] }
+        for command in commands where !command.isSettled { command.reply(.failure(.disconnected(sent: true))) }
         workers.stop()
         steps.run()
         logic = nil

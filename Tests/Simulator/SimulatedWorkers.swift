@@ -8,7 +8,7 @@ import Workers
 /// The threads of a simulated shard: jobs begin in the order of submission, as many at a time as their pool has
 /// threads, and each takes a simulated time.
 final class SimulatedWorkers: WorkerThreads {
-    private unowned let world: World
+    private unowned(unsafe) let world: World
     private weak var shard: SimulatedShard?
     private var pools: [WorkerPlan: Pool] = [:]
 
@@ -64,6 +64,7 @@ final class SimulatedWorkers: WorkerThreads {
         to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> any CancellableWork {
+        guard shard?.isReleased != true else { throw .stopped }
         let pool = pool(plan)
         if inKeptPlace { pool.kept -= 1 } else { try checkRoom(in: pool, plan) }
         let job = Job(stopped: { then(.failure(.stopped)) }) {
