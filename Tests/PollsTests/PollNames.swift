@@ -24,7 +24,7 @@ final class PollNames: Feature, TopicKind {
     func register(in registry: inout Registry) {
         claiming = Claiming(Self.names, shard, in: &registry)
         kind = registry.topics(self)
-        registry.event("W") { [unowned self] in handle($0) }
+        registry.event("W", offers: true) { [unowned self] in handle($0) }
         registry.request(
             "namePoll",
             decode: { (members, _) throws(DecodingFailure) in

@@ -6,6 +6,9 @@ package struct Registry {
     private var requests: [RequestName: RegisteredRequest] = [:]
     /// By the first byte of an event.
     package private(set) var events: [((StoreEvent) -> Void)?] = Array(repeating: nil, count: 256)
+    /// By the same byte.
+    private(set) var isForWatchers = Array(repeating: false, count: 256)
+    private(set) var mayOffer = Array(repeating: true, count: 256)
     private(set) var deadlines: [(DeadlineKey) -> Void] = []
     package private(set) var ownMessages: [(Connection) -> [UInt8]] = []
     private(set) var routes: [HTTPRouteEntry] = []
@@ -96,11 +99,20 @@ package struct Registry {
     // MARK: Events and deadlines
 
     /// An event of the scripts, by its letter.
-    package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
+    ///
+    /// - Parameters:
+    ///   - audience: Who gets it with `redis.interests`: only shards that watch its subject (`publish` in lib.lua), or all.
+    ///   - offers: Whether a script may `offer` something with it (lib.lua).
+    package mutating func event(
+        _ letter: Unicode.Scalar, for audience: EventAudience = .shards, offers: Bool = false,
+        _ handle: @escaping (StoreEvent) -> Void
+    ) {
         precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
         let isCore = [StoreEvent.presence, StoreEvent.profile, StoreEvent.request].contains(UInt8(letter.value))
         precondition(!isCore, "the event \(letter) is the core's")
         events[Int(letter.value)] = handle
+        isForWatchers[Int(letter.value)] = audience == .watchers
+        mayOffer[Int(letter.value)] = offers
     }
 
     /// Something that falls due: the shard calls `handle` with the key that the deadline was set with.
@@ -218,6 +230,14 @@ package struct Registry {
         precondition(!MetricsSnapshot.isCore(metric.name), "the metric \(metric.name) is the core's")
         metrics.append(metric)
     }
+}
+
+/// Who gets an event of the scripts, with `redis.interests`.
+package enum EventAudience {
+    /// All shards.
+    case shards
+    /// Those that watch its subject.
+    case watchers
 }
 
 /// Decodes a request, which has so many bytes, and handles it if its sender may ask so fast.

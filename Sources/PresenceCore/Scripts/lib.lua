@@ -70,10 +70,10 @@ local function fenced(shardsKey, incarnation)
     return redis.call('SISMEMBER', shardsKey, incarnation) == 0 -- mutation: fenced-may-write
 end
 
--- Tells what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the beginning of
--- others, one for each of them (`redis.interests`): what only watchers need goes there.
+-- Publishes to watchers what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the
+-- beginning of others, one for each user and conversation (`redis.interests`). What all shards need is published on `channel`.
 local function publish(channel, kind, id, ...)
-    if string.byte(channel, -1) == 58 and string.find('PFTM', kind, 1, true) then channel = channel .. id end
+    if string.byte(channel, -1) == 58 then channel = channel .. id end
     redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
 end
 

@@ -31,10 +31,10 @@ package final class SessionRequests: Feature {
                 shard.close(context.connection, .normal)
             }
         }
-        registry.event("X") { [unowned shard] in shard.sessions.handle(replaced: $0) }
-        registry.event("D") { [unowned shard] in shard.sessions.handle(disconnected: $0) }
-        registry.event("R") { [unowned shard] in shard.sessions.handle(revoked: $0) }
-        registry.event("G") { [unowned shard] in shard.sessions.handle(signedOut: $0) }
+        registry.event("X", offers: true) { [unowned shard] in shard.sessions.handle(replaced: $0) }
+        registry.event("D", offers: true) { [unowned shard] in shard.sessions.handle(disconnected: $0) }
+        registry.event("R", offers: true) { [unowned shard] in shard.sessions.handle(revoked: $0) }
+        registry.event("G", offers: true) { [unowned shard] in shard.sessions.handle(signedOut: $0) }
         registry.event("Q") { [unowned shard] in shard.sessions.handle(question: $0) }
         registerRoutes(in: &registry)
     }

@@ -39,7 +39,15 @@ extension ShardLogic {
     }
 
     /// Whether an event goes, with interests, only to shards that watch its subject (`publish` in lib.lua).
-    private func isWatchersOnly(_ kind: UInt8) -> Bool { "PFTM".utf8.contains(kind) }
+    private func isWatchersOnly(_ kind: UInt8) -> Bool {
+        kind == StoreEvent.presence || kind == StoreEvent.profile || registry.isForWatchers[Int(kind)]
+    }
+
+    /// Whether the script that published an event may have offered something with it.
+    package func mayOffer(_ kind: UInt8) -> Bool {
+        // With interests, events for watchers do not come here, and "B" says it.
+        interests == nil ? kind != StoreEvent.profile && registry.mayOffer[Int(kind)] : kind == UInt8(ascii: "B")
+    }
 
     private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
         guard let topic = watchers.person(event.subjectBytes) else {

@@ -11,6 +11,6 @@ if #sessions > 0 then
     put(user, 'barredAt', int(now))
     seen(user, now)
 end
-tell(user, 'D', id, '0', int(now), table.concat(sessions, ' '))
+redis.call('PUBLISH', channel, table.concat({ 'D', id, '0', int(now), table.concat(sessions, ' ') }, ' '))
 finish(user, now)
 return { 'OK', int(#sessions) }

@@ -69,7 +69,7 @@ final class Accounts: Feature {
         own.register(in: &registry)
         mail.register(in: &registry)
         emailChange.register(in: &registry)
-        registry.event("Z") { [unowned self] in forget($0) }
+        registry.event("Z", offers: true) { [unowned self] in forget($0) }
         reuses = registry.counter(
             "refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")
     }

@@ -31,7 +31,7 @@ final class OwnAccounts {
         message = registry.ownMessage { [unowned self] connection in
             connection.session.flatMap { held[$0.user.id]?.frame } ?? []
         }
-        registry.event("A") { [unowned self] event in
+        registry.event("A", offers: true) { [unowned self] event in
             guard let user = event.subject, shard.sessions.users[user] != nil else { return }
             take(event.version, Array(event.rest), of: user)
         }

@@ -16,7 +16,7 @@ final class MessageLogs: TopicKind {
 
     func register(in registry: inout Registry) {
         kind = registry.topics(self)
-        registry.event("M") { [unowned self] in handle($0) }
+        registry.event("M", for: .watchers, offers: true) { [unowned self] in handle($0) }
         registry.event("E") { [unowned self] event in
             guard let topic = self.shard.watchers.topic(event.subjectBytes, kind) else { return }
             // Who is still to get what has gone is told to begin anew.

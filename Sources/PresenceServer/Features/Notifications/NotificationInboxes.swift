@@ -29,7 +29,7 @@ final class NotificationInboxes {
 
     func register(in registry: inout Registry) {
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
-        registry.event("I") { [unowned self] in handle($0) }
+        registry.event("I", offers: true) { [unowned self] in handle($0) }
         retry = registry.deadline { [unowned self] key in
             guard case .id(let user) = key else { return }
             for subscriber in users[user] ?? [] where subscriber.isBehind { mark(subscriber) }

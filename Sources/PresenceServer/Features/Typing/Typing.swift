@@ -48,7 +48,7 @@ final class Typing: Feature, TopicKind {
             if case .number(let topic) = key { expire(UInt32(topic)) }
         }
         retries = registry.deadline { [unowned self] _ in tellStops() }
-        registry.event("T") { [unowned self] in handle(typing: $0) }
+        registry.event("T", for: .watchers) { [unowned self] in handle(typing: $0) }
         talks.onMembers.append { [unowned self] in handle(participants: $0) }
         shard.feature(VisibilityRequests.self)?.onChange.append { [unowned self] in handle(visibility: $0) }
         registry.request(

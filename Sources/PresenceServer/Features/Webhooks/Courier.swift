@@ -44,9 +44,7 @@ final class Courier {
             if case .number(let place) = key { queues[Int(place)].isDue() }
         }
         shard.overhear = { [unowned self] kind, partition in
-            // Profiles, typing, conversations, settings: nothing is offered with these.
-            let tells = shard.interests == nil ? !"FTNCOVQE".utf8.contains(kind) : kind == UInt8(ascii: "B")
-            guard isCourier, tells else { return }
+            guard isCourier, shard.mayOffer(kind) else { return }
             look(at: partition)
         }
     }
