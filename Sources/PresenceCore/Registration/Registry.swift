@@ -257,37 +257,6 @@ package struct RequestContext {
     package var writer: Writer { Writer(session) }
 }
 
-/// A dictionary of bare closures allocates at each look.
-struct RegisteredRequest {
-    let order: RequestOrder
-    let handle: RequestHandler
-}
-
-/// The type of a request as a key that costs no `String` to look up: up to 24 bytes.
-private struct RequestName: Hashable {
-    static let longest = 24
-    private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
-    private let count: Int
-
-    init(_ name: String) {
-        self = Array(name.utf8).withUnsafeBytes { RequestName($0) }
-    }
-
-    init(_ bytes: UnsafeRawBufferPointer) {
-        count = bytes.count
-        withUnsafeMutableBytes(of: &words) { words in
-            words.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(words.count)))
-        }
-    }
-
-    static func == (a: RequestName, b: RequestName) -> Bool { a.words == b.words && a.count == b.count }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(words.0)
-        hasher.combine(words.1)
-    }
-}
-
 /// A feature's number that only grows.
 package final class MetricCounter {
     package var value = 0
