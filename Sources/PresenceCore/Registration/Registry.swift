@@ -55,17 +55,16 @@ package struct Registry {
 
     /// A request that is answered in several steps: `answer` runs as a task of the shard, in the request's turn.
     ///
-    /// Parameters as of the other ones; what `answer` throws is the answer.
+    /// Parameters as of the other ones. What `answer` throws is the answer: a ``Refusal`` or a `DecodingFailure`. (It throws
+    /// without a type because closures without a signature of their own do.)
     package mutating func request<Request>(
         _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
         mayBeLong: @escaping (Request) -> Bool = { _ in false },
         decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
-        answer: @escaping (Request, RequestContext) async throws(Refusal) -> Answer
+        answer: @escaping (Request, RequestContext) async throws -> Answer
     ) {
         request(name, order: order, price: price, mayBeLong: mayBeLong, decode: decode) { request, context in
-            context.shard.perform(context) { () async throws(Refusal) in
-                try await answer(request, context)
-            }
+            context.shard.perform(context) { try await answer(request, context) }
         }
     }
 
@@ -174,7 +173,7 @@ package struct Registry {
     /// A call that is answered in several steps: `answer` runs as a task of the shard. What it throws is the answer.
     package mutating func route(
         _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
-        answer: @escaping (HTTPCall) async throws(Refusal) -> HTTPResponse
+        answer: @escaping (HTTPCall) async throws -> HTTPResponse
     ) {
         route(method, path, for: audience, limits: limits) { call in call.perform(answer) }
     }

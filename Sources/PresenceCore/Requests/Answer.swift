@@ -29,12 +29,12 @@ package struct Answer {
 
 extension ShardLogic {
     /// Carries out a request as a task, and answers it in its turn.
-    func perform(_ context: RequestContext, _ answer: @escaping () async throws(Refusal) -> Answer) {
+    func perform(_ context: RequestContext, _ answer: @escaping () async throws -> Answer) {
         let connection = context.connection
         let reply = replies.expect(on: connection)
         tasks.run { [self] in
             let outcome: Result<Answer, Refusal>
-            do throws(Refusal) { outcome = .success(try await answer()) } catch { outcome = .failure(error) }
+            do { outcome = .success(try await answer()) } catch { outcome = .failure(Refusal(thrown: error)) }
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 switch outcome {
@@ -56,12 +56,13 @@ extension ShardLogic {
 
 extension HTTPCall {
     /// Carries out a call as a task, and answers it.
-    func perform(_ answer: @escaping (HTTPCall) async throws(Refusal) -> HTTPResponse) {
+    func perform(_ answer: @escaping (HTTPCall) async throws -> HTTPResponse) {
         shard.tasks.run { [self] in
-            do throws(Refusal) {
+            do {
                 respond(try await answer(self))
             } catch {
-                if !error.isUnheard { respond(error.response) }
+                let refusal = Refusal(thrown: error)
+                if !refusal.isUnheard { respond(refusal.response) }
             }
         }
     }

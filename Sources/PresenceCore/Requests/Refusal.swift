@@ -40,6 +40,15 @@ package struct Refusal: Error {
 
     package init(_ refusal: WorkRefusal) { self.init(.init(refusal)) }
 
+    /// What a feature's function has thrown.
+    init(thrown error: any Error) {
+        switch error {
+        case let refusal as Refusal: self = refusal
+        case let failure as DecodingFailure: self.init(failure)
+        default: preconditionFailure("features throw refusals, and not \(error)")
+        }
+    }
+
     static var unheard: Refusal {
         var refusal = Refusal(.unavailable, "the connection is closed")
         refusal.isUnheard = true

@@ -11,10 +11,10 @@ extension Messages {
         }
         registry.route(
             "POST", "/v1/conversations/{id}/messages",
-            answer: { [unowned self] (call) async throws(Refusal) in try await send(call) })
+            answer: { [unowned self] in try await send($0) })
         registry.route(
             "DELETE", "/v1/conversations/{id}/messages/{id}",
-            answer: { [unowned self] (call) async throws(Refusal) in
+            answer: { [unowned self] call in
                 try answer(call, try await delete(call.ids[1].string, in: call.ids[0], by: nil))
             })
     }

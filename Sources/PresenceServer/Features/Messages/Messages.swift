@@ -60,13 +60,13 @@ final class Messages: Feature {
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
         registry.request(
             "send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) },
-            answer: { [unowned self] (request, context) async throws(Refusal) in try await send(request, context) })
+            answer: { [unowned self] in try await send($0, $1) })
         registry.request(
             "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) },
-            answer: { [unowned self] (request, context) async throws(Refusal) in try await edit(request, context) })
+            answer: { [unowned self] in try await edit($0, $1) })
         registry.request(
             "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) },
-            answer: { [unowned self] (request, context) async throws(Refusal) in try await delete(request, context) })
+            answer: { [unowned self] in try await delete($0, $1) })
         registry.request(
             "getMessages", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
             decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
