@@ -45,7 +45,7 @@ package struct Refusal: Error {
         switch error {
         case let refusal as Refusal: self = refusal
         case let failure as DecodingFailure: self.init(failure)
-        default: preconditionFailure("features throw refusals, and not \(error)")
+        default: self.init(.internal, "the server could not do this")
         }
     }
 

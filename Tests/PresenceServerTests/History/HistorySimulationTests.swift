@@ -52,15 +52,16 @@ import Testing
         // Somebody else's repair, say: the session is gone from Redis, and its shard does not know.
         let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
         let session = try #require(bob.session)
-        world.shards[1].run(
-            .end,
-            keys: [
-                keys.shards, keys.floor, keys.user(UserID("bob")!), keys.sessions(UserID("bob")!),
-                keys.users(ofShard: world.shards[0].logic.link.incarnation),
-            ] + world.shards[1].logic.past.keys(of: [UserID("bob")!], in: keys),
-            arguments: [keys.events, world.shards[1].logic.link.incarnation, "bob", session, "0"]
-                + world.shards[1].logic.past.arguments, lane: .commands
-        ) { _ in }
+        let other = world.shards[1].logic!
+        // The shard of the session lists the user, and the other one ends it.
+        let call = ScriptCall(
+            .end, in: keys,
+            [
+                "user": keys.user(UserID("bob")!), "sessions": keys.sessions(UserID("bob")!),
+                "shardUsers": keys.users(ofShard: world.shards[0].logic.link.incarnation),
+                "past": other.past.key(of: UserID("bob")!, in: keys, or: keys.user(UserID("bob")!)),
+            ], ["id": "bob", "sessionID": session, "silence": 0, "bounds": other.past.bounds])
+        other.run(call) { _ in }
         try world.run(for: 1_000)
         #expect(try world.kept(of: "bob").map(\.from) == [since])
         world.shards[0].cut(.commands)
