@@ -76,7 +76,10 @@ extension Sessions {
 
     /// As `open.lua` takes it.
     private struct ChosenWords {
-        var (status, text, clearAfter, version) = ("", "", "", "")
+        var status = ""
+        var text = ""
+        var clearAfter = ""
+        var version = ""
     }
 
     /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
