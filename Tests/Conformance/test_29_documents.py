@@ -179,6 +179,17 @@ def test_scaling_has_the_tables_that_are_computed():
         assert "\n\n" + "\n".join(table) + "\n\n" in text("docs/scaling.md"), "loadtest/run growth prints them anew"
 
 
+def test_the_example_of_a_feature_is_what_its_page_shows():
+    def lines(text):
+        return "\n".join(line.strip() for line in text.strip().splitlines())
+
+    code = "\n".join(lines(path.read_text()) for path in sorted((ROOT / "Tests/PollsTests").glob("*.swift")))
+    blocks = re.findall(r"```(?:swift|lua)\n(.*?)```", text("docs/adding-a-feature.md"), re.S)
+    assert len(blocks) >= 4
+    for block in blocks:
+        assert lines(block) in code, block
+
+
 def test_the_readme_links_the_guides():
     for guide in ("behind-a-proxy", "troubleshooting", "upgrading", "operations"):
         assert f"(docs/{guide}.md)" in text("README.md"), guide

@@ -27,7 +27,7 @@ final class Comments: TopicKind {
 
     func register(in registry: inout Registry) {
         kind = registry.topics(self)
-        registry.event("K") { [unowned self] in handle($0) }
+        registry.event("K", for: .watchers) { [unowned self] in handle($0) }
         registry.request(
             "comment",
             decode: { (members, _) throws(DecodingFailure) in
@@ -35,8 +35,8 @@ final class Comments: TopicKind {
                     poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),
                     text: try members.needed(members.text, "text").string ?? ""
                 )
-            }
-        ) { [unowned self] request, context in comment(request.poll, request.text, context) }
+            },
+            answer: { [unowned self] in try await comment($0.poll, $0.text, $1) })
         registry.request(
             "watchComments", order: .question,
             decode: { (members, _) throws(DecodingFailure) in
@@ -50,18 +50,14 @@ final class Comments: TopicKind {
 
     // MARK: Requests
 
-    private func comment(_ poll: Identifier, _ text: String, _ context: RequestContext) {
+    private func comment(_ poll: Identifier, _ text: String, _ context: RequestContext) async throws(Refusal)
+        -> Answer
+    {
         let keys = shard.partitions.keys(of: poll)
-        shard.write(context.connection, context.id) { [unowned shard] done in
-            shard.store.run(
-                Self.add, keys: [keys.shards, keys.key(Self.family, poll)],
-                arguments: [keys.events, shard.link.incarnation, poll.string, text], lane: .commands, reply: done)
-        } succeeded: { [unowned shard] words in
-            let number = words.last?.int ?? 0
-            shard.replies.send(
-                Array(#"{"type":"commented","id":\#(context.id ?? 0),"number":\#(number)}"#.utf8),
-                to: context.connection)
-        }
+        let reply = try await shard.run(
+            ScriptCall(Self.add, in: keys, ["comments": keys.key(Self.family, poll)], ["poll": poll, "text": text]))
+        let number = reply[0].int ?? 0
+        return .message(Array(#"{"type":"commented","id":\#(context.id ?? 0),"number":\#(number)}"#.utf8))
     }
 
     private func watch(_ poll: Identifier, after: Int64?, _ context: RequestContext) {
@@ -159,13 +155,13 @@ final class Comments: TopicKind {
         return WebSocketFrame.text(json + Array("}".utf8))
     }
 
-    /// KEYS: shards, comments. ARGV: now, channel, incarnation, poll, text.
-    /// Publishes "K poll number at text". Replies {OK, number} or {FENCED}.
     private static let script = """
-        -- A comment.
-        if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-        local number = int(redis.call('RPUSH', KEYS[2], ARGV[5]))
-        redis.call('PUBLISH', ARGV[2], table.concat({ 'K', ARGV[4], number, int(now), ARGV[5] }, ' '))
+        -- Stores a comment, and publishes "K poll number at text".
+        -- keys: comments
+        -- args: poll, text
+        -- replies: OK(number) | FENCED
+        local number = int(redis.call('RPUSH', commentsKey, text))
+        publish(channel, 'K', poll, number, int(now), text)
         return { 'OK', number }
         """
 }

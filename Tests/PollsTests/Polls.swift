@@ -59,7 +59,7 @@ final class Polls: Feature, TopicKind {
             endings.count
         }
         own = registry.ownMessage { _ in WebSocketFrame.text(Array(#"{"type":"youVoted"}"#.utf8)) }
-        registry.event("L") { [unowned self] in handle($0) }
+        registry.event("L", for: .watchers) { [unowned self] in handle($0) }
         registry.request(
             "vote", price: { _ in 2 },
             decode: { (members, _) throws(DecodingFailure) in
@@ -67,37 +67,28 @@ final class Polls: Feature, TopicKind {
                     poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),
                     choice: try members.needed(members["choice"], "choice").checkedIdentifier("choice")
                 )
-            }
-        ) { [unowned self] request, context in vote(request.poll, request.choice, context) }
+            },
+            answer: { [unowned self] in try await vote($0.poll, $0.choice, $1) })
         registry.request(
             "watchPoll", order: .question,
             decode: { (members, _) throws(DecodingFailure) in
                 try members.needed(members["poll"], "poll").checkedIdentifier("poll")
             }
         ) { [unowned self] poll, context in watch(poll, context) }
-        registry.request("tally", order: .question, decode: Self.ballots) { [unowned self] ballots, context in
-            tally(ballots, context)
-        }
-        registry.route("GET", "/v1/polls/{id}/winner", for: .users) { [unowned self] call in
-            read(call.ids[0]) { result in
-                guard case .success(let value) = result else {
-                    return call.refuse(503, .unavailable, "the store is out of reach")
-                }
-                let counts = Self.counts(value)
-                call.work(Self.tallies) {
-                    Self.winner(of: counts)
-                } then: { winner in
-                    call.respond(.json(200, #"{"winner":"\#(winner)"}"#))
-                }
-            }
-        }
-        registry.route("GET", "/v1/polls/{id}", for: .users) { [unowned self] call in
-            call.write(changes: false) {
-                read(call.ids[0], reply: $0)
-            } succeeded: { value in
-                .json(200, Self.object(call.ids[0], Self.counts(value)))
-            }
-        }
+        registry.request(
+            "tally", order: .question, decode: Self.ballots, answer: { [unowned self] in try await tally($0, $1) })
+        registry.route(
+            "GET", "/v1/polls/{id}/winner", for: .users,
+            answer: { [unowned self] call in
+                let counts = try await counts(of: call.ids[0])
+                let winner = try await call.work(Self.tallies) { Self.winner(of: counts) }
+                return .json(200, #"{"winner":"\#(winner)"}"#)
+            })
+        registry.route(
+            "GET", "/v1/polls/{id}", for: .users,
+            answer: { [unowned self] call in
+                .json(200, Self.object(call.ids[0], try await counts(of: call.ids[0])))
+            })
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
@@ -107,24 +98,25 @@ final class Polls: Feature, TopicKind {
 
     // MARK: Requests
 
-    private func vote(_ poll: Identifier, _ choice: Identifier, _ context: RequestContext) {
+    private func vote(_ poll: Identifier, _ choice: Identifier, _ context: RequestContext) async throws(Refusal)
+        -> Answer
+    {
         let keys = shard.partitions.keys(of: poll)
-        shard.write(context.connection, context.id) { done in
-            shard.store.run(
-                Self.vote, keys: [keys.shards, keys.floor, keys.key(Self.family, poll)],
-                arguments: [keys.events, shard.link.incarnation, poll.string, choice.string], lane: .commands,
-                reply: done)
-        } succeeded: { [unowned self] words in
-            votes.value += 1
-            let end = shard.clock.now + shard.configuration[Self.duration]
-            endings[poll] = end
-            shard.deadlines.set(ends, .id(poll), at: end)
-            context.connection.ownMessages.insert(own)
-            shard.watchers.markMail(context.connection)
-            var answer = Array(#"{"type":"voted","id":\#(context.id ?? 0),"#.utf8)
-            answer += Self.object(poll, Self.counts(.array(Array(words.dropFirst())))).dropFirst()
-            shard.replies.send(answer, to: context.connection)
-        }
+        let reply = try await shard.run(
+            ScriptCall(Self.vote, in: keys, ["poll": keys.key(Self.family, poll)], ["id": poll, "choice": choice]))
+        votes.value += 1
+        let end = shard.clock.now + shard.configuration[Self.duration]
+        endings[poll] = end
+        shard.deadlines.set(ends, .id(poll), at: end)
+        context.connection.ownMessages.insert(own)
+        shard.watchers.markMail(context.connection)
+        var answer = Array(#"{"type":"voted","id":\#(context.id ?? 0),"#.utf8)
+        answer += Self.object(poll, Self.counts(.array(Array(reply.rest)))).dropFirst()
+        return .message(answer)
+    }
+
+    private func counts(of poll: Identifier) async throws(Refusal) -> [(String, Int)] {
+        Self.counts(try await shard.ask("HGETALL", shard.partitions.keys(of: poll).key(Self.family, poll)))
     }
 
     private func watch(_ poll: Identifier, _ context: RequestContext) {
@@ -159,14 +151,11 @@ final class Polls: Feature, TopicKind {
         return ballots
     }
 
-    private func tally(_ ballots: [String], _ context: RequestContext) {
-        shard.work(Self.tallies, for: context) {
+    private func tally(_ ballots: [String], _ context: RequestContext) async throws(Refusal) -> Answer {
+        let winner = try await context.work(Self.tallies) {
             Self.winner(of: Dictionary(grouping: ballots, by: \.self).map { ($0.key, $0.value.count) })
-        } then: { [unowned self] winner in
-            shard.replies.send(
-                Array(#"{"type":"tallied","id":\#(context.id ?? 0),"winner":"\#(winner)"}"#.utf8),
-                to: context.connection)
         }
+        return .message(Array(#"{"type":"tallied","id":\#(context.id ?? 0),"winner":"\#(winner)"}"#.utf8))
     }
 
     /// Of those with as many votes the first by the alphabet.
@@ -247,19 +236,19 @@ final class Polls: Feature, TopicKind {
         return json + Array("}}".utf8)
     }
 
-    /// KEYS: shards, floor, poll. ARGV: now, channel, incarnation, poll, choice.
-    /// Publishes "L poll version at choice:count …". Replies {OK, choice, count, …} or {FENCED}.
     private static let script = """
-        -- A vote.
-        if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-        local version = nextVersion(redis.call('HGET', KEYS[3], '#'), KEYS[2])
-        redis.call('HINCRBY', KEYS[3], ARGV[5], 1)
-        redis.call('HSET', KEYS[3], '#', int(version))
-        local fields, list = redis.call('HGETALL', KEYS[3]), {}
+        -- Counts a vote, and publishes "L poll version at choice:count …".
+        -- keys: poll
+        -- args: id of the poll, choice
+        -- replies: OK(choice, count …) | FENCED
+        local version = nextVersion(redis.call('HGET', pollKey, '#'), floorKey)
+        redis.call('HINCRBY', pollKey, choice, 1)
+        redis.call('HSET', pollKey, '#', int(version))
+        local fields, list = redis.call('HGETALL', pollKey), {}
         for i = 1, #fields, 2 do
             if fields[i] ~= '#' then list[#list + 1] = fields[i] .. ':' .. fields[i + 1] end
         end
-        redis.call('PUBLISH', ARGV[2], table.concat({ 'L', ARGV[4], int(version), int(now), table.concat(list, ' ') }, ' '))
+        publish(channel, 'L', id, int(version), int(now), table.concat(list, ' '))
         return { 'OK', unpack(fields) }
         """
 }
