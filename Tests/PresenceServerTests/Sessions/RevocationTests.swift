@@ -218,7 +218,7 @@ import Tokens
         let id = UserID("bob")!
         let keys = world.shards[1].logic.partitions.keys(of: id)
         let revoked = world.redis.run(
-            .revoke, keys: [keys.shards, keys.user(id), keys.sessions(id), keys.grants(id)],
+            .revoke, keys: [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.grants(id)],
             arguments: [String(world.redisNow), keys.events, world.shards[1].logic.link.incarnation, "bob"])
         let held3 = try revoked.get().array?.first?.string
         #expect(held3 == "OK")

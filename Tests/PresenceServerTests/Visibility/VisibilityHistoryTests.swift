@@ -18,8 +18,7 @@ import Testing
     }
 
     @Test func `that blocks are not looked at when somebody writes is found`() throws {
-        let mistake = ScriptMistake(
-            name: "who is blocked writes", old: "if ARGV[12] == '1' then return { 'BLOCKED' } end", new: "")
+        let mistake = ScriptMistake(name: "who is blocked writes", at: "blocked-writes")
         let redis = try SimulatedRedis(substitutes: mistake.substitutes(in: [.send]))
         let isFound = try (UInt64(1)...20).contains { seed in
             let history = try VisibilityHistory(seed: seed, on: redis)

@@ -15,7 +15,7 @@ if known then -- mutation: sent-again
     return { 'OK', known } -- mutation: answered-again
 end
 if first > mostPlaces then return { 'CONFLICT' } end
-if isBlocked == '1' then return { 'BLOCKED' } end
+if isBlocked == '1' then return { 'BLOCKED' } end -- mutation: blocked-writes
 local m = { id = id, seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = from,
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = text, attachments = attachments,
     priority = priority, edits = {} }
