@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 
 import documentation
+import english
 import manifests
+import subjects
 
 BEGAN = time.monotonic()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -84,6 +86,12 @@ UNSAFE = re.compile(r"Unmanaged\.|@unchecked Sendable|nonisolated\(unsafe\)|unsa
 
 FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
 """Names of features that are whole in their folders: the core has none of them."""
+
+TASKS = {
+    "Sources/PresenceCore/Shard/ShardTasks.swift", "Sources/PresenceCore/Shard/Shard.swift",
+    # A look at the disk, and a close that may wait for it: neither comes back to the shard's logic.
+    "Sources/PresenceCore/Shard/Shard+Metrics.swift", "Sources/PresenceCore/HTTP/UploadedFile.swift",
+}
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
@@ -230,13 +238,42 @@ def look_at_documentation():
         fault(place, f"{declaration} is public and has no doc comment")
 
 
+def look_at_english():
+    for folder, what in english.excesses():
+        fault(folder, what)
+
+
+def look_at_subjects():
+    for commit, what in subjects.faults(ROOT):
+        fault(commit, what)
+
+
+def look_at_tasks():
+    """Features' async functions are begun by ShardTasks alone: another task would leave the shard's thread."""
+    for path in swift_files("Sources/PresenceCore", "Sources/PresenceServer/Features"):
+        for number, line in enumerate(path.read_text().splitlines()):
+            if re.search(r"\bTask( \{|\(|\.)", line) and name(path) not in TASKS:
+                fault(f"{name(path)}:{number + 1}", "a task that ShardTasks does not begin")
+
+
+def look_at_scripts():
+    """Scripts use the names in their headers."""
+    for path in sorted((ROOT / "Sources").rglob("*.lua")):
+        if path.name == "lib.lua":
+            continue
+        for number, line in enumerate(path.read_text().splitlines()):
+            if re.search(r"\b(KEYS|ARGV)\b", line):
+                fault(f"{name(path)}:{number + 1}", "a key or an argument by its position")
+
+
 def look_at_manifests():
     for difference in manifests.differences(ROOT):
         fault("Package@swift-6.1.swift", difference)
 
 
 CHECKS = [look_at_imports, look_at_sizes, look_at_pages, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
-          look_at_named_tests, look_at_documentation, look_at_manifests]
+          look_at_named_tests, look_at_documentation, look_at_english, look_at_subjects, look_at_tasks,
+          look_at_scripts, look_at_manifests]
 
 for check in CHECKS:
     check()

@@ -91,6 +91,13 @@ package struct HTTPCall {
         refuse(retryAfter: wait, message)
     }
 
+    /// Counts and logs that a limit of the caller's address was met; returns what the caller is told.
+    package func met(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) -> Refusal {
+        shard.metrics.met(limit)
+        shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
+        return Refusal(.rateLimited, message, retryAfter: wait)
+    }
+
     /// Refuses as too fast, with the time after which to come again.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
         var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))

@@ -2,6 +2,9 @@ import PresenceProtocol
 
 /// What falls due for a connection: pings, their timeout, a `connect` that does not come, the end of its token.
 extension ShardLogic {
+    /// The longest that the loop sleeps: `tick` comes at least so often.
+    static let longestSleep: Milliseconds = 250
+
     /// Whatever falls due for a connection: one entry each, however often something changes.
     func heartbeat(_ connection: Connection) {
         guard !connection.isClosed, clock.now >= connection.nextLook else { return }

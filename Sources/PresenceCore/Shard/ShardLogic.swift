@@ -80,9 +80,6 @@ package final class ShardLogic {
     /// Connections that have still to be sent away.
     var departures = 0
 
-    /// The longest that the loop sleeps: `tick` comes at least so often.
-    static let longestSleep: Milliseconds = 250
-
     package init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets,
         workers: any WorkerThreads, executor: any TaskExecutor, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,

@@ -114,9 +114,17 @@ extension HTTPCall {
 
     /// Keeps a place in a pool's queue for a job that is still to come.
     ///
-    /// - Throws: If too many wait.
+    /// - Throws: If too many wait, or the caller's address has its share of them.
     package func place(in pool: WorkerPlan) throws(Refusal) -> KeptPlace {
-        do throws(WorkRefusal) { return try shard.jobs.keepPlace(in: pool) } catch { throw Refusal(error) }
+        do throws(PlaceRefusal) {
+            return try shard.jobs.keepPlace(in: pool, for: address)
+        } catch {
+            switch error {
+            case .poolIsFull(let refusal): throw Refusal(refusal)
+            case .addressHasShare:
+                throw met(.workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
+            }
+        }
     }
 }
 
