@@ -12,12 +12,12 @@ from support.name_history import FREE, History, at_rest
 from support.patience import PATIENCE, eventually
 from support.server import BINARY
 
-COMPARED = "if redis.call('HGET', KEYS[3], thing) == ARGV[5] .. ' ' .. ARGV[6] then"
+COMPARED = "if redis.call('HGET', claimsKey, thing) == owner .. ' ' .. number then -- mutation: claim-is-meant"
 """How the script that gives a claim up knows that it is the one that is meant: by owner and number."""
 SCRIPT = "-- Gives a claim up: this one and no other"
 MISTAKES = {
     "nothing is compared": "if thing then",
-    "only the owner is compared": "if string.find(redis.call('HGET',KEYS[3],thing)or'',ARGV[5],1,1) then",
+    "only the owner is compared": "if string.find(redis.call('HGET', claimsKey, thing) or '', owner, 1, true) then",
 }
 WANTED = ["soup", "pie", "rice"]
 ANOTHER, THE_SAME = "another", "the same"

@@ -27,30 +27,16 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "a claim is dropped whose number is another",
-            old: "if redis.call('HGET', KEYS[3], thing) == ARGV[5] .. ' ' .. ARGV[6] then\n    redis.call('HDEL'",
-            new: "local held = redis.call('HGET', KEYS[3], thing)\n"
-                + "if string.match(held or '', '^%S+') == ARGV[5] then\n    redis.call('HDEL'"
-        ),
+            name: "a claim is dropped whose number is another", at: "claim-is-meant",
+            becomes: "if string.match(redis.call('HGET', claimsKey, thing) or '', '^%S+') == owner then"),
         ScriptMistake(
-            name: "a wish is fulfilled that is over", old: "if wish ~= number then return",
-            new: "if not wish then return"),
+            name: "a wish is fulfilled that is over", at: "wish-is-open", becomes: "    if not wish then"),
+        ScriptMistake(name: "a wish is ended by the executor of an earlier one", at: "ends-its-own-wish"),
+        ScriptMistake(name: "a late executor takes a thing back to an earlier number", at: "later-claim-stays"),
+        ScriptMistake(name: "a claim that was taken late is not looked at again", at: "late-claim-is-listed"),
         ScriptMistake(
-            name: "a wish is ended by the executor of an earlier one",
-            old: "if values[1] ~= ARGV[5] then", new: "if false then"),
-        ScriptMistake(
-            name: "a late executor takes a thing back to an earlier number",
-            old: "if tonumber(number) >= tonumber(ARGV[6]) then return { 'OK' } end", new: ""),
-        ScriptMistake(
-            name: "a claim that was taken late is not looked at again",
-            old: "redis.call('SADD', KEYS[2], ARGV[4])\nreturn { 'OK' }", new: "return { 'OK' }"),
-        ScriptMistake(
-            name: "another's claim is an orphan, whatever its owner's record says",
-            old: "return { 'OK', values[1] or '', values[2] or '', values[3] or '' }",
-            new: "return { 'OK', values[1] or '', values[2] or '', '' }"),
-        ScriptMistake(
-            name: "a wish is not written down for others",
-            old: "redis.call('SADD', KEYS[2], ARGV[4])\nreturn { 'WISH', number }", new: "return { 'WISH', number }"
-        ),
+            name: "another's claim is an orphan, whatever its owner's record says", at: "state-has-the-claim",
+            becomes: "local wish, wanted, claim = values[1] or '', values[2] or '', ''"),
+        ScriptMistake(name: "a wish is not written down for others", at: "wish-is-listed"),
     ]
 }

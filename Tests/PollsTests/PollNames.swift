@@ -114,13 +114,15 @@ final class PollNames: Feature, TopicKind {
     /// Publishes "W poll version at name", without a name if the poll has none.
     private static let script = """
         -- A poll has another name from now on.
-        if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-        local reply, isChanged = fulfil(KEYS[3], ARGV[6])
+        -- keys: unfinished, record
+        -- args: intent, poll, number
+        -- replies: OK(releasing) | GONE(last) | FENCED
+        local reply, isChanged = fulfil(recordKey, number)
         if isChanged then
-            local version = int(nextVersion(redis.call('HGET', KEYS[3], '#'), KEYS[4]))
-            redis.call('HSET', KEYS[3], '#', version)
-            local name = shownOf(KEYS[3])
-            redis.call('PUBLISH', ARGV[2], table.concat({ 'W', ARGV[5], version, int(now), name or nil }, ' '))
+            local version = int(nextVersion(redis.call('HGET', recordKey, '#'), floorKey))
+            redis.call('HSET', recordKey, '#', version)
+            local name = shownOf(recordKey)
+            redis.call('PUBLISH', channel, table.concat({ 'W', poll, version, int(now), name or nil }, ' '))
         end
         return reply
         """

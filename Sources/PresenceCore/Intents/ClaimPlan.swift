@@ -11,12 +11,8 @@ package struct ClaimPlan: Sendable {
     /// Of things: hashes of some of them each (`PartitionKeys.bucket`), with `OWNER NUMBER` for each.
     package let claim: KeyFamily
     /// Makes the change in the owner's partition, with `fulfil` of `claim-lib.lua`; tells watchers, if there is something to
-    /// tell.
-    ///
-    ///     KEYS: shards, unfinished, record, floor, …the feature's
-    ///     ARGV: now, channel, incarnation, intent, owner, number
-    ///
-    /// Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who has been deleted (`abandon` of `claim-lib.lua`).
+    /// tell. Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who has been deleted (`abandon` of
+    /// `claim-lib.lua`).
     package let change: Script
 
     /// - Parameters:
@@ -59,22 +55,20 @@ package struct ClaimPlan: Sendable {
     var scripts: [Script] { Script.claims + [change] }
 }
 
-/// A script in the place of the plan's: with the claim, something else comes to be in the same moment, such as its owner.
-///
-///     KEYS: shards, unfinished, record, floor, …its own
-///     ARGV: now, channel, incarnation, intent, owner, number, …its own
-///
-/// Replies what `fulfil` returns with words of its own behind it, or {FENCED}. Or else something of its own: then nothing of
-/// the wish is left in the record, and the claim is dropped.
-package struct ClaimChange {
-    package let script: Script
-    package let keys: (PartitionKeys) -> [String]
-    package let arguments: [String]
+/// The call that makes a change: of the plan's script, or of one in its place by which something else comes to be in the same moment,
+/// such as the owner. It replies what `fulfil` returns, with words of its own behind it. Or else something of its own: then nothing
+/// of the wish is left in the record, and the claim is dropped.
+package typealias ClaimChange = (ClaimWish, PartitionKeys) -> ScriptCall
 
-    package init(_ script: Script, keys: @escaping (PartitionKeys) -> [String], arguments: [String]) {
-        self.script = script
-        self.keys = keys
-        self.arguments = arguments
+/// What a script that makes a change is given of it.
+package struct ClaimWish {
+    package let owner: Identifier
+    /// As the set of unfinished intents of the owner's partition names it.
+    package let intent: String
+    package let number: String
+
+    package init(_ owner: Identifier, intent: String = "", number: String = "") {
+        (self.owner, self.intent, self.number) = (owner, intent, number)
     }
 }
 

@@ -20,10 +20,7 @@ import Redis
 package final class Claiming {
     unowned let shard: ShardLogic
     let plan: ClaimPlan
-    private let owners: IntentKind
-    private let things: IntentKind
-    /// Further keys of the kind's own script, after those of every change.
-    private let keys: (Identifier, PartitionKeys) -> [String]
+    private let change: ClaimChange
 
     private typealias Then = (Fate) -> IntentProgress
 
@@ -56,18 +53,15 @@ package final class Claiming {
         var change: ClaimChange?
     }
 
-    /// - Parameter keys: Further keys that the plan's script gets for an owner.
+    /// - Parameter change: The call of the plan's script.
     package init(
-        _ plan: ClaimPlan, _ shard: ShardLogic, in registry: inout Registry,
-        keys: @escaping (Identifier, PartitionKeys) -> [String] = { _, _ in [] }
+        _ plan: ClaimPlan, _ shard: ShardLogic, in registry: inout Registry, change: @escaping ClaimChange
     ) {
         self.plan = plan
         self.shard = shard
-        self.keys = keys
-        let (name, other) = (plan.name, plan.checkName)
-        (owners, things) = (IntentKind(name: name), IntentKind(name: other))
-        registry.intents(name) { [unowned self] in state(of: $0) { _, fate in (fate ?? .fulfilled()).end } }
-        registry.intents(other) { [unowned self] in check($0) }
+        self.change = change
+        registry.intents(plan.name) { [unowned self] in resume($0) }
+        registry.intents(plan.checkName) { [unowned self] in check($0) }
     }
 
     // MARK: Wishes
@@ -79,71 +73,69 @@ package final class Claiming {
     ///   - change: What is changed in the place of the plan's change. If this server dies on the way, another ends the wish
     ///     with the plan's.
     ///   - writer: Whose wish it is; `nil`: nobody's who could be signed out.
-    ///   - reply: Gets `OK HELD`, `OK TAKEN` if another has it, or why it is not known. With a change of its own: `OK HELD`
-    ///     and what that said behind, or what it said instead; `OK GONE` if another executor came first, and it was not made.
+    /// - Returns: `OK HELD`, or `OK TAKEN` if another has it. With a change of its own: `OK HELD` and what that said behind, or
+    ///   what it said instead; `OK GONE` if another executor came first, and it was not made.
     package func want(
         _ thing: Identifier?, as shown: String, for owner: Identifier, change: ClaimChange? = nil,
-        by writer: Writer? = nil, reply: @escaping StoreReply
-    ) {
-        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner, change, writer), reply: reply)
+        by writer: Writer? = nil
+    ) async throws(Refusal) -> ScriptReply {
+        try await shard.carryOut(intent(of: owner), first: want(thing, shown, owner, change, writer))
     }
 
-    /// Carries out what a script of the feature has written down for an owner (`abandon`), or another server left.
-    ///
-    /// - Parameter reply: As that of a wish.
-    package func finish(_ owner: Identifier, reply: @escaping StoreReply) {
-        let first = state(of: owner) { _, fate in (fate ?? .fulfilled()).end }
-        shard.intents.begin(Intent(owners, owner), first: first, reply: reply)
+    /// Carries out what a script of the feature has written down for an owner (`abandon`), or another server left. What does not
+    /// happen now, sweeps do.
+    package func finish(_ owner: Identifier) async {
+        _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), first: resume(owner), reply: $0) }
     }
+
+    private func resume(_ owner: Identifier) -> IntentStep {
+        state(of: owner) { ($0 ?? .fulfilled()).end }
+    }
+
+    // MARK: Steps
 
     private func want(
         _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?, _ writer: Writer?
     ) -> IntentStep {
-        let plan = plan
-        return IntentStep(
-            .claimWant, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0), $0.floor] + writer.keys },
-            arguments: [thing?.string ?? "", thing == nil ? "" : shown]
-        ) { [self] words in
-            switch words.first?.string {
+        let call = ScriptCall(
+            .claimWant, in: shard.partitions.keys(of: owner), recordKeys(of: owner),
+            ["intent": intent(of: owner).member, "thing": thing, "shown": thing == nil ? "" : shown], by: writer)
+        return IntentStep(call, about: owner) { [self] reply in
+            switch reply.word {
             case "HELD": return Fate.fulfilled().end
-            case "OPEN":
-                return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change, writer)) })
-            case "WISH":
-                guard words.count > 1, let number = words[1].string else { return .damaged }
+            case "OPEN": return .step(state(of: owner) { [self] _ in .step(want(thing, shown, owner, change, writer)) })
+            default:
+                guard let number = reply[0].string else { return .damaged }
                 let wish = Wish(owner: owner, number: number, thing: thing, change: change)
                 return .step(carryOut(wish, answers: true) { $0.end })
-            default: return .damaged
             }
         }
     }
 
     /// Reads how far the owner's wish has come, and carries it out; `then` gets what became of it, `nil` if there was none.
-    private func state(of owner: Identifier, then: @escaping (Claiming, Fate?) -> IntentProgress) -> IntentStep {
+    private func state(of owner: Identifier, then: @escaping (Fate?) -> IntentProgress) -> IntentStep {
         read(owner) { [self] state in
-            guard let wish = state.wish else { return then(self, nil) }
+            guard let wish = state.wish else { return then(nil) }
             return .step(
                 state.isFulfilled
-                    ? change(wish, answers: false) { [self] in then(self, $0) }
-                    : carryOut(wish, answers: false) { [self] in then(self, $0) })
+                    ? change(wish, answers: false, then: then) : carryOut(wish, answers: false, then: then))
         }
     }
 
     private func carryOut(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
         guard let thing = wish.thing else { return change(wish, answers: answers, then: then) }
-        return IntentStep(
-            .claimTake, Intent(things, thing), keys: claimKey(thing), arguments: [wish.owner.string, wish.number]
-        ) { [self] words in
-            switch words.first?.string {
+        return step(.claimTake, thing, wish.owner, wish.number) { [self] reply in
+            switch reply.word {
             case "OK": return .step(change(wish, answers: answers, then: then))
             case "HELD":
-                guard words.count > 2, let other = words[1].string.flatMap({ Identifier($0) }),
-                    let number = words[2].string
-                else { return .damaged }
+                guard let other = reply[0].string.flatMap({ Identifier($0) }), let number = reply[1].string else {
+                    return .damaged
+                }
                 return .step(
                     read(other) { [self] state in
                         guard !state.means(number) else { return .step(refuse(wish, answers: answers, then: then)) }
                         return .step(
-                            drop(thing, of: other, number) { [self] in
+                            step(.claimDrop, thing, other, number) { [self] _ in
                                 .step(carryOut(wish, answers: answers, then: then))
                             })
                     })
@@ -154,29 +146,28 @@ package final class Claiming {
 
     /// In the owner's record the wish becomes what is held; then all else follows from it.
     private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        let (plan, keys, own) = (plan, keys, wish.change)
-        return IntentStep(
-            own?.script ?? plan.change, Intent(owners, wish.owner),
-            keys: { [plan.record(of: wish.owner, in: $0), $0.floor] + (own?.keys($0) ?? keys(wish.owner, $0)) },
-            arguments: [wish.owner.string, wish.number] + (own?.arguments ?? [])
-        ) { [self] words in
-            guard let first = words.first?.string else { return .damaged }
-            let word = words.count > 1 ? words[1].string : nil
-            switch first {
+        let own = wish.change
+        let call = (own ?? change)(
+            ClaimWish(wish.owner, intent: intent(of: wish.owner).member, number: wish.number),
+            shard.partitions.keys(of: wish.owner))
+        return IntentStep(call, about: wish.owner) { [self] reply in
+            switch reply.word {
             case "OK":
-                guard let word else { return .damaged }
-                let fate = Fate.fulfilled(Array(words.dropFirst(2)))
+                guard let released = reply[0].string else { return .damaged }
+                let fate = Fate.fulfilled(Array(reply.rest.dropFirst()))
                 let rest = confirm(wish) { _ in then(fate) }
-                guard answers, case .end(let value) = fate.end else { return drop(word, of: wish.owner, .step(rest)) }
-                return drop(word, of: wish.owner, .answer(value, then: rest))
+                guard answers, case .end(let value) = fate.end else {
+                    return drop(released, of: wish.owner, .step(rest))
+                }
+                return drop(released, of: wish.owner, .answer(value, then: rest))
             case "GONE":
-                guard let word else { return .damaged }
-                let fate: Fate = word == wish.number ? .refused : own == nil ? .overtaken : .undone
+                guard let last = reply[0].string else { return .damaged }
+                let fate: Fate = last == wish.number ? .refused : own == nil ? .overtaken : .undone
                 guard let thing = wish.thing else { return then(fate) }
-                return .step(drop(thing, of: wish.owner, wish.number) { then(fate) })
+                return .step(step(.claimDrop, thing, wish.owner, wish.number) { _ in then(fate) })
             default:
                 guard own != nil, let thing = wish.thing else { return .damaged }
-                return .step(drop(thing, of: wish.owner, wish.number) { .end(.array(words)) })
+                return .step(step(.claimDrop, thing, wish.owner, wish.number) { _ in .end(reply.value) })
             }
         }
     }
@@ -187,76 +178,71 @@ package final class Claiming {
         guard words.count.isMultiple(of: 2) else { return .damaged }
         return stride(from: 0, to: words.count, by: 2).reduce(next) { next, place in
             guard let thing = Identifier(words[place + 1]) else { return .damaged }
-            return .step(drop(thing, of: owner, words[place]) { next })
+            return .step(step(.claimDrop, thing, owner, words[place]) { _ in next })
         }
     }
 
     private func confirm(_ wish: Wish, then: @escaping Then) -> IntentStep {
         let end = end(wish, isFulfilled: true) { _ in then(.fulfilled()) }
         guard let thing = wish.thing else { return end }
-        return IntentStep(
-            .claimConfirm, Intent(things, thing), keys: claimKey(thing), arguments: [wish.owner.string, wish.number]
-        ) { _ in .step(end) }
+        return step(.claimConfirm, thing, wish.owner, wish.number) { _ in .step(end) }
     }
 
     private func refuse(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        end(wish, isFulfilled: false) { [self] words in
-            switch words.first?.string {
+        end(wish, isFulfilled: false) { [self] reply in
+            switch reply.word {
             case "OK": then(.refused)
             case "OPEN": .step(change(wish, answers: answers, then: then))
-            case "GONE" where words.count > 1: then(words[1].string == wish.number ? .refused : .overtaken)
-            default: .damaged
+            default: then(reply[0].string == wish.number ? .refused : .overtaken)
             }
         }
     }
 
     private func end(
-        _ wish: Wish, isFulfilled: Bool, next: @escaping ([RedisValue]) -> IntentProgress
+        _ wish: Wish, isFulfilled: Bool, next: @escaping (ScriptReply) -> IntentProgress
     ) -> IntentStep {
-        let plan = plan
-        return IntentStep(
-            .claimEnd, Intent(owners, wish.owner), keys: { [plan.record(of: wish.owner, in: $0)] },
-            arguments: [wish.number, isFulfilled ? "1" : "0"], next: next)
+        let call = ScriptCall(
+            .claimEnd, in: shard.partitions.keys(of: wish.owner), recordKeys(of: wish.owner),
+            ["intent": intent(of: wish.owner).member, "number": wish.number, "isDone": isFulfilled])
+        return IntentStep(call, about: wish.owner, next: next)
     }
 
     // MARK: Claims
 
     /// Compares a claim with its owner's record.
     private func check(_ thing: Identifier) -> IntentStep {
-        IntentStep(.claimLook, Intent(things, thing), keys: claimKey(thing)) { [self] words in
-            guard words.first?.string == "OK" else { return .damaged }
-            guard words.count > 2 else { return Fate.fulfilled().end }
-            guard let owner = words[1].string.flatMap({ Identifier($0) }), let number = words[2].string else {
+        let call = ScriptCall(
+            .claimLook, in: shard.partitions.keys(of: thing), claimKeys(on: thing),
+            ["intent": plan.check(of: thing), "thing": thing])
+        return IntentStep(call, about: thing) { [self] reply in
+            guard reply.word != "NONE" else { return Fate.fulfilled().end }
+            guard let owner = reply[0].string.flatMap({ Identifier($0) }), let number = reply[1].string else {
                 return .damaged
             }
             return .step(
                 read(owner) { [self] state in
-                    if state.claim == number {
-                        let wish = Wish(owner: owner, number: number, thing: thing)
-                        return .step(
-                            IntentStep(
-                                .claimConfirm, Intent(things, thing), keys: claimKey(thing),
-                                arguments: [wish.owner.string, wish.number]
-                            ) { _ in Fate.fulfilled().end })
-                    }
                     // Who still wants it confirms or drops it with the wish.
-                    if state.means(number) { return Fate.fulfilled().end }
-                    return .step(drop(thing, of: owner, number) { Fate.fulfilled().end })
+                    if state.claim != number, state.means(number) { return Fate.fulfilled().end }
+                    let script: Script = state.claim == number ? .claimConfirm : .claimDrop
+                    return .step(step(script, thing, owner, number) { _ in Fate.fulfilled().end })
                 })
         }
     }
 
-    private func drop(
-        _ thing: Identifier, of owner: Identifier, _ number: String, next: @escaping () -> IntentProgress
+    /// A step with a claim on a thing.
+    private func step(
+        _ script: Script, _ thing: Identifier, _ owner: Identifier, _ number: String,
+        next: @escaping (ScriptReply) -> IntentProgress
     ) -> IntentStep {
-        IntentStep(
-            .claimDrop, Intent(things, thing), keys: claimKey(thing), arguments: [owner.string, number]
-        ) { _ in next() }
+        let call = ScriptCall(
+            script, in: shard.partitions.keys(of: thing), claimKeys(on: thing),
+            ["intent": plan.check(of: thing), "thing": thing, "owner": owner, "number": number])
+        return IntentStep(call, about: thing, next: next)
     }
 
-    private func claimKey(_ thing: Identifier) -> (PartitionKeys) -> [String] {
-        let plan = plan
-        return { [plan.claims(on: thing, in: $0)] }
+    private func claimKeys(on thing: Identifier) -> KeyValuePairs<StaticString, String> {
+        let keys = shard.partitions.keys(of: thing)
+        return ["unfinished": keys.unfinished, "claims": plan.claims(on: thing, in: keys)]
     }
 
     // MARK: Records
@@ -271,12 +257,21 @@ package final class Claiming {
     }
 
     private func read(_ owner: Identifier, next: @escaping (State) -> IntentProgress) -> IntentStep {
-        let plan = plan
-        return IntentStep(.claimState, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0)] }) { words in
-            let texts = words.compactMap(\.string)
-            guard texts.count == 4, texts[0] == "OK" else { return .damaged }
-            let wish = texts[1].isEmpty ? nil : Wish(owner: owner, number: texts[1], thing: Identifier(texts[2]))
-            return next(State(wish: wish, claim: texts[3]))
+        let call = ScriptCall(
+            .claimState, in: shard.partitions.keys(of: owner), recordKeys(of: owner),
+            ["intent": intent(of: owner).member])
+        return IntentStep(call, about: owner) { reply in
+            let texts = reply.rest.compactMap(\.string)
+            guard texts.count == 3 else { return .damaged }
+            let wish = texts[0].isEmpty ? nil : Wish(owner: owner, number: texts[0], thing: Identifier(texts[1]))
+            return next(State(wish: wish, claim: texts[2]))
         }
+    }
+
+    private func intent(of owner: Identifier) -> Intent { Intent(IntentKind(name: plan.name), owner) }
+
+    private func recordKeys(of owner: Identifier) -> KeyValuePairs<StaticString, String> {
+        let keys = shard.partitions.keys(of: owner)
+        return ["unfinished": keys.unfinished, "record": plan.record(of: owner, in: keys)]
     }
 }

@@ -13,7 +13,7 @@ package struct Intent: Hashable {
     }
 
     /// As the set of unfinished intents of the subject's partition names it. Neither part holds a space.
-    var member: String { kind.name + " " + subject.string }
+    package var member: String { kind.name + " " + subject.string }
 }
 
 /// What a feature has registered: `Registry.intents`.
@@ -33,13 +33,29 @@ package struct IntentKind: Hashable {
 /// the others get none, for what was begun is finished. Each step can come twice, late, or after the intent is over: so an intent has a number that
 /// only grows in its subject's record, and a step changes something only if the numbers say that it is still meant.
 package struct IntentStep {
-    let script: Script
-    let intent: Intent
-    let partition: Int?
-    let keys: (PartitionKeys) -> [String]
-    let arguments: [String]
-    let next: ([RedisValue]) -> IntentProgress
+    /// In whose record it is.
+    let subject: Identifier
+    let run: (ShardLogic, @escaping StoreReply) -> Void
+    let next: (RedisValue) -> IntentProgress
     let skip: (() -> IntentProgress)?
+
+    /// A step of a script that is called by names. Where it needs them, these are the key `unfinished` and the argument `intent`
+    /// (``Intent/member``). The other parameters as below.
+    ///
+    /// - Parameter subject: In whose record it is.
+    package init(
+        _ call: ScriptCall, about subject: Identifier, skip: (() -> IntentProgress)? = nil,
+        next: @escaping (ScriptReply) -> IntentProgress
+    ) {
+        self.subject = subject
+        self.skip = skip
+        run = { $0.run(call, reply: $1) }
+        let words = call.script.header?.replies ?? []
+        self.next = { value in
+            let reply = ScriptReply(value)
+            return words.contains(reply.word) ? next(reply) : .damaged
+        }
+    }
 
     /// - Parameters:
     ///   - intent: In whose subject's partition it runs.
@@ -52,13 +68,20 @@ package struct IntentStep {
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
         arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress
     ) {
-        self.script = script
-        self.intent = intent
-        self.partition = partition
-        self.keys = keys
-        self.arguments = arguments
+        subject = intent.subject
         self.skip = skip
-        self.next = next
+        self.next = { next($0.array ?? []) }
+        run = { shard, reply in
+            let partition = partition.map { shard.partitions.keys($0) } ?? shard.partitions.keys(of: intent.subject)
+            let keys = keys(partition)
+            precondition(
+                keys.allSatisfy { $0.hasPrefix(partition.name + ":") },
+                "a step of \(intent.kind.name) leaves its partition")
+            shard.store.run(
+                script, keys: [partition.shards, partition.unfinished] + keys,
+                arguments: [partition.events, shard.link.incarnation, intent.member] + arguments, lane: .commands,
+                reply: reply)
+        }
     }
 }
 

@@ -114,22 +114,13 @@ package final class Intents {
     private func perform(_ step: IntentStep, of run: Run, _ intent: Intent) {
         run.steps += 1
         guard run.steps <= Self.mostSteps else { return fail(run, intent, .overloaded) }
-        let partitions = shard.partitions
-        let partition = step.partition.map { partitions.keys($0) } ?? partitions.keys(of: step.intent.subject)
-        let keys = step.keys(partition)
-        precondition(
-            keys.allSatisfy { $0.hasPrefix(partition.name + ":") }, "a step of \(intent.kind.name) leaves its partition"
-        )
-        shard.store.run(
-            step.script, keys: [partition.shards, partition.unfinished] + keys,
-            arguments: [partition.events, shard.link.incarnation, step.intent.member] + step.arguments, lane: .commands
-        ) { [self] result in
+        step.run(shard) { [self] result in
             switch result {
             case .failure(let failure):
                 guard failure.isLasting, let skip = step.skip else { return fail(run, intent, failure) }
                 failures += 1
                 run.damage = failure
-                shard.noteDamage("intent " + intent.kind.name, of: step.intent.subject)
+                shard.noteDamage("intent " + intent.kind.name, of: step.subject)
                 go(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
@@ -139,7 +130,7 @@ package final class Intents {
             case .success(let value):
                 run.hasBegun = true
                 steps += 1
-                go(on: step.next(value.array ?? []), run, intent)
+                go(on: step.next(value), run, intent)
             }
         }
     }

@@ -57,7 +57,8 @@ package struct Refusal: Error {
 
     /// As the answer of a call over HTTP.
     package var response: HTTPResponse {
-        guard message.code != .unauthorized else { return HTTPAPI.unauthorized(message.message) }
+        // Of the caller's token, if no status says otherwise.
+        guard message.code != .unauthorized || status != nil else { return HTTPAPI.unauthorized(message.message) }
         let status = status ?? HTTPAPI.status(of: message.code)
         var response = HTTPResponse.error(status, message)
         if status == 429 || status == 503, let wait = message.retryAfter {

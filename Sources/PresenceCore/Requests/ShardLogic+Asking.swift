@@ -16,23 +16,41 @@ extension ShardLogic {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
         let result = await result(of: call)
         if let refusal = WriteRefusal(result, changes: changes, known: call.script.header?.replies ?? []) {
-            if refusal.code == .internal { logInternalError(result, session: call.session) }
-            if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
-            throw Refusal(refusal)
+            throw noted(refusal, result, session: call.session, about: id)
         }
         return ScriptReply(try! result.get())
     }
 
     /// Asks Redis a plain command for a request, which changes nothing.
-    package func ask(_ words: String...) async throws(Refusal) -> RedisValue {
+    ///
+    /// - Parameter id: A conversation whose record is damaged if Redis cannot answer.
+    package func ask(_ words: String..., about id: Identifier? = nil) async throws(Refusal) -> RedisValue {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
-        do throws(RedisFailure) {
-            return try await command(words)
-        } catch {
-            let refusal = WriteRefusal(error, changes: false)
-            if refusal.code == .internal { logInternalError(.failure(error)) }
-            throw Refusal(refusal)
+        let result = await result(of: words)
+        if case .success(let value) = result { return value }
+        throw noted(WriteRefusal(result, changes: false)!, result, about: id)
+    }
+
+    /// Carries out what a request wishes (``Intents/begin(_:first:of:reply:)``), and returns what the steps say.
+    package func carryOut(
+        _ intent: Intent, first: IntentStep, of user: UserID? = nil
+    ) async throws(Refusal) -> ScriptReply {
+        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
+        let result = await tasks.wait { intents.begin(intent, first: first, of: user, reply: $0) }
+        if case .success(let value) = result {
+            let reply = ScriptReply(value)
+            if !["REVOKED", "ENDED"].contains(reply.word) { return reply }
         }
+        throw noted(WriteRefusal(result)!, result)
+    }
+
+    private func noted(
+        _ refusal: WriteRefusal, _ result: Result<RedisValue, RedisFailure>, session: String? = nil,
+        about id: Identifier? = nil
+    ) -> Refusal {
+        if refusal.code == .internal { logInternalError(result, session: session) }
+        if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
+        return Refusal(refusal)
     }
 
     // MARK: For the server itself
@@ -44,13 +62,17 @@ extension ShardLogic {
 
     /// Runs a plain command, whatever waits for Redis.
     package func command(_ words: [String]) async throws(RedisFailure) -> RedisValue {
-        try await tasks.wait { store.command(words, lane: .commands, reply: $0) }.get()
+        try await result(of: words).get()
     }
 
     /// Runs a script; `reply` gets what it replies, or why it was not run.
     package func run(_ call: ScriptCall, lane: StoreLane = .commands, reply: @escaping StoreReply) {
         store.run(
             call.script, keys: call.keys, arguments: call.arguments(of: link.incarnation), lane: lane, reply: reply)
+    }
+
+    private func result(of words: [String]) async -> Result<RedisValue, RedisFailure> {
+        await tasks.wait { store.command(words, lane: .commands, reply: $0) }
     }
 
     private func result(of call: ScriptCall) async -> Result<RedisValue, RedisFailure> {

@@ -86,6 +86,8 @@ package struct ScriptReply {
         word = values.first?.string ?? ""
     }
 
+    /// The word and all after it.
+    package var value: RedisValue { .array(values) }
     /// How many values come after the word.
     package var count: Int { max(0, values.count - 1) }
     /// The `place`th value after the word, from 0 on; null if there is none.

@@ -108,33 +108,26 @@ import Testing
     }
 
     static let mistakes = [
+        ScriptMistake(name: "another's address is nobody's, whatever their account says", at: "held-by-its-owner"),
         ScriptMistake(
-            name: "another's address is nobody's, whatever their account says", old: "return { 'OK', '1' }",
-            new: "return { 'OK', '0' }"),
-        ScriptMistake(name: "a sign-up takes an address that is taken", old: "if taken then", new: "if false then"),
+            name: "a sign-up takes an address that is taken", at: "address-is-taken", becomes: "if false then"),
         ScriptMistake(
-            name: "an account does not say by which wish it has its address",
-            old: "'emailClaim', ARGV[7], 'verified'", new: "'verified'"),
+            name: "an account does not say by which wish it has its address", at: "account-says-its-claim"),
         ScriptMistake(
-            name: "a refresh token is good for ever", old: "elseif behind > 1 and not made[behind] then",
-            new: "elseif false then"),
+            name: "a refresh token is good for ever", at: "refresh-token-was-used", becomes: "elseif false then"),
         ScriptMistake(
-            name: "a refresh token whose answer was lost is taken for a stolen one",
-            old: "elseif behind > 1 and not made[behind] then", new: "elseif not made[behind] then"),
+            name: "a refresh token whose answer was lost is taken for a stolen one", at: "refresh-token-was-used",
+            becomes: "elseif not made[behind] then"),
         ScriptMistake(
             name: "an address in the place of an uploaded picture leaves that its owner's",
             old: "redis.call('HDEL', userKey, 'photo')", new: ""),
     ]
 
     static let mistakesOfNames = [
-        ScriptMistake(
-            name: "an address is taken from another account",
-            old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: ""),
-        ScriptMistake(
-            name: "a deleted account keeps its username", old: "abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])",
-            new: ""),
+        ScriptMistake(name: "an address is taken from another account", at: "address-is-anothers"),
+        ScriptMistake(name: "a deleted account keeps its username", at: "abandons-the-name"),
         ScriptMistake(
             name: "an account that is made with a username does not show it in its profile",
-            old: "profile.username = '\"' .. shownOf(KEYS[3]) .. '\"'", new: ""),
+            at: "profile-shows-the-name"),
     ]
 }

@@ -41,7 +41,9 @@ local function fulfil(record, number)
     local values = redis.call('HMGET', record, 'wish', 'wanted', 'wantedAs', 'claim', 'held', 'releasing', 'last')
     local wish, wanted, shown, claim, held = values[1], values[2], values[3], values[4], values[5]
     if claim == number then return { 'OK', wish == number and values[6] or '' }, false end
-    if wish ~= number then return { 'GONE', lastNumber(wish, values[7], claim) }, false end
+    if wish ~= number then -- mutation: wish-is-open
+        return { 'GONE', lastNumber(wish, values[7], claim) }, false
+    end
     local releasing = values[6] or ''
     if held and held ~= wanted then
         releasing = (releasing ~= '' and releasing .. ' ' or '') .. claim .. ' ' .. held
@@ -62,7 +64,7 @@ end
 
 -- The owner has been deleted: what is held is given up, by a new wish for nothing that any server carries out. A wish that is open
 -- is over; a claim that was taken for it is dropped by who took it, or by the sweep.
-local function abandon(record, unfinished, intent, floorKey)
+local function abandon(record, unfinished, intent)
     local values = redis.call('HMGET', record, 'wish', 'wanted', 'held', 'last', 'claim')
     local wish, wanted, held = values[1], values[2], values[3]
     if not wanted and (wish or not held) then return end

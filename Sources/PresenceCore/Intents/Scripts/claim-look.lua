@@ -1,15 +1,13 @@
 -- flags: allow-oom
 -- Whose a thing is that is still to be confirmed.
--- KEYS: shards, unfinished, claims
--- ARGV: now, channel, incarnation, intent
--- Replies {OK, owner, number}, {OK} if it is nobody's, {DAMAGED} or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local thing = string.match(ARGV[4], ' (.+)$')
-local value = redis.call('HGET', KEYS[3], thing)
+-- keys: unfinished, claims
+-- args: intent, thing
+-- replies: HELD(owner, number) | NONE if it is nobody's | DAMAGED | FENCED
+local value = redis.call('HGET', claimsKey, thing)
 if not value then
-    redis.call('SREM', KEYS[2], ARGV[4])
-    return { 'OK' }
+    redis.call('SREM', unfinishedKey, intent)
+    return { 'NONE' }
 end
 local owner, number = string.match(value, '^(%S+) (%d+)$')
 if not owner then return { 'DAMAGED' } end
-return { 'OK', owner, number }
+return { 'HELD', owner, number }

@@ -1,17 +1,15 @@
 -- Takes a thing for a wish: the only judge of a race.
--- KEYS: shards, unfinished, claims
--- ARGV: now, channel, incarnation, intent, owner, number
--- Replies {OK}, {HELD, other owner, number}, {DAMAGED} or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local thing = string.match(ARGV[4], ' (.+)$')
-local value = redis.call('HGET', KEYS[3], thing)
+-- keys: unfinished, claims
+-- args: intent, thing, owner, number
+-- replies: OK | HELD(other owner, number) | DAMAGED | FENCED
+local value = redis.call('HGET', claimsKey, thing)
 if value then
-    local owner, number = string.match(value, '^(%S+) (%d+)$')
-    if not owner then return { 'DAMAGED' } end
-    if owner ~= ARGV[5] then return { 'HELD', owner, number } end
-    if tonumber(number) >= tonumber(ARGV[6]) then return { 'OK' } end
+    local holder, held = string.match(value, '^(%S+) (%d+)$')
+    if not holder then return { 'DAMAGED' } end
+    if holder ~= owner then return { 'HELD', holder, held } end
+    if tonumber(held) >= tonumber(number) then return { 'OK' } end -- mutation: later-claim-stays
 end
-redis.call('HSET', KEYS[3], thing, ARGV[5] .. ' ' .. ARGV[6])
+redis.call('HSET', claimsKey, thing, owner .. ' ' .. number)
 -- Listed until the owner's record is known to name it: the executor may be late, for a wish that is over.
-redis.call('SADD', KEYS[2], ARGV[4])
+redis.call('SADD', unfinishedKey, intent) -- mutation: late-claim-is-listed
 return { 'OK' }

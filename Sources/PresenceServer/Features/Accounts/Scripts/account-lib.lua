@@ -20,7 +20,7 @@ local function account(user, key)
 end
 
 -- Something of it has changed: a new version, of which the owner's sessions hear "A user version at BODY".
-local function accountChanged(channel, user, key, floorKey)
+local function accountChanged(user, key)
     local version = int(nextVersion(redis.call('HGET', key, 'version'), floorKey))
     redis.call('HSET', key, 'version', version)
     local body = account(user, key)
@@ -28,10 +28,16 @@ local function accountChanged(channel, user, key, floorKey)
     return body, version
 end
 
--- A device that is signed in: its key (16 bytes), then "COUNTER USED CREATED RECENT KIND NAME". COUNTER is the newest
+-- The address is its owner's.
+local function verifyAddress(user, key)
+    redis.call('HDEL', key, 'verify')
+    if redis.call('HSET', key, 'verified', '1') == 1 then accountChanged(user, key) end
+end
+
+-- A device that is signed in, of its record: its key (16 bytes), then "COUNTER USED CREATED RECENT KIND NAME". COUNTER is the newest
 -- refresh token's, RECENT the times at which this one and those before it were made, the newest first, of the last 10 s
 -- (- for none), NAME an encoded JSON string.
-local function grant(value)
+local function deviceOf(value)
     local counter, used, created, recent, kind, name = string.match(string.sub(value, 17),
         '^(%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
     if not counter then return nil end
@@ -39,34 +45,34 @@ local function grant(value)
         recent = recent, kind = kind, name = name }
 end
 
-local function putGrant(key, id, held)
+local function putDevice(key, id, held)
     redis.call('HSET', key, id, held.key .. table.concat({ int(held.counter), int(held.used), held.created, held.recent,
         held.kind, held.name }, ' '))
 end
 
 -- Devices are signed out: their sockets end by "G user 0 at GRANT GRANT …". Nothing is told of none. The first may be -, which is
 -- none: the device goes on under another grant, and its sessions linger until it is back.
-local function signOut(channel, user, key, ids)
+local function signOut(user, key, ids)
     if #ids == 0 then return end
     redis.call('HDEL', key, unpack(ids))
     redis.call('PUBLISH', channel, table.concat({ 'G', user, '0', int(now), table.concat(ids, ' ') }, ' '))
 end
 
 -- All of them, but one ('' for none).
-local function signOutOthers(channel, user, key, kept)
+local function signOutOthers(user, key, kept)
     local ids = {}
     for _, id in ipairs(redis.call('HKEYS', key)) do
         if id ~= kept then ids[#ids + 1] = id end
     end
-    signOut(channel, user, key, ids)
+    signOut(user, key, ids)
 end
 
 -- Signs in on a device. Those that have not been used for `idle` ms make room, and of too many the one unused for longest.
-local function signIn(channel, user, key, id, secret, kind, name, idle, most)
+local function signIn(user, key, id, secret, kind, name, idle, most)
     local gone, oldest, count = {}, nil, 0
     local values = redis.call('HGETALL', key)
     for i = 1, #values, 2 do
-        local held = grant(values[i + 1])
+        local held = deviceOf(values[i + 1])
         if not held or held.used + idle < now then
             gone[#gone + 1] = values[i]
         else
@@ -75,8 +81,8 @@ local function signIn(channel, user, key, id, secret, kind, name, idle, most)
         end
     end
     if count >= most then gone[#gone + 1] = oldest.id end
-    signOut(channel, user, key, gone)
-    putGrant(key, id, { key = unhex(secret), counter = 1, used = now, created = int(now), recent = '-', kind = kind,
+    signOut(user, key, gone)
+    putDevice(key, id, { key = unhex(secret), counter = 1, used = now, created = int(now), recent = '-', kind = kind,
         name = name })
 end
 

@@ -1,10 +1,10 @@
 -- uses: account-lib
 -- flags: no-writes
 -- Reads an account, and its user's profile.
--- KEYS: user, account
--- ARGV: now, user
--- Replies {OK, account, version, profile version ('' without), profile's BODY ('' without)} or {NONE}.
-local body, version = account(ARGV[2], KEYS[2])
+-- keys: user
+-- args: user
+-- replies: OK(account, version, profile version or '', profile's BODY or '') | NONE
+local body, version = account(user, userKey)
 if not body then return { 'NONE' } end
-local profile = redis.call('HMGET', KEYS[1], 'profileVersion', 'profile')
+local profile = redis.call('HMGET', userKey, 'profileVersion', 'profile')
 return { 'OK', body, version, profile[1] or '', profile[2] or '' }

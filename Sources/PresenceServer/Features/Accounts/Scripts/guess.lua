@@ -2,17 +2,16 @@
 -- A password is about to be tried for an address, whether it is anybody's or not: counted before it is looked at. From the
 -- fifth failure on there is a pause that doubles up to a minute; from the hundredth only a reset helps. A hundred failures are
 -- remembered for the whole time, fewer for their share of it: no more can be tried by waiting, and an invented address costs little.
--- KEYS: shards, guesses, emails
--- ARGV: now, incarnation, how long a hundred failures are remembered, address
--- Replies {OK, claim or '', BLOCKED, BEGAN} (guess-lib), {FENCED} or {WAIT, ms}.
-if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
-local memory = tonumber(ARGV[3])
-local failures, blocked, began = guesses(KEYS[2])
+-- keys: guesses, emails
+-- args: memory for a hundred failures in ms, address
+-- replies: OK(claim or '', BLOCKED, BEGAN) | WAIT(ms) | FENCED
+local memory = tonumber(memory)
+local failures, blocked, began = guesses(guessesKey)
 -- A clock that went back makes no pause longer.
 local longest = failures >= 100 and memory or 60000
 if blocked > now and blocked <= now + longest then return { 'WAIT', int(blocked - now) } end
 failures = failures + 1
 blocked = now + guessPause(failures, memory)
 if began == '' then began = int(now) end
-putGuesses(KEYS[2], failures, blocked, began, memory)
-return { 'OK', redis.call('HGET', KEYS[3], ARGV[4]) or '', int(blocked), began }
+putGuesses(guessesKey, failures, blocked, began, memory)
+return { 'OK', redis.call('HGET', emailsKey, address) or '', int(blocked), began }

@@ -1,16 +1,12 @@
 -- uses: account-lib
 -- Signs in on a device, once the password was found right.
--- KEYS: shards, floor, account, grants
--- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex), a stronger one (hex) or '',
---       grant, its key (hex), kind, name (encoded), ms after which an unused one is forgotten, most devices,
---       1 if only those whose address is verified sign in
--- Replies {OK, account, version}, {FENCED}, or {CHANGED} if the password or the account is not what it was.
-local channel, user = ARGV[2], ARGV[4]
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local held = redis.call('HMGET', KEYS[3], 'password', 'disabled', 'verified')
-if not held[1] or held[1] ~= unhex(ARGV[5]) or held[2] then return { 'CHANGED' } end
-if ARGV[13] == '1' and not held[3] then return { 'CHANGED' } end
-if ARGV[6] ~= '' then redis.call('HSET', KEYS[3], 'password', unhex(ARGV[6])) end
-signIn(channel, user, KEYS[4], ARGV[7], ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11]), tonumber(ARGV[12]))
-local body, version = account(user, KEYS[3])
-return { 'OK', body, version }
+-- keys: user, grants
+-- args: user, compared hash that the password was compared with (hex), stronger one (hex) or '', grant, secret its key (hex), kind,
+--       name (encoded), idle ms after which an unused device is forgotten, most devices, verifiedOnly
+-- replies: OK(account, version) | CHANGED if the password or the account is not what it was | FENCED
+local held = redis.call('HMGET', userKey, 'password', 'disabled', 'verified')
+if not held[1] or held[1] ~= unhex(compared) or held[2] then return { 'CHANGED' } end
+if verifiedOnly == '1' and not held[3] then return { 'CHANGED' } end
+if stronger ~= '' then redis.call('HSET', userKey, 'password', unhex(stronger)) end
+signIn(user, grantsKey, grant, secret, kind, name, tonumber(idle), tonumber(most))
+return { 'OK', account(user, userKey) }

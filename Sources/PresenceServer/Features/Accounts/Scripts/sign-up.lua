@@ -1,37 +1,35 @@
 -- uses: claim-lib profile-lib account-lib
 -- Makes an account with all that belongs to it. The user's id was drawn so that it lives in the partition of the address. A
 -- username was claimed for it before: account and name come to be in the same moment, or neither.
--- KEYS: shards, unfinished, username's record, floor, user, emails, account, grants, mail
--- ARGV: now, channel, incarnation, intent, user, number of the wish for a username (or ''), address, password (hex),
---       displayName (encoded), idempotency and its time (or ''), grant, its key (hex), kind, name (encoded), digest of the
---       token that verifies the address (hex) and its time, mail ('' none), 1 if the address counts as verified
--- Replies {OK, what `fulfil` says or '', account, version}, {FENCED}, {GONE, last} if the wish is over, or {TAKEN, claim} if
--- the address is claimed by another: "USER NUMBER".
-local channel, user, number = ARGV[2], ARGV[5], ARGV[6]
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local taken = redis.call('HGET', KEYS[6], ARGV[7])
-if taken then
+-- keys: unfinished, user, emails, grants, mail
+-- args: intent, user, number of the wish for a username or '', address, password (hex), displayName (encoded), idempotency or '',
+--       repetition how long that is remembered, grant or '' to sign in on none, secret its key (hex), kind, name (encoded),
+--       digest of the token that verifies the address (hex), lifetime of the token, text of the mail or '',
+--       isVerified if the address counts as verified
+-- replies: OK(what fulfil says or '', account, version) | GONE(last) if the wish is over
+--       | TAKEN(claim) if the address is claimed by another: "USER NUMBER" | FENCED
+local taken = redis.call('HGET', emailsKey, address)
+if taken then -- mutation: address-is-taken
     if number ~= '' then
-        dropRecord(KEYS[3])
-        redis.call('SREM', KEYS[2], ARGV[4])
+        dropRecord(userKey)
+        redis.call('SREM', unfinishedKey, intent)
     end
     return { 'TAKEN', taken }
 end
-local released, profile = '', { displayName = ARGV[9] }
+local released, profile = '', { displayName = displayName }
 if number ~= '' then
-    local reply = fulfil(KEYS[3], number)
+    local reply = fulfil(userKey, number)
     if reply[1] ~= 'OK' then return reply end
     released = reply[2]
-    profile.username = '"' .. shownOf(KEYS[3]) .. '"'
+    profile.username = '"' .. shownOf(userKey) .. '"' -- mutation: profile-shows-the-name
 end
-redis.call('HSET', KEYS[6], ARGV[7], user .. ' 0')
-local limit = now + tonumber(ARGV[17])
-redis.call('HSET', KEYS[7], 'email', ARGV[7], 'password', unhex(ARGV[8]), 'verify', ARGV[16] .. ' ' .. int(limit))
-if ARGV[19] == '1' then redis.call('HSET', KEYS[7], 'verified', '1') end
-if ARGV[10] ~= '' then redis.call('HSET', KEYS[7], 'idempotency', int(now + tonumber(ARGV[11])) .. ' ' .. ARGV[10]) end
-changeProfile(channel, user, KEYS[5], KEYS[4], profile)
-if ARGV[12] ~= '' then signIn(channel, user, KEYS[8], ARGV[12], ARGV[13], ARGV[14], ARGV[15], 0, 1) end
-if ARGV[18] ~= '' then pushMail(KEYS[9], ARGV[18], limit) end
+redis.call('HSET', emailsKey, address, user .. ' 0')
+local limit = now + tonumber(lifetime)
+redis.call('HSET', userKey, 'email', address, 'password', unhex(password), 'verify', digest .. ' ' .. int(limit))
+if isVerified == '1' then redis.call('HSET', userKey, 'verified', '1') end
+if idempotency ~= '' then redis.call('HSET', userKey, 'idempotency', int(now + tonumber(repetition)) .. ' ' .. idempotency) end
+changeProfile(channel, user, userKey, floorKey, profile)
+if grant ~= '' then signIn(user, grantsKey, grant, secret, kind, name, 0, 1) end
+if text ~= '' then pushMail(mailKey, text, limit) end
 offer('account.created', user)
-local body, version = accountChanged(channel, user, KEYS[7], KEYS[4])
-return { 'OK', released, body, version }
+return { 'OK', released, accountChanged(user, userKey) }
