@@ -22,7 +22,12 @@ final class PollNames: Feature, TopicKind {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        claiming = Claiming(Self.names, shard, in: &registry)
+        claiming = Claiming(Self.names, shard, in: &registry) { wish, keys in
+            ScriptCall(
+                Self.names.change, in: keys,
+                ["unfinished": keys.unfinished, "record": Self.names.record(of: wish.owner, in: keys)],
+                ["intent": wish.intent, "poll": wish.owner, "number": wish.number])
+        }
         kind = registry.topics(self)
         registry.event("W", offers: true) { [unowned self] in handle($0) }
         registry.request(
@@ -32,14 +37,16 @@ final class PollNames: Feature, TopicKind {
                     poll: try Self.poll(members),
                     name: try members.needed(members["name"], "name").checkedIdentifier("name")
                 )
-            }
-        ) { [unowned self] request, context in
-            let thing = Identifier(request.name.string.lowercased())!
-            want(thing, request.name.string, for: request.poll, context)
-        }
-        registry.request("unnamePoll", decode: { (members, _) throws(DecodingFailure) in try Self.poll(members) }) {
-            [unowned self] poll, context in want(nil, "", for: poll, context)
-        }
+            },
+            answer: { [unowned self] (request, context) async throws(Refusal) in
+                let thing = Identifier(request.name.string.lowercased())!
+                return try await want(thing, request.name.string, for: request.poll, context)
+            })
+        registry.request(
+            "unnamePoll", decode: { (members, _) throws(DecodingFailure) in try Self.poll(members) },
+            answer: { [unowned self] (poll, context) async throws(Refusal) in
+                try await want(nil, "", for: poll, context)
+            })
         registry.request("watchPollName", decode: { (members, _) throws(DecodingFailure) in try Self.poll(members) }) {
             [unowned self] poll, context in watch(poll, context)
         }
@@ -49,17 +56,13 @@ final class PollNames: Feature, TopicKind {
         try members.needed(members["poll"], "poll").checkedIdentifier("poll")
     }
 
-    private func want(_ thing: Identifier?, _ shown: String, for poll: Identifier, _ context: RequestContext) {
-        shard.write(context.connection, context.id) { done in
-            claiming.want(thing, as: shown, for: poll, reply: done)
-        } succeeded: { [unowned self] words in
-            guard words.last?.string == "HELD" else {
-                return shard.replies.error(
-                    .init(id: context.id, code: .conflict, message: "another poll has this name", field: "name"),
-                    to: context.connection)
-            }
-            shard.replies.send(Array(#"{"type":"pollNamed","id":\#(context.id ?? 0)}"#.utf8), to: context.connection)
+    private func want(
+        _ thing: Identifier?, _ shown: String, for poll: Identifier, _ context: RequestContext
+    ) async throws(Refusal) -> Answer {
+        guard try await claiming.want(thing, as: shown, for: poll)[0].string == "HELD" else {
+            throw Refusal(.conflict, "another poll has this name", field: "name")
         }
+        return .message(Array(#"{"type":"pollNamed","id":\#(context.id ?? 0)}"#.utf8))
     }
 
     private func watch(_ poll: Identifier, _ context: RequestContext) {

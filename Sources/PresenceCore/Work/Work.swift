@@ -129,6 +129,16 @@ extension HTTPCall {
 }
 
 extension ShardLogic {
+    /// Runs `job` off the loop, whoever waits for it.
+    package func work<Value: Sendable>(
+        _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value
+    ) async throws(WorkRefusal) -> Value {
+        let result: Result<Value, WorkRefusal> = await tasks.wait { done in
+            do throws(WorkRefusal) { try jobs.run(in: pool, job, then: done) } catch { done(.failure(error)) }
+        }
+        return try result.get()
+    }
+
     fileprivate func work<Value: Sendable>(
         _ pool: WorkerPlan, for socket: SocketID, at place: KeptPlace?, _ job: @escaping @Sendable () -> Value,
         unrun: @escaping () -> Void

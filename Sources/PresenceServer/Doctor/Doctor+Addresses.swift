@@ -33,11 +33,11 @@ extension Doctor {
         ])
         let account = HeldAccount(answers[0])
         if account.isChanging, answers[1].int == 0 { look.note(.unlistedAddressChange, .key(key)) }
-        guard let text = account.email, let places = addressPlaces else { return }
+        guard let text = account.email, let addresses = addressPartitions else { return }
         guard let email = EmailAddress(text), let number = account.number else {
             return look.note(.malformedValue, .key(key))
         }
-        let claims = places.keys(of: email.text).emails(with: email)
+        let claims = addresses.keys(of: email.text).emails(with: email)
         guard let value = try store[claims].ask("HGET", claims, email.text).string else {
             return look.note(.lostAddress, .key(key))
         }
@@ -93,11 +93,11 @@ extension Repair {
 
     /// Should the account change now, the claim counts for nothing, and is found as such.
     func claimAddress(at key: String) throws(RedisFailure) {
-        guard let (user, account) = try account(at: key), let places = doctor.addressPlaces,
+        guard let (user, account) = try account(at: key), let addresses = doctor.addressPartitions,
             let number = account.number,
             let email = account.email.flatMap({ EmailAddress($0) })
         else { return }
-        let claims = places.keys(of: email.text).emails(with: email)
+        let claims = addresses.keys(of: email.text).emails(with: email)
         let claim = EmailClaim(user: user, number: number)
         _ = try store[claims].ask("HSETNX", claims, email.text, claim.text)
     }

@@ -21,7 +21,7 @@ public final class Doctor {
     let grace: Milliseconds
     var partitions: Partitions
     /// Where addresses are claimed; `nil` if no server with accounts has run.
-    var addressPlaces: AddressPlaces?
+    var addressPartitions: AddressPartitions?
     let features: [any Feature.Type]
     /// Whether the servers keep statuses that are over.
     let past: PastStatuses?
@@ -141,8 +141,8 @@ public final class Doctor {
         guard let found = Partitions(format: format, in: partitions.space) else { return .wrongFormat }
         partitions = found
         let key = try store[partitions.space.addressKey].ask("GET", partitions.space.addressKey).string
-        addressPlaces = key.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
-            $0.count == AddressPlaces.keyBytes ? AddressPlaces(key: $0, partitions: found) : nil
+        addressPartitions = key.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
+            $0.count == AddressPartitions.keyBytes ? AddressPartitions(key: $0, partitions: found) : nil
         }
         return nil
     }

@@ -212,8 +212,8 @@ final class AccountHistory {
             let user = String(key.split(separator: ":", maxSplits: 2)[2])
             expect(holders[email] == nil, "two accounts have \(email)")
             holders[email] = user
-            let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
-            let claims = places.keys(of: email).emails(with: EmailAddress(email)!)
+            let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+            let claims = addresses.keys(of: email).emails(with: EmailAddress(email)!)
             let claimed = try world.redis.command(["HGET", claims, email]).get()
             expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")
         }

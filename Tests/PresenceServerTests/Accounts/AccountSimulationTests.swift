@@ -134,8 +134,8 @@ import WebSockets
             for failures in 1...3 {
                 let body = ["email": email, "password": "wrong password"]
                 #expect(try accounts.call("POST", "/v1/sessions", body).status == 401)
-                let places = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.places)
-                let key = places.keys(of: email).guesses(places.guesses(of: email))
+                let addresses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.addresses)
+                let key = addresses.keys(of: email).guesses(addresses.guesses(of: email))
                 let left = try #require(try accounts.world.redis.command(["PTTL", key]).get().int)
                 let most = share * Milliseconds(failures)
                 #expect(left <= most && left > most - 60_000)

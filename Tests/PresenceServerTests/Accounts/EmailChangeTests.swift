@@ -87,9 +87,9 @@ import Testing
         let ana = try accounts.signUp(old)
         let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
         let logic = world.shards[1].logic!
-        let places = try #require(logic.feature(Accounts.self)?.places)
+        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
         let email = (0...).lazy.map { "anna\($0)@example.org" }.first {
-            places.partition(of: $0) != logic.partitions.index(of: user)
+            addresses.partition(of: $0) != logic.partitions.index(of: user)
         }!
         let token = ana.json["accessToken"] as? String
         let body = ["password": password, "email": email]

@@ -42,12 +42,12 @@ import Testing
     @Test func `an address that could not be given back is not free`() throws {
         let (user, token) = try signUp()
         let logic = world.shards[0].logic!
-        let places = try #require(logic.feature(Accounts.self)?.places)
+        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
         let home = logic.partitions.index(of: user)
         let email = (0...).lazy.map { EmailAddress("anna\($0)@example.org")! }.first {
-            places.partition(of: $0.text) != home
+            addresses.partition(of: $0.text) != home
         }!
-        let keys = places.keys(of: email.text)
+        let keys = addresses.keys(of: email.text)
         _ = world.redis.command(["HSET", keys.emails(with: email), email.text, "u-nobody 3"])
         fence(in: keys, at: .releaseClaim)
         let body = ["email": email.text, "password": "correct horse"]

@@ -54,12 +54,12 @@ import Testing
         let logic = world.shards[1].logic!
         let keys = logic.partitions.keys(of: user)
         let number = try #require(try world.redis.command(["HGET", keys.account(user), "emailWish"]).get().string)
+        let call = ScriptCall(
+            .switchEmail, in: keys, ["user": keys.user(user), "mail": keys.mail],
+            ["user": user, "address": new, "number": number, "former": old, "text": ""])
         let answer = world.redis.run(
-            .switchEmail, keys: [keys.shards, keys.unfinished, keys.floor, keys.account(user), keys.mail],
-            arguments: [
-                String(world.redisNow), keys.events, logic.link.incarnation, "email \(user)", user.string, new, number,
-                old, "",
-            ])
+            call.script, keys: call.keys,
+            arguments: [String(world.redisNow)] + call.arguments(of: logic.link.incarnation))
         #expect(try answer.get().array?.first?.string == "GONE")
         try world.run(for: 12_000)
         #expect(try Set(accounts.claims()) == [old, new] && !accounts.isUnfinished() && accounts.releasing() == 0)

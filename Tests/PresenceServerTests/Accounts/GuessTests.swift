@@ -24,8 +24,8 @@ import Testing
     }
 
     private func failures(of email: String = "ana@example.org") throws -> Int {
-        let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
-        let key = places.keys(of: email).guesses(places.guesses(of: email))
+        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+        let key = addresses.keys(of: email).guesses(addresses.guesses(of: email))
         let held = try world.redis.command(["GET", key]).get().string
         return try held.map { try #require(Int($0.prefix { $0 != " " })) } ?? 0
     }
@@ -248,8 +248,8 @@ import Testing
             return pending.isEmpty
         }
         try world.run(for: 1_000)
-        let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
-        let key = places.keys(of: ana["email"]!).guesses(places.guesses(of: ana["email"]!))
+        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+        let key = addresses.keys(of: ana["email"]!).guesses(addresses.guesses(of: ana["email"]!))
         let record = try world.redis.command(["GET", key]).get().string ?? "0"
         #expect(try #require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")
         // After the fifth pauses of 1, 2, 4, … s: in 120 steps of 50 ms there is time for four more.

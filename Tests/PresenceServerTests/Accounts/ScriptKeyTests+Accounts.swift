@@ -37,20 +37,17 @@ extension ScriptKeyTests {
         // As a server leaves it that dies on the way: a sweep looks how far it has come.
         _ = accounts.world.redis.command(["SADD", keys.unfinished, "email \(user.string)"])
         try accounts.world.run(for: 12_000)
-        accounts.world.shards[0].run(
-            .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
-            arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
-        ) { _ in }
-        accounts.world.shards[0].run(
-            .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
-            arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
-        ) { _ in }
-        let places = try #require(logic.feature(Accounts.self)?.places)
-        let guesses = places.keys(of: email)
-        accounts.world.shards[0].run(
-            .takeBackGuess, keys: [guesses.shards, guesses.guesses(places.guesses(of: email))],
-            arguments: [logic.link.incarnation, String(Accounts.guessMemory), "1", "1"], lane: .commands
-        ) { _ in }
+        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
+        let guesses = addresses.keys(of: email)
+        for call in [
+            keys.disabling(user, false),
+            ScriptCall(
+                .tellExisting, in: keys, ["user": keys.user(user), "mail": keys.mail],
+                ["text": "1-a\n\(email)\nSubject\nText"]),
+            ScriptCall(
+                .takeBackGuess, in: guesses, ["guesses": guesses.guesses(addresses.guesses(of: email))],
+                ["memory": Accounts.guessMemory, "wasBlocked": 1, "hadBegun": 1]),
+        ] { logic.run(call) { _ in } }
         try everyScriptOfNames(accounts, user, token)
         everyScriptOfPhotos(accounts, user)
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)

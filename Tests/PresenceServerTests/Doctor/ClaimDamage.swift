@@ -107,9 +107,9 @@ extension Installation {
 
     /// In its place, as servers look for it.
     fileprivate func claim(_ address: String, _ value: String) throws {
-        let key = [UInt8](repeating: 7, count: AddressPlaces.keyBytes)
+        let key = [UInt8](repeating: 7, count: AddressPartitions.keyBytes)
         try redis.command("SET", .string(partitions.space.addressKey), .string(key.hexadecimal))
-        let place = AddressPlaces(key: key, partitions: partitions).partition(of: address)
+        let place = AddressPartitions(key: key, partitions: partitions).partition(of: address)
         if !value.isEmpty { try claim(address, value, in: place) }
     }
 

@@ -38,10 +38,10 @@ import Testing
             let keys = logic.partitions.keys(of: bob)
             let email = accounts.world.redis.ask(["HGET", keys.account(bob), "email"])
             let address = (try? email.get().string).flatMap { $0 }.flatMap { EmailAddress($0) } ?? .nobody
+            let call = keys.deletion(of: bob, address)
             _ = world.redis.run(
-                .deleteAccount, keys: keys.ofDeletion(bob, address),
-                arguments: [String(world.redisNow)]
-                    + keys.argumentsOfDeletion(bob, by: logic.link.incarnation, held: nil))
+                call.script, keys: call.keys,
+                arguments: [String(world.redisNow)] + call.arguments(of: logic.link.incarnation))
         }
     }
 

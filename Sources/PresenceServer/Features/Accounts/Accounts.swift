@@ -29,9 +29,11 @@ final class Accounts: Feature {
     private(set) var reuses: MetricCounter!
     let addressKey: DrawnKey
     /// `nil` until its key is read from Redis, which is before the first call.
-    var places: AddressPlaces? { addressKey.bytes.map { AddressPlaces(key: $0, partitions: shard.partitions) } }
+    var addresses: AddressPartitions? {
+        addressKey.bytes.map { AddressPartitions(key: $0, partitions: shard.partitions) }
+    }
     /// Names by which users may sign in too, if there is such a feature.
-    weak var usernames: (any AccountNames)?
+    weak var usernames: Usernames?
     /// Their pictures, if there is such a feature.
     weak var photos: Photos?
     /// Wrong passwords from one address: ten, then one in 3 s. Of this shard, like all rates.
@@ -50,7 +52,7 @@ final class Accounts: Feature {
         mail = MailQueue(shard)
         emailChange = EmailChange(shard)
         addressKey = DrawnKey(
-            shard, shard.partitions.space.addressKey, count: AddressPlaces.keyBytes, what: "the key of addresses")
+            shard, shard.partitions.space.addressKey, count: AddressPartitions.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
         let burst = Int(configuration[.perAddress])
         signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
@@ -90,6 +92,18 @@ final class Accounts: Feature {
         }
     }
 
+    /// - Throws: Until the shard is live and knows the key of addresses.
+    func liveAddresses() throws(Refusal) -> AddressPartitions {
+        guard shard.link.isLive, let addresses else { throw .noStore }
+        return addresses
+    }
+
+    /// - Throws: If the caller's address has asked for too many sign-ups and mails: with the message.
+    func chargeSignUp(_ call: HTTPCall, _ message: String) throws(Refusal) {
+        guard let wait = signUps.take(by: call.address, at: shard.clock.now) else { return }
+        throw call.refusal(.signUps, retryAfter: wait, message)
+    }
+
     /// A user was deleted: watchers are told.
     private func forget(_ event: StoreEvent) {
         guard let person = shard.watchers.person(event.subjectBytes) else { return }
@@ -98,19 +112,4 @@ final class Accounts: Feature {
                 RegisterFrame.unknown(kind, user: person.subject, at: event.at), kind, on: person, at: event.at)
         }
     }
-}
-
-/// Names that users have beside their addresses: another feature's.
-protocol AccountNames: AnyObject {
-    /// Whose it is; `nil` if nobody's. Answers once.
-    func find(_ name: String, found: @escaping (Result<UserID?, RedisFailure>) -> Void)
-    /// Whether somebody who signs up may have it: `nil`, or what is wrong. Answers once.
-    func check(_ name: String, found: @escaping (Result<ServerMessage.ErrorMessage?, RedisFailure>) -> Void)
-    /// Gives a name that was checked to an account that comes to be with it, by the script of `change`. Answers once, as
-    /// `Claiming.want` does.
-    func claim(_ name: String, for user: UserID, with change: ClaimChange, reply: @escaping StoreReply)
-    /// Frees what was the name of an account that was deleted. Another server does it if this one does not get to it.
-    func release(of user: UserID, done: @escaping () -> Void)
-    /// What is said of a name that another has.
-    var takenRefusal: ServerMessage.ErrorMessage { get }
 }

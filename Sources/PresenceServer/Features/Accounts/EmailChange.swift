@@ -30,11 +30,11 @@ final class EmailChange {
     }
 
     private enum Outcome: String {
-        case changed = "CHANGED"
+        case made = "OK"
         case taken = "TAKEN"
         case gone = "GONE"
 
-        var value: RedisValue { .array([.status("OK"), .status(rawValue)]) }
+        var value: RedisValue { .array([.status(rawValue)]) }
     }
 
     private static let name = "email"
@@ -45,113 +45,92 @@ final class EmailChange {
     static func member(of user: UserID) -> String { "\(name) \(user.string)" }
 
     private var accounts: Accounts? { shard.feature(Accounts.self) }
-    private var places: AddressPlaces? { accounts?.places }
+    private var addresses: AddressPartitions? { accounts?.addresses }
 
     func register(in registry: inout Registry) {
         kind = registry.intents(Self.name) { [unowned self] in resume(Intent(kind, $0)) }
     }
 
-    /// - Parameter reply: Gets `OK CHANGED`, `OK TAKEN` if another has the address, `OK GONE` if the token is not good, or why
-    ///   it is not known.
-    func begin(_ token: MailToken, reply: @escaping StoreReply) {
-        let intent = Intent(kind, token.user)
-        shard.intents.begin(intent, first: want(intent, token), reply: reply)
+    /// - Returns: `OK`, `TAKEN` if another has the address, or `GONE` if the token is not good.
+    func make(_ token: MailToken) async throws(Refusal) -> ScriptReply {
+        try await shard.carryOut(Intent(kind, token.user), first: want(token))
     }
 
     /// An account was deleted: what it has claimed in other partitions is given up.
     func finish(_ user: UserID) {
-        let intent = Intent(kind, user)
-        shard.intents.begin(intent, first: resume(intent)) { _ in }
+        shard.intents.begin(Intent(kind, user), first: resume(user)) { _ in }
     }
 
     // MARK: Steps
 
-    private func want(_ intent: Intent, _ token: MailToken) -> IntentStep {
-        IntentStep(
-            .wantEmail, intent, keys: { [$0.account(token.user), $0.floor] }, arguments: [token.digest]
-        ) { [unowned self] words in
-            switch words.first?.string {
-            case "OK": wish(words, of: token.user).map(take) ?? .damaged
-            case "GONE": .end(Outcome.gone.value)
-            default: .damaged
-            }
+    private func want(_ token: MailToken) -> IntentStep {
+        step(.wantEmail, token.user, ["intent": Self.member(of: token.user), "digest": token.digest]) {
+            [unowned self] reply in
+            if reply.word == "GONE" { return .end(Outcome.gone.value) }
+            return take(reply, of: token.user)
         }
     }
 
     /// What a sweep has found.
-    private func resume(_ intent: Intent) -> IntentStep {
-        IntentStep(.emailState, intent, keys: { [$0.account(intent.subject)] }) {
-            [unowned self] words in
-            guard words.count > 3, let number = words[2].string else { return .end(Outcome.gone.value) }
+    private func resume(_ user: UserID) -> IntentStep {
+        step(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
+            guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }
             // What it wanted is its own by now, or never will be.
-            if words[1].string == "" { return .step(end(number, of: intent.subject, .gone)) }
-            return wish(words, of: intent.subject).map(take) ?? .damaged
+            if reply[0].string == "" { return .step(end(number, of: user, .gone)) }
+            return take(reply, of: user)
         }
     }
 
-    private func wish(_ words: [RedisValue], of user: UserID) -> Wish? {
-        guard words.count > 3, let email = words[1].string.flatMap({ EmailAddress($0) }),
-            let number = words[2].string,
-            let old = words[3].string.flatMap({ EmailAddress($0) })
-        else { return nil }
-        return Wish(user: user, number: number, email: email, old: old)
+    /// - Parameter reply: New address, number, old address.
+    private func take(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
+        guard let email = reply[0].string.flatMap({ EmailAddress($0) }), let number = reply[1].string,
+            let old = reply[2].string.flatMap({ EmailAddress($0) })
+        else { return .damaged }
+        return take(Wish(user: user, number: number, email: email, old: old))
     }
 
     private func take(_ wish: Wish) -> IntentProgress {
-        guard let places else { return .fail(.disconnected(sent: false)) }
-        let step = IntentStep(
-            .takeClaim, Intent(kind, wish.user), partition: places.partition(of: wish.email.text),
-            keys: { [$0.emails(with: wish.email)] },
-            arguments: [wish.user.string, wish.number, wish.email.text]
-        ) { [unowned self] words in
-            switch words.first?.string {
-            case "OK": return .step(switchOver(wish))
-            case "TAKEN":
+        guard let addresses else { return .fail(.disconnected(sent: false)) }
+        let keys = addresses.keys(of: wish.email.text)
+        let call = ScriptCall(
+            .takeClaim, in: keys, ["emails": keys.emails(with: wish.email)],
+            ["user": wish.user, "number": wish.number, "address": wish.email.text])
+        return .step(
+            IntentStep(call, about: wish.user) { [unowned self] reply in
+                if reply.word == "OK" { return .step(switchOver(wish)) }
                 // A claim that cannot be read is nobody's to give back.
-                guard let claim = words.last?.string.flatMap({ EmailClaim($0) }) else {
+                guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else {
                     return .step(end(wish.number, of: wish.user, .taken))
                 }
                 return .step(look(at: claim, for: wish))
-            default: return .damaged
-            }
-        }
-        return .step(step)
+            })
     }
 
     private func look(at claim: EmailClaim, for wish: Wish) -> IntentStep {
-        IntentStep(
-            .holdsClaim, Intent(kind, claim.user), keys: { [$0.account(claim.user)] },
-            arguments: [wish.email.text, String(claim.number)]
-        ) { [unowned self] words in
-            switch words.last?.string {
-            case "1": .step(end(wish.number, of: wish.user, .taken))
-            case "0": release(claim.text, of: wish.email) { [unowned self] in take(wish) }
-            default: .damaged
-            }
+        IntentStep(.holds(claim, on: wish.email, in: shard.partitions), about: claim.user) { [unowned self] reply in
+            if reply.word == "HELD" { return .step(end(wish.number, of: wish.user, .taken)) }
+            return release(claim.text, of: wish.email) { [unowned self] in take(wish) }
         }
     }
 
     private func switchOver(_ wish: Wish) -> IntentStep {
-        let mail = accounts.map { MailText.addressChanged(from: wish.old, $0).encoded } ?? ""
-        return IntentStep(
-            .switchEmail, Intent(kind, wish.user),
-            keys: { [$0.floor, $0.account(wish.user), $0.mail] },
-            arguments: [wish.user.string, wish.email.text, wish.number, wish.old.text, mail]
-        ) { [unowned self] words in
-            switch words.first?.string {
-            case "OK":
-                guard let released = words.last?.string else { return .damaged }
-                accounts?.mail.deliver(shard.partitions.keys(of: wish.user))
-                return release(all: released, of: wish.user) { [unowned self] in
-                    .answer(
-                        Outcome.changed.value,
-                        then: end(wish.number, of: wish.user, .changed, released: released))
-                }
-            case "GONE":
+        let keys = shard.partitions.keys(of: wish.user)
+        let call = ScriptCall(
+            .switchEmail, in: keys, ["user": keys.user(wish.user), "mail": keys.mail],
+            [
+                "user": wish.user, "address": wish.email.text, "number": wish.number, "former": wish.old.text,
+                "text": accounts.map { MailText.addressChanged(from: wish.old, $0).encoded },
+            ])
+        return IntentStep(call, about: wish.user) { [unowned self] reply in
+            if reply.word == "GONE" {
                 return release("\(wish.user.string) \(wish.number)", of: wish.email) { [unowned self] in
                     .step(end(wish.number, of: wish.user, .gone))
                 }
-            default: return .damaged
+            }
+            guard let released = reply[0].string else { return .damaged }
+            accounts?.mail.deliver(keys)
+            return release(all: released, of: wish.user) { [unowned self] in
+                .answer(Outcome.made.value, then: end(wish.number, of: wish.user, .made, released: released))
             }
         }
     }
@@ -160,19 +139,25 @@ final class EmailChange {
     private func end(
         _ number: String, of user: UserID, _ outcome: Outcome, released: String = ""
     ) -> IntentStep {
-        IntentStep(
-            .endEmail, Intent(kind, user), keys: { [$0.account(user)] }, arguments: [number, released]
-        ) { [unowned self] words in
-            guard words.count > 1, let word = words[1].string else { return .damaged }
-            switch words[0].string {
-            case "OK": return .end((word == "1" ? .changed : outcome).value)
-            case "OPEN":
-                return release(all: word, of: user) { [unowned self] in
-                    .step(end(number, of: user, outcome, released: word))
-                }
-            default: return .damaged
+        step(.endEmail, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
+            [unowned self] reply in
+            guard let word = reply[0].string else { return .damaged }
+            if reply.word == "OK" { return .end((word == "1" ? .made : outcome).value) }
+            return release(all: word, of: user) { [unowned self] in
+                .step(end(number, of: user, outcome, released: word))
             }
         }
+    }
+
+    /// A step in the account's record.
+    private func step(
+        _ script: Script, _ user: UserID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
+        next: @escaping (ScriptReply) -> IntentProgress
+    ) -> IntentStep {
+        let keys = shard.partitions.keys(of: user)
+        let call = ScriptCall(
+            script, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)], arguments)
+        return IntentStep(call, about: user, next: next)
     }
 
     // MARK: Claims
@@ -193,12 +178,7 @@ final class EmailChange {
     private func release(
         _ claim: String, of email: EmailAddress, then next: @escaping () -> IntentProgress
     ) -> IntentProgress {
-        guard let places, let owner = EmailClaim(claim)?.user else { return .fail(.disconnected(sent: false)) }
-        let step = IntentStep(
-            .releaseClaim, Intent(kind, owner), partition: places.partition(of: email.text),
-            keys: { [$0.emails(with: email)] },
-            arguments: [claim, email.text]
-        ) { _ in next() }
-        return .step(step)
+        guard let addresses, let claim = EmailClaim(claim) else { return .fail(.disconnected(sent: false)) }
+        return .step(IntentStep(.release(claim, on: email, in: addresses), about: claim.user) { _ in next() })
     }
 }

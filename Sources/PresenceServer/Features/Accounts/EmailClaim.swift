@@ -24,41 +24,32 @@ struct EmailClaim: Hashable {
 }
 
 extension Accounts {
-    /// Whether a user's account has an address by this claim, or is about to. Answers `nil` when the store could not be asked.
-    func isMeant(_ claim: EmailClaim, of email: EmailAddress, answer: @escaping (Bool?) -> Void) {
-        let keys = shard.partitions.keys(of: claim.user)
-        shard.store.run(
-            .holdsClaim, keys: [keys.shards, keys.unfinished, keys.account(claim.user)],
-            arguments: [keys.events, shard.link.incarnation, "", email.text, String(claim.number)], lane: .commands
-        ) { [self] result in
-            answer(isDone(result) ? (try? result.get())?.array?.last?.string != "0" : nil)
-        }
+    /// Whether a user's account has an address by this claim, or is about to.
+    func isMeant(_ claim: EmailClaim, of email: EmailAddress) async throws(Refusal) -> Bool {
+        try await shard.run(.holds(claim, on: email, in: shard.partitions), changes: false).word == "HELD"
     }
 
-    /// Whether an address is somebody's; one that was left behind is given back first. Answers `nil` when the store could
-    /// not be asked.
-    func isHeld(_ email: EmailAddress, by claim: EmailClaim, answer: @escaping (Bool?) -> Void) {
-        guard let places else { return answer(nil) }
-        isMeant(claim, of: email) { [self] isMeant in
-            guard isMeant == false else { return answer(isMeant) }
-            release(email, claim, in: places.keys(of: email.text)) { [self] result in
-                answer(isDone(result) ? false : nil)
-            }
-        }
+    /// Whether an address is somebody's; one that was left behind is given back first.
+    func isHeld(_ email: EmailAddress, by claim: EmailClaim) async throws(Refusal) -> Bool {
+        guard let addresses else { throw .noStore }
+        if try await isMeant(claim, of: email) { return true }
+        _ = try await shard.run(.release(claim, on: email, in: addresses), changes: false)
+        return false
     }
+}
 
-    /// Whether a script has done what it does. `FENCED` is no answer to what was asked: this server may have missed anything.
-    func isDone(_ result: Result<RedisValue, RedisFailure>) -> Bool {
-        guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return false }
-        return value.array?.first?.string == "OK"
+extension ScriptCall {
+    static func holds(_ claim: EmailClaim, on email: EmailAddress, in partitions: Partitions) -> ScriptCall {
+        let keys = partitions.keys(of: claim.user)
+        return ScriptCall(
+            .holdsClaim, in: keys, ["user": keys.user(claim.user)], ["address": email.text, "number": claim.number])
     }
 
     /// Gives an address back, if it is still claimed so.
-    func release(
-        _ email: EmailAddress, _ claim: EmailClaim, in keys: PartitionKeys, done: @escaping StoreReply = { _ in }
-    ) {
-        shard.store.run(
-            .releaseClaim, keys: [keys.shards, keys.unfinished, keys.emails(with: email)],
-            arguments: [keys.events, shard.link.incarnation, "", claim.text, email.text], lane: .commands, reply: done)
+    static func release(_ claim: EmailClaim, on email: EmailAddress, in addresses: AddressPartitions) -> ScriptCall {
+        let keys = addresses.keys(of: email.text)
+        return ScriptCall(
+            .releaseClaim, in: keys, ["emails": keys.emails(with: email)],
+            ["claim": claim.text, "address": email.text])
     }
 }

@@ -93,10 +93,7 @@ final class OwnAccounts {
 
     private func read(_ user: UserID, done: @escaping (RedisFailure?) -> Void) {
         guard asked.insert(user).inserted else { return done(nil) }
-        let keys = shard.partitions.keys(of: user)
-        shard.store.run(
-            .account, keys: [keys.user(user), keys.account(user)], arguments: [user.string], lane: .commands
-        ) { [self] result in
+        shard.run(.account(of: user, in: shard.partitions)) { [self] result in
             asked.remove(user)
             switch result {
             // A damaged account must not keep everything else stale.
@@ -105,9 +102,8 @@ final class OwnAccounts {
                 done(nil)
             case .failure(let failure): done(failure)
             case .success(let value):
-                if let words = value.array, words.count > 2, words[0].string == "OK", let body = words[1].bytes,
-                    let version = words[2].int
-                {
+                let reply = ScriptReply(value)
+                if reply.word == "OK", let body = reply[0].bytes, let version = reply[1].int {
                     take(version, body, of: user)
                 }
                 done(nil)

@@ -99,7 +99,7 @@ final class Photos: Feature {
         let removed = registry.counter("photos_swept_total", help: "files of pictures that belonged to nobody")
         return FileSweep.Subject(
             store: store, round: shard.configuration[.photoSweep],
-            installation: { [unowned shard] in shard.feature(Accounts.self)?.places?.installation },
+            installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
             isKnown: { [unowned shard] in shard.feature(Accounts.self)?.addressKey.isKnown($0) },
             isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
             failed: { [unowned self] in note($0, $1) })

@@ -24,7 +24,8 @@ final class Usernames: Feature {
     private static let rate = RateLimit(every: 120_000, burst: 20)
 
     unowned let shard: ShardLogic
-    private var claiming: Claiming!
+    private(set) var claiming: Claiming!
+    var accounts: Accounts { shard.feature(Accounts.self)! }
     private let reserved: Set<String>
 
     init(_ shard: ShardLogic) {
@@ -35,19 +36,22 @@ final class Usernames: Feature {
     func register(in registry: inout Registry) {
         guard let accounts = shard.feature(Accounts.self), accounts.isOn else { return }
         accounts.usernames = self
-        claiming = Claiming(Self.names, shard, in: &registry) { [$1.user($0), $1.account($0)] }
+        claiming = Claiming(Self.names, shard, in: &registry) { wish, keys in
+            ScriptCall(
+                Self.names.change, in: keys, ["unfinished": keys.unfinished, "user": keys.user(wish.owner)],
+                ["intent": wish.intent, "user": wish.owner, "number": wish.number])
+        }
         let limits = RouteLimits(bodyBytes: Accounts.mostBytes)
         let changes = RouteLimits(bodyBytes: Accounts.mostBytes, rate: Self.rate)
-        registry.route("GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits) { [unowned self] call in
-            show(call)
-        }
-        registry.route("PUT", "/v1/me/username", for: .users, limits: changes) {
-            [unowned self] (call) throws(DecodingFailure) in
-            try change(call)
-        }
-        registry.route("DELETE", "/v1/me/username", for: .users, limits: changes) { [unowned self] call in
-            giveUp(call)
-        }
+        registry.route(
+            "GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits,
+            answer: { [unowned self] (call) async throws(Refusal) in try await show(call) })
+        registry.route(
+            "PUT", "/v1/me/username", for: .users, limits: changes,
+            answer: { [unowned self] (call) async throws(Refusal) in try await change(call) })
+        registry.route(
+            "DELETE", "/v1/me/username", for: .users, limits: changes,
+            answer: { [unowned self] (call) async throws(Refusal) in try await giveUp(call) })
     }
 
     // MARK: What a name is good for
@@ -56,75 +60,60 @@ final class Usernames: Feature {
     enum Obstacle: String {
         case invalid, reserved, taken, yours
 
-        var refusal: ServerMessage.ErrorMessage {
+        var refusal: Refusal {
             switch self {
             case .invalid:
-                .init(
-                    code: .validationFailed,
-                    message:
-                        "username must be 3 to 30 letters, digits, dots and underscores, with no dot first, last or doubled",
+                Refusal(
+                    .validationFailed,
+                    "username must be 3 to 30 letters, digits, dots and underscores, with no dot first, last or doubled",
                     field: "username", reason: "invalid_username")
             case .reserved:
-                .init(
-                    code: .validationFailed, message: "This username is reserved.", field: "username",
-                    reason: "reserved_username")
+                Refusal(
+                    .validationFailed, "This username is reserved.", field: "username", reason: "reserved_username")
             case .taken, .yours:
-                .init(
-                    code: .conflict, message: "This username is taken.", field: "username", reason: "username_taken")
+                Refusal(.conflict, "This username is taken.", field: "username", reason: "username_taken")
             }
         }
     }
 
     /// What keeps a user, or somebody without an account, from having a name; `nil` if nothing does.
-    func obstacle(
-        to text: String, for user: UserID?, found: @escaping (Result<Obstacle?, RedisFailure>) -> Void
-    ) {
-        guard let username = Username(text) else { return found(.success(.invalid)) }
-        claiming.owner(of: username.name) { [self] result in
-            found(
-                result.map { holder in
-                    if let holder, holder.owner == user { return .yours }
-                    if isReserved(username) { return .reserved }
-                    return holder == nil ? nil : .taken
-                })
-        }
+    func obstacle(to text: String, for user: UserID?) async throws(Refusal) -> Obstacle? {
+        guard let username = Username(text) else { return .invalid }
+        let holder = try await holder(of: username)
+        if let holder, holder.owner == user { return .yours }
+        if isReserved(username) { return .reserved }
+        return holder == nil ? nil : .taken
     }
 
     func isReserved(_ username: Username) -> Bool { reserved.contains(username.name.string) }
 
-    /// - Parameter reply: As that of `Claiming.want`.
-    func want(_ username: Username?, for user: UserID, by writer: Writer?, reply: @escaping StoreReply) {
-        claiming.want(username?.name, as: username?.shown ?? "", for: user, by: writer, reply: reply)
-    }
-}
-
-extension Usernames: AccountNames {
-    func find(_ name: String, found: @escaping (Result<UserID?, RedisFailure>) -> Void) {
-        guard let username = Username(name) else { return found(.success(nil)) }
-        claiming.owner(of: username.name) { found($0.map { $0.flatMap { $0.isHeld ? $0.owner : nil } }) }
+    private func holder(of username: Username) async throws(Refusal) -> Claiming.Holder? {
+        do throws(RedisFailure) { return try await claiming.owner(of: username.name) } catch { throw .noStore }
     }
 
-    func check(_ name: String, found: @escaping (Result<ServerMessage.ErrorMessage?, RedisFailure>) -> Void) {
-        obstacle(to: name, for: nil) { found($0.map { $0?.refusal }) }
+    // MARK: For accounts
+
+    /// Whose a name is; `nil` if nobody's.
+    func find(_ name: String) async throws(Refusal) -> UserID? {
+        guard let username = Username(name), let holder = try await holder(of: username) else { return nil }
+        return holder.isHeld ? holder.owner : nil
     }
 
-    func claim(_ name: String, for user: UserID, with change: ClaimChange, reply: @escaping StoreReply) {
+    /// Gives a name that was checked to an account that comes to be with it, by the script of `change`.
+    ///
+    /// - Returns: As `Claiming.want` does.
+    func claim(
+        _ name: String, for user: UserID, with change: @escaping ClaimChange
+    ) async throws(Refusal) -> ScriptReply {
         guard let username = Username(name) else { preconditionFailure("a username was not checked") }
-        claiming.want(username.name, as: username.shown, for: user, change: change) { [self] result in
-            // Nobody ever gets this id, so nobody misses the record, which is all that there is; it holds nothing.
-            if case .success(let value) = result, value.array?.last?.string == "TAKEN" {
-                let key = shard.partitions.keys(of: user).user(user)
-                shard.store.command(["HDEL", key, "last"], lane: .commands) { _ in }
-            }
-            reply(result)
+        let reply = try await claiming.want(username.name, as: username.shown, for: user, change: change)
+        // Nobody ever gets this id, so nobody misses the record, which is all that there is; it holds nothing.
+        if reply[0].string == "TAKEN" {
+            _ = try? await shard.command(["HDEL", shard.partitions.keys(of: user).user(user), "last"])
         }
+        return reply
     }
 
-    func release(of user: UserID, done: @escaping () -> Void) { claiming.finish(user) { _ in done() } }
-
-    var takenRefusal: ServerMessage.ErrorMessage { Obstacle.taken.refusal }
-}
-
-extension PartitionKeys {
-    func username(_ user: UserID) -> String { Usernames.names.record(of: user, in: self) }
+    /// Frees what was the name of an account that was deleted. Another server does it if this one does not get to it.
+    func release(of user: UserID) async { await claiming.finish(user) }
 }

@@ -43,10 +43,7 @@ extension TalkHistory {
         self.closing = world.now
         let (keys, user) = (partitions.keys(of: deesID), deesID)
         shard.input { [address] logic in
-            logic.store.run(
-                .deleteAccount, keys: keys.ofDeletion(user, address),
-                arguments: keys.argumentsOfDeletion(user, by: logic.link.incarnation, held: nil), lane: .commands
-            ) { [weak logic] result in
+            logic.run(keys.deletion(of: user, address)) { [weak logic] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
                 logic?.feature(Conversations.self)?.departing.begin(user)
             }

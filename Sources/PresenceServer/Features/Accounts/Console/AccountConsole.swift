@@ -24,8 +24,8 @@ public struct AccountConsole {
 
     /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
     public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
-        let place = try ConsoleStore(url: url, configuration: configuration)
-        (store, location, partitions) = (place.store, place.location, place.partitions)
+        let console = try ConsoleStore(url: url, configuration: configuration)
+        (store, location, partitions) = (console.store, console.location, console.partitions)
         self.configuration = configuration
     }
 
@@ -63,8 +63,8 @@ public struct AccountConsole {
 
     private func user(named name: String) throws -> UserID? {
         if let email = EmailAddress(name) {
-            guard let places = try places() else { return nil }
-            let key = places.keys(of: email.text).emails(with: email)
+            guard let addresses = try addresses() else { return nil }
+            let key = addresses.keys(of: email.text).emails(with: email)
             let claim = try store[key].ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
             guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
             return claim.user
@@ -82,7 +82,7 @@ public struct AccountConsole {
     private func account(of user: UserID) throws -> Account? {
         let keys = partitions.keys(of: user)
         let words = try store[keys.shards].ask(
-            "HMGET", keys.account(user), "email", "held", "heldAs", "verified", "disabled", "profile")
+            "HMGET", keys.user(user), "email", "held", "heldAs", "verified", "disabled", "profile")
         let texts = (words.array ?? []).map(\.string)
         guard texts.count == 6, let email = texts[0] else { return nil }
         return Account(
@@ -101,77 +101,74 @@ public struct AccountConsole {
         try check(password, names: [email.local])
         let name = displayName.map(FreeText.trimmed) ?? configuration.defaultDisplayName(of: email)
         if let rule = DisplayName.brokenRule(by: name) { throw ConsoleFailure("the display name \(rule)") }
-        guard let places = try places(making: true) else { throw ConsoleFailure("the key of addresses is damaged") }
-        let user = drawUser(in: places.partition(of: email.text))
+        guard let addresses = try addresses(making: true) else {
+            throw ConsoleFailure("the key of addresses is damaged")
+        }
+        let user = drawUser(in: addresses.partition(of: email.text))
         let keys = partitions.keys(of: user)
-        let words = try run(
-            .signUp, keys,
-            [
-                keys.shards, keys.unfinished, keys.username(user), keys.floor, keys.user(user),
-                keys.emails(with: email),
-                keys.account(user), keys.grants(user), keys.mail,
-            ],
-            [
-                keys.events, Self.writer, "", user.string, "", email.text, PasswordHash(of: password).bytes.hexadecimal,
-                StatusArguments.encoded(name), "", "0", "", "", "", "", "-", "0", "", vouching,
-            ])
-        guard words.first?.string == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
+        let reply = try run(
+            ScriptCall(
+                .signUp, in: keys, keys.ofSignUp(user, email),
+                [
+                    "intent": "", "user": user, "number": "", "address": email.text,
+                    "password": PasswordHash(of: password).bytes.hexadecimal,
+                    "displayName": StatusArguments.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
+                    "secret": "", "kind": "", "name": "", "digest": "-", "lifetime": 0, "text": "",
+                    "isVerified": isVouching,
+                ]), keys)
+        guard reply.word == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
         return user.string
     }
 
     /// Signs the account out everywhere, and lets nobody in any more; or lets them in again.
     public func setDisabled(_ isDisabled: Bool, _ account: Account) throws {
-        let (user, keys) = place(of: account)
-        let words = try run(
-            .disableAccount, keys, [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
-            [keys.events, Self.writer, user.string, isDisabled ? "1" : ""])
-        try expectOK(words, account)
+        let (user, keys) = subject(of: account)
+        try expectOK(try run(keys.disabling(user, isDisabled), keys), account)
     }
 
     /// Sets the password, signs the account out everywhere, and forgets the tries of passwords that would keep its owner out.
     public func setPassword(_ password: String, _ account: Account) throws {
         guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
         try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
-        let (user, keys) = place(of: account)
-        let held = try store[keys.shards].ask("HGET", keys.account(user), "password").bytes ?? []
-        let words = try run(
-            .setPassword, keys, [keys.shards, keys.floor, keys.account(user), keys.grants(user), keys.mail],
-            [
-                keys.events, Self.writer, user.string, held.hexadecimal, PasswordHash(of: password).bytes.hexadecimal,
-                "", "", vouching,
-            ])
-        try expectOK(words, account)
-        guard let places = try places() else { return }
-        let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
+        let (user, keys) = subject(of: account)
+        let held = try store[keys.shards].ask("HGET", keys.user(user), "password").bytes ?? []
+        let reply = try run(
+            ScriptCall(
+                .setPassword, in: keys, ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
+                [
+                    "user": user, "compared": held.hexadecimal,
+                    "password": PasswordHash(of: password).bytes.hexadecimal, "stays": "", "text": "",
+                    "isVerified": isVouching, "grant": "", "secret": "",
+                ]), keys)
+        try expectOK(reply, account)
+        guard let addresses = try addresses() else { return }
+        let guesses = addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text))
         _ = try store[guesses].ask("DEL", guesses)
     }
 
     /// Where accounts are hidden, only those sign in whose address is verified. An operator who gives somebody a password says
     /// whose the address is: without a mail server nobody else could.
-    private var vouching: String { configuration.isOn(.hideExisting) ? "1" : "" }
+    private var isVouching: Bool { configuration.isOn(.hideExisting) }
 
     /// Deletes the account. Its username is freed by the servers' sweeps, and so is an address that was changed, or at once if
     /// somebody asks for it.
     public func delete(_ account: Account) throws {
-        guard let places = try places(), let email = EmailAddress(account.email) else {
+        guard let addresses = try addresses(), let email = EmailAddress(account.email) else {
             throw ConsoleFailure("the account is damaged")
         }
-        let (user, keys) = place(of: account)
-        let isHere = places.partition(of: email.text) == partitions.index(of: user)
-        let words = try run(
-            .deleteAccount, keys, keys.ofDeletion(user, isHere ? email : .nobody),
-            keys.argumentsOfDeletion(user, by: Self.writer, held: nil))
-        try expectOK(words, account)
+        let (user, keys) = subject(of: account)
+        let isHere = addresses.partition(of: email.text) == partitions.index(of: user)
+        try expectOK(try run(keys.deletion(of: user, isHere ? email : .nobody), keys), account)
     }
 
-    private func place(of account: Account) -> (UserID, PartitionKeys) {
+    private func subject(of account: Account) -> (UserID, PartitionKeys) {
         // It was read as one.
         let user = UserID(account.user)!
         return (user, partitions.keys(of: user))
     }
 
-    private func expectOK(_ words: [RedisValue], _ account: Account) throws(ConsoleFailure) {
-        switch words.first?.string {
+    private func expectOK(_ reply: ScriptReply, _ account: Account) throws(ConsoleFailure) {
+        switch reply.word {
         case "OK": return
         case "NONE": throw ConsoleFailure("there is no account of \(account.user) any more")
         default: throw ConsoleFailure("the account was changed meanwhile: nothing was done")
@@ -193,25 +190,23 @@ public struct AccountConsole {
     }
 
     /// `nil` if no server with accounts has run yet, or what is there is no key.
-    private func places(making: Bool = false) throws -> AddressPlaces? {
+    private func addresses(making: Bool = false) throws -> AddressPartitions? {
         let name = partitions.space.addressKey
         if making {
-            _ = try store[name].ask("SET", name, Sodium.random(AddressPlaces.keyBytes).hexadecimal, "NX")
+            _ = try store[name].ask("SET", name, Sodium.random(AddressPartitions.keyBytes).hexadecimal, "NX")
         }
         let key = try store[name].ask("GET", name).string.flatMap { [UInt8](hexadecimal: $0) }
-        guard let key, key.count == AddressPlaces.keyBytes else { return nil }
-        return AddressPlaces(key: key, partitions: partitions)
+        guard let key, key.count == AddressPartitions.keyBytes else { return nil }
+        return AddressPartitions(key: key, partitions: partitions)
     }
 
     /// Runs a script as a server would, which this is for that moment.
-    private func run(
-        _ script: Script, _ keys: PartitionKeys, _ names: [String], _ arguments: [String]
-    ) throws -> [RedisValue] {
+    private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {
         let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
-        let names = needsOffers ? PartitionKeys.offering(names) : names
+        let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys
         let answers = try store[keys.shards].askAll([
             ["MULTI"], ["SADD", keys.shards, Self.writer],
-            ["EVAL", script.source, String(names.count)] + names + ["0"] + arguments,
+            ["EVAL", call.script.source, String(names.count)] + names + ["0"] + call.arguments(of: Self.writer),
             ["SREM", keys.shards, Self.writer], ["EXEC"],
         ])
         for case .failure(let failure) in answers { throw failure }
@@ -219,7 +214,7 @@ public struct AccountConsole {
             throw ConsoleFailure("\(location): the transaction was not made")
         }
         if case .error(let message) = results[1] { throw ConsoleFailure("\(location): \(message)") }
-        return results[1].array ?? []
+        return ScriptReply(results[1])
     }
 }
 

@@ -16,8 +16,10 @@ final class MailQueue {
     private static let pause: Milliseconds = 250
     /// How many mails this shard hands over at a time.
     private static let most = 4
-    /// How long a mail is this shard's: longer than it waits for a thread (30 s) and is handed over (30 s).
+    /// How long a mail is this shard's: longer than it waits for a thread, or is handed over.
     static let lease: Milliseconds = 90_000
+    /// In seconds: for the mails before it, and to hand it over.
+    static let patienceOfServers = 60.0
     /// Until a mail is tried again: as long as it has been waiting, so pauses double.
     private static let patience: ClosedRange<Milliseconds> = 5_000...3_600_000
     /// While the mail server cannot be reached; pauses double.
@@ -25,8 +27,8 @@ final class MailQueue {
     private static let longest: Milliseconds = 24 * 3_600_000
 
     private unowned let shard: ShardLogic
-    /// Hands a mail over, which blocks. Tests put another in its place.
-    var send: @Sendable (Mail, Timestamp) -> MailSender.Outcome
+    /// Hands a mail over; returns `nil` if that was not tried. Tests put another in its place.
+    var send: (Mail) async -> MailSender.Outcome?
     private var deadline: DeadlineKind!
     private var sent: MetricCounter!
     private var failed: MetricCounter!
@@ -42,7 +44,7 @@ final class MailQueue {
     init(_ shard: ShardLogic) {
         self.shard = shard
         let sender = MailSender(shard.configuration)
-        send = { sender.send($0, at: $1) }
+        send = { [unowned shard] in await sender.send($0, on: shard) }
         next = Int.random(in: 0..<shard.configuration.partitions)
     }
 
@@ -65,25 +67,16 @@ final class MailQueue {
         start()
     }
 
-    /// Sends what waits in a partition.
+    /// Sends what waits in a partition: one mail, and the next when it is its turn.
     func deliver(_ keys: PartitionKeys) {
         guard isFree, !busy.contains(keys.name) else { return wait(for: keys) }
         busy.insert(keys.name)
-        shard.store.run(
-            .takeMail, keys: [keys.mail, keys.mailing],
-            arguments: [String(Self.lease), String(Self.patience.upperBound)], lane: .commands
-        ) { [self] result in
-            let words = (try? result.get())?.array ?? []
-            if words.first?.string == "OVER" {
-                noteGivenUp("its link is no longer good")
-                return finish(keys, isMore: true)
-            }
-            guard words.count > 1, let text = words[1].string else { return finish(keys, isMore: false) }
-            guard let mail = Mail(text) else {
-                shard.log("damaged record", ["what": "a mail"], level: .error)
-                return settle(text, keys)
-            }
-            hand(mail, text, keys)
+        // The mail may be under way for longer than the shard would be.
+        shard.tasks.run { [self, shard] in
+            let isMore = await sendNext(of: keys, on: shard)
+            busy.remove(keys.name)
+            if isMore { wait(for: keys) }
+            goOn()
         }
     }
 
@@ -99,46 +92,52 @@ final class MailQueue {
         }
     }
 
-    private func finish(_ keys: PartitionKeys, isMore: Bool) {
-        busy.remove(keys.name)
-        if isMore { wait(for: keys) }
-        goOn()
-    }
-
-    private func hand(_ mail: Mail, _ text: String, _ keys: PartitionKeys) {
-        let (send, now) = (send, shard.clock.redisNow)
-        do {
-            try shard.jobs.run(in: Self.pool) {
-                send(mail, now)
-            } then: { [self] result in
-                switch result {
-                // It was not run: another server may.
-                case .failure: settle(text, again: 0, keys, isMore: false)
-                case .success(let outcome): took(outcome, mail, text, keys)
-                }
-            }
-        } catch {
-            settle(text, again: Self.patience.lowerBound, keys, isMore: false)
+    /// - Returns: Whether others of the partition come next.
+    private func sendNext(of keys: PartitionKeys, on shard: ShardLogic) async -> Bool {
+        let take = ScriptCall(
+            .takeMail, in: keys, ["mail": keys.mail, "mailing": keys.mailing],
+            ["lease": Self.lease, "longest": Self.patience.upperBound])
+        guard let reply = try? await shard.reply(to: take) else { return false }
+        if reply.word == "OVER" {
+            giveUp("its link is no longer good")
+            return true
         }
+        guard reply.word == "OK", let text = reply[0].string else { return false }
+        guard let mail = Mail(text) else {
+            shard.log("damaged record", ["what": "a mail"], level: .error)
+            await settle(text, keys)
+            return true
+        }
+        let outcome = await send(mail)
+        if case .unreachable? = outcome { rest() } else if outcome != nil { failures = 0 }
+        await settle(text, again: pause(after: outcome, mail), keys)
+        return outcome != nil
     }
 
-    private func took(_ outcome: MailSender.Outcome, _ mail: Mail, _ text: String, _ keys: PartitionKeys) {
-        if case .unreachable = outcome { rest() } else { failures = 0 }
+    /// In how many ms a mail is tried again; `nil`: never.
+    private func pause(after outcome: MailSender.Outcome?, _ mail: Mail) -> Milliseconds? {
         // Its id begins with when it was made.
         let made = mail.id.split(separator: "-").first.flatMap { Timestamp($0) } ?? 0
         let age = shard.clock.redisNow - made
         switch outcome {
         case .sent:
             sent.value += 1
-            settle(text, keys)
-        case .refused(let reason): giveUp(text, keys, reason)
+            return nil
+        case .refused(let reason):
+            giveUp(reason)
+            return nil
         case .later(let reason), .unreachable(let reason):
-            guard age < Self.longest else { return giveUp(text, keys, reason) }
+            guard age < Self.longest else {
+                giveUp(reason)
+                return nil
+            }
             failed.value += 1
             shard.log("mail not sent", ["reason": reason], level: .warning)
             // Each shard finds out for itself that the server cannot be reached.
-            if case .unreachable = outcome { return settle(text, again: 0, keys) }
-            settle(text, again: min(max(age, Self.patience.lowerBound), Self.patience.upperBound), keys)
+            if case .unreachable = outcome { return 0 }
+            return min(max(age, Self.patience.lowerBound), Self.patience.upperBound)
+        // It was not tried.
+        case nil: return Self.patience.lowerBound
         }
     }
 
@@ -150,24 +149,15 @@ final class MailQueue {
         restsUntil = shard.clock.now + pause
     }
 
-    private func giveUp(_ text: String, _ keys: PartitionKeys, _ reason: String) {
-        noteGivenUp(reason)
-        settle(text, keys)
-    }
-
-    private func noteGivenUp(_ reason: String) {
+    private func giveUp(_ reason: String) {
         failed.value += 1
         shard.log("mail given up", ["reason": reason], level: .error)
     }
 
-    /// - Parameters:
-    ///   - again: In how many ms it is tried again; `nil`: never.
-    ///   - isMore: Whether others of the partition come next.
-    private func settle(_ text: String, again: Milliseconds? = nil, _ keys: PartitionKeys, isMore: Bool = true) {
-        shard.store.run(
-            .settleMail, keys: [keys.mailing], arguments: [text, again.map { String($0) } ?? ""], lane: .commands
-        ) { [self] _ in
-            finish(keys, isMore: isMore)
-        }
+    /// - Parameter again: In how many ms it is tried again; `nil`: never.
+    private func settle(_ text: String, again: Milliseconds? = nil, _ keys: PartitionKeys) async {
+        let call = ScriptCall(
+            .settleMail, in: keys, ["mailing": keys.mailing], ["text": text, "again": again])
+        _ = try? await shard.reply(to: call)
     }
 }

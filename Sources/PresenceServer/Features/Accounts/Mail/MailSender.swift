@@ -4,14 +4,14 @@ import OutgoingHTTP
 import PresenceCore
 import PresenceProtocol
 
-/// Where mails go: to a mail server (`mail.url`), or into files. It waits for both, so it is used on a thread of its own.
+/// Where mails go: to a mail server (`mail.url`), or into files.
 struct MailSender: Sendable {
-    private enum Place: Sendable {
+    private enum Target: Sendable {
         case folder(String)
         case server(url: String, OutgoingMail.Credentials?)
     }
 
-    private let place: Place
+    private let target: Target
     private let sender: String
     /// By which name the mail server is greeted.
     let clientName: String
@@ -29,9 +29,9 @@ struct MailSender: Sendable {
         sender = configuration[text: .mailFrom]
         clientName = Self.clientName(configuration)
         if let (url, credentials) = Self.server(configuration[text: .mailURL]) {
-            place = .server(url: url, credentials)
+            target = .server(url: url, credentials)
         } else {
-            place = .folder((configuration.dataDirectory ?? DataDirectory.standardPath()) + "/outbox")
+            target = .folder((configuration.dataDirectory ?? DataDirectory.standardPath()) + "/outbox")
         }
     }
 
@@ -54,11 +54,13 @@ struct MailSender: Sendable {
         return [page, sender].first(where: HostName.isFull) ?? HostName.own
     }
 
-    func send(_ mail: Mail, at date: Timestamp) -> Outcome {
-        let message = mail.message(from: sender, at: date)
-        switch place {
-        case .folder(let path): return write(message, to: path, as: mail.id + ".eml")
-        case .server(let url, let credentials): return hand(message, for: mail, to: url, credentials)
+    /// - Returns: `nil` if too much waits for a thread that writes files.
+    func send(_ mail: Mail, on shard: ShardLogic) async -> Outcome? {
+        let message = mail.message(from: sender, at: shard.clock.redisNow)
+        switch target {
+        case .folder(let path):
+            return try? await shard.work(MailQueue.pool) { write(message, to: path, as: mail.id + ".eml") }
+        case .server(let url, let credentials): return await hand(message, for: mail, to: url, credentials)
         }
     }
 
@@ -88,30 +90,26 @@ struct MailSender: Sendable {
 
     private func hand(
         _ message: [UInt8], for mail: Mail, to url: String, _ credentials: OutgoingMail.Credentials?
-    ) -> Outcome {
+    ) async -> Outcome {
         var outgoing = OutgoingMail(url, from: Mail.address(in: sender), to: [mail.to], message: message)
         outgoing.credentials = credentials
         outgoing.clientName = clientName
-        outgoing.limits.total = 30
+        outgoing.limits.total = MailQueue.patienceOfServers
         // On this machine nobody listens, and such servers have no certificate.
         if let host = URLComponents(string: url)?.host, ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) {
             outgoing.startTLS = .never
         }
-        let answer = Answer()
-        Task { [outgoing] in
-            do {
-                _ = try await Self.client.send(outgoing)
-                answer.give(.sent)
-            } catch {
-                answer.give(Self.outcome(of: error as? OutgoingFailure))
-            }
+        do throws(OutgoingFailure) {
+            _ = try await Self.client.send(outgoing)
+            return .sent
+        } catch {
+            return Self.outcome(of: error)
         }
-        return answer.wait()
     }
 
-    private static func outcome(of failure: OutgoingFailure?) -> Outcome {
-        if case .rejected(let refusal)? = failure { return outcome(of: refusal) }
-        return .unreachable("the mail server did not take it: \(failure?.reason ?? "failed")")
+    private static func outcome(of failure: OutgoingFailure) -> Outcome {
+        if case .rejected(let refusal) = failure { return outcome(of: refusal) }
+        return .unreachable("the mail server did not take it: \(failure.reason)")
     }
 
     /// What a server says of one mail concerns no other. Some codes are about its address or its text alone: it is refused for good.
@@ -123,23 +121,6 @@ struct MailSender: Sendable {
         case 550...553, 555...556: return .refused(reason)
         // Also a server that closes (421): if it is not about this mail, the next one meets it at the greeting.
         default: return .later(reason)
-        }
-    }
-
-    /// A thread that is made for waiting waits for a task.
-    private final class Answer: @unchecked Sendable {
-        // @unchecked: written once before `signal`, read once after `wait`.
-        private var outcome = Outcome.sent
-        private let isGiven = DispatchSemaphore(value: 0)
-
-        func give(_ outcome: Outcome) {
-            self.outcome = outcome
-            isGiven.signal()
-        }
-
-        func wait() -> Outcome {
-            isGiven.wait()
-            return outcome
         }
     }
 }

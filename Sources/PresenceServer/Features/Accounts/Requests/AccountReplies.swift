@@ -3,75 +3,135 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Answers that several requests of accounts give.
+/// The words by which scripts of accounts refuse something.
+enum AccountRefusal: String, RefusalWord {
+    case changed = "CHANGED"
+    case gone = "GONE"
+    case none = "NONE"
+    case taken = "TAKEN"
+    case tooFast = "TOOFAST"
+    case reused = "REUSED"
+
+    var refusal: Refusal {
+        switch self {
+        case .changed: .credentials
+        case .gone: .expired
+        case .none: .noAccount
+        case .taken: .emailTaken
+        case .tooFast:
+            Refusal(.rateLimited, "too many mails were asked for within an hour", retryAfter: 3_600_000)
+        case .reused:
+            Refusal(
+                .unauthorized, "this refresh token was used before: its device has been signed out", status: 401,
+                reason: "token_reused")
+        }
+    }
+}
+
+extension Refusal {
+    /// One for an address that nobody has, a wrong password and an account that is disabled.
+    static var credentials: Refusal {
+        Refusal(
+            .unauthorized, "this address and password belong to no account", status: 401, reason: "invalid_credentials")
+    }
+
+    static var expired: Refusal {
+        Refusal(
+            .unauthorized, "this token is not, or no longer, good for anything", status: 401, reason: "token_expired")
+    }
+
+    static var noAccount: Refusal { Refusal(.notFound, "this user has no account on this server") }
+
+    static var emailTaken: Refusal {
+        Refusal(.conflict, "This email is already registered.", field: "email", reason: "email_taken")
+    }
+
+    static var invalidEmail: Refusal {
+        Refusal(.validationFailed, "email must be an e-mail address", field: "email", reason: "invalid_email")
+    }
+
+    static func weakPassword(_ rule: String, field: String) -> Refusal {
+        Refusal(.validationFailed, "\(field) \(rule)", field: field, reason: "weak_password")
+    }
+
+    /// The store is out of reach, or this server has just reached it.
+    static var noStore: Refusal { Refusal(.unavailable, "the store is out of reach", retryAfter: 1_000) }
+
+    /// The store was lost between two steps.
+    static func unknownOutcome(
+        _ text: String = "the store was lost while this was under way: whether it was changed is unknown"
+    ) -> Refusal {
+        Refusal(.init(code: .unavailable, message: text, retryAfter: 1_000, outcomeUnknown: true))
+    }
+}
+
 extension HTTPCall {
+    /// The user whose token it came with.
+    ///
+    /// - Throws: If a backend asks, which has no account.
+    func owner() throws(Refusal) -> UserID {
+        guard let viewer else { throw Refusal(.forbidden, "a backend has no account of its own") }
+        return viewer
+    }
+
+    /// What of its body `read` takes.
+    func body<Value>(_ read: (RequestObject) throws(DecodingFailure) -> Value) throws(Refusal) -> Value {
+        do throws(DecodingFailure) { return try read(RequestObject(json: body)) } catch { throw Refusal(error) }
+    }
+
+    /// For a limit of the caller's address, which is counted and logged: many people may have that address.
+    func refusal(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) -> Refusal {
+        _ = shard.met(limit, retryAfter: wait)
+        shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
+        return Refusal(.rateLimited, message, retryAfter: wait)
+    }
+
+    // MARK: For calls that are answered by callbacks
+
     func refuse(_ status: Int, _ code: ErrorCode, reason: String, _ message: String, field: String? = nil) {
         refuse(status, .init(code: code, message: message, field: field, reason: reason))
     }
 
-    /// With the status of its code, among those that this feature gives.
-    func refuse(_ error: ServerMessage.ErrorMessage) { refuse(error.code == .conflict ? 409 : 422, error) }
+    func refuseUnavailable() { respond(Refusal.noStore.response) }
 
-    /// One answer for an address that nobody has, a wrong password and an account that is disabled.
-    func refuseCredentials() {
-        refuse(401, .unauthorized, reason: "invalid_credentials", "this address and password belong to no account")
-    }
+    func refuseDamaged(_ user: UserID) { respond(shard.damaged(user).response) }
 
-    func refuseEmail() {
-        refuse(422, .validationFailed, reason: "invalid_email", "email must be an e-mail address", field: "email")
-    }
-
-    func refusePassword(_ rule: String, field: String) {
-        refuse(422, .validationFailed, reason: "weak_password", "\(field) \(rule)", field: field)
-    }
-
-    func refuseTaken() {
-        refuse(409, .conflict, reason: "email_taken", "This email is already registered.", field: "email")
-    }
-
-    /// The store is out of reach, or this server has just reached it.
-    func refuseUnavailable() {
-        refuse(503, .init(code: .unavailable, message: "the store is out of reach", retryAfter: 1_000))
-    }
-
-    /// The store was lost between two steps.
-    func refuseUnknown() {
-        refuse(
-            503,
-            .init(
-                code: .unavailable,
-                message: "the store was lost while this was under way: whether it was changed is unknown",
-                retryAfter: 1_000, outcomeUnknown: true))
-    }
-
-    /// Something of an account in the store is none.
-    func refuseDamaged(_ user: UserID) {
-        shard.noteDamage("account", of: user)
-        respond(.error(500, .damagedRecord()))
-    }
-
-    /// The user whose token it came with; backends have no account.
     func ownUser() -> UserID? {
-        if let viewer { return viewer }
-        refuse(403, .forbidden, "a backend has no account of its own")
-        return nil
+        do throws(Refusal) {
+            return try owner()
+        } catch {
+            respond(error.response)
+            return nil
+        }
     }
 
-    func refuseNoAccount() { refuse(404, .notFound, "this user has no account on this server") }
+    func refuseNoAccount() { respond(Refusal.noAccount.response) }
+}
+
+extension ShardLogic {
+    /// Something of an account in the store is none.
+    func damaged(_ user: UserID) -> Refusal {
+        noteDamage("account", of: user)
+        return Refusal(.damagedRecord())
+    }
 }
 
 extension HTTPResponse {
     static let done = HTTPResponse(status: 204)
     static let accepted = HTTPResponse.json(202, "{}")
 
-    /// The account, and the profile, as the script has answered: OK, account, version, profile version, BODY.
+    static func account(_ account: [UInt8]) -> HTTPResponse {
+        .json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")])
+    }
+
+    /// The account, and the profile, as the script has answered: account, version, profile version, BODY.
     ///
     /// - Parameter mark: What profiles have in them that is told otherwise.
-    static func own(_ words: [RedisValue], _ mark: BodyMark?) -> HTTPResponse? {
-        guard words.count > 4, let account = words[1].bytes, let body = words[4].bytes else { return nil }
+    static func own(_ reply: ScriptReply, _ mark: BodyMark?) -> HTTPResponse? {
+        guard let account = reply[0].bytes, let body = reply[3].bytes else { return nil }
         var profile = ServerMessageWriter.noProfile
         if !body.isEmpty {
-            guard let version = words[3].int, body.withUnsafeBytes({ RegisterFrame.isBody($0) }) else { return nil }
+            guard let version = reply[2].int, body.withUnsafeBytes({ RegisterFrame.isBody($0) }) else { return nil }
             profile = Array(RegisterFrame.object(version: version, body: mark.filled(body)).bytes)
         }
         return .json(

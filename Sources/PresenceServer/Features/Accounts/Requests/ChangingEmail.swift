@@ -3,83 +3,51 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Another address: `POST /v1/me/email`, and what `POST /v1/emails/verify` says once its mail has come through
-/// (`EmailChange`).
+/// Another address: `POST /v1/me/email`. `POST /v1/emails/verify` makes the change once its mail has come through (`EmailChange`).
 extension Accounts {
-    func askForEmail(_ call: HTTPCall) throws(DecodingFailure) {
-        let body = try RequestObject(json: call.body)
-        let (password, address) = (try body.text("password"), try body.text("email"))
-        guard let email = EmailAddress(address) else { return call.refuseEmail() }
-        confirm(call, password) { [self] account in
-            look(for: email, call, account)
+    func askForEmail(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let (password, text) = try call.body { (body) throws(DecodingFailure) in
+            (try body.text("password"), try body.text("email"))
         }
+        guard let email = EmailAddress(text) else { throw .invalidEmail }
+        let account = try await confirm(call, password)
+        let isMailed = try await isFree(email, for: account)
+
+        let (user, keys) = (account.user, shard.partitions.keys(of: account.user))
+        let token = MailToken(user: user, purpose: .change)
+        let ask = ScriptCall(
+            .askEmail, in: keys, ["user": keys.user(user), "mail": keys.mail],
+            [
+                "compared": account.held.bytes.hexadecimal, "address": email.text, "digest": token.digest,
+                "lifetime": MailToken.lifetime,
+                "text": isMailed ? MailText.change(to: email, token, self).encoded : "",
+            ], by: call.writer)
+        _ = try await shard.run(ask).accepted(or: AccountRefusal.self)
+        mail.deliver(keys)
+        return .accepted
     }
 
-    private func look(for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed) {
-        guard let places else { return call.refuseUnavailable() }
-        call.ask(changes: false) {
-            shard.store.command(
-                ["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            guard let claim = value.string.flatMap({ EmailClaim($0) }) else {
-                guard shard.configuration.isOn(.hideExisting) else { return ask(for: email, call, account) }
-                // A claim would be looked at. For the answer to take as long without one, any is.
-                return isMeant(EmailClaim(user: account.user, number: 0), of: email) { [self] isMeant in
-                    if isMeant == nil { call.refuseUnavailable() } else { ask(for: email, call, account) }
-                }
-            }
-            isHeld(email, by: claim) { [self] isHeld in
-                switch isHeld {
-                case nil: call.refuseUnavailable()
-                // A wish of their own that has broken off.
-                case true? where claim.user == account.user && email != account.email: ask(for: email, call, account)
-                // All happens as for an address that is free, but for the mail.
-                case true? where shard.configuration.isOn(.hideExisting):
-                    ask(for: email, call, account, isMailed: false)
-                case true?: call.refuseTaken()
-                case false?: ask(for: email, call, account)
-                }
-            }
+    /// Whether an address is nobody else's. Where accounts are hidden, all happens as for one that is free, but for the mail.
+    ///
+    /// - Throws: `emailTaken` where accounts are not hidden.
+    private func isFree(_ email: EmailAddress, for account: Confirmed) async throws(Refusal) -> Bool {
+        guard let addresses else { throw .noStore }
+        let hides = shard.configuration.isOn(.hideExisting)
+        guard let claim = try await claim(on: email, addresses) else {
+            // A claim would be looked at. For the answer to take as long without one, any is.
+            if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }
+            return true
         }
+        guard try await isHeld(email, by: claim) else { return true }
+        // A wish of their own that has broken off.
+        if claim.user == account.user, email != account.email { return true }
+        if !hides { throw .emailTaken }
+        return false
     }
 
-    private func ask(
-        for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed, isMailed: Bool = true
-    ) {
-        let keys = shard.partitions.keys(of: account.user)
-        let token = MailToken(user: account.user, purpose: .change)
-        let mail = MailText.change(to: email, token, self).encoded
-        call.ask {
-            shard.store.run(
-                .askEmail, keys: [keys.shards, keys.account(account.user), keys.mail] + call.writer.keys,
-                arguments: [
-                    shard.link.incarnation, account.held.bytes.hexadecimal, email.text, token.digest,
-                    String(MailToken.lifetime), isMailed ? mail : "",
-                ], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            switch value.array?.first?.string {
-            case "OK":
-                call.respond(.accepted)
-                self.mail.deliver(keys)
-            case "CHANGED": call.refuseCredentials()
-            case "TOOFAST": call.refuse(retryAfter: 3_600_000, "too many mails were asked for within an hour")
-            default: call.refuseDamaged(account.user)
-            }
-        }
-    }
-
-    // MARK: The mail has come through
-
-    func changeEmail(_ call: HTTPCall, _ token: MailToken) {
-        call.ask {
-            emailChange.begin(token, reply: $0)
-        } answered: { [self] value in
-            switch value.array?.last?.string {
-            case "CHANGED": call.respond(.done)
-            case "TAKEN": call.refuseTaken()
-            case "GONE": refuseExpired(call)
-            default: call.refuseDamaged(token.user)
-            }
-        }
+    /// Whose an address is, if it is claimed; nobody's also if that cannot be read.
+    func claim(on email: EmailAddress, _ addresses: AddressPartitions) async throws(Refusal) -> EmailClaim? {
+        let key = addresses.keys(of: email.text).emails(with: email)
+        return try await shard.ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
     }
 }

@@ -6,15 +6,10 @@ import WebSockets
 
 /// `DELETE /v1/me`, and what backends do with accounts.
 extension Accounts {
-    func deleteOwn(_ call: HTTPCall) throws(DecodingFailure) {
-        let password = try RequestObject(json: call.body).text("password")
-        confirm(call, password) { [self] account in
-            remove(call, account.user, held: account.held) { call.respond(.done) }
-        }
-    }
-
-    func delete(_ call: HTTPCall) {
-        remove(call, call.ids[0], held: nil) { call.respond(.done) }
+    func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let password = try call.body { (body) throws(DecodingFailure) in try body.text("password") }
+        let account = try await confirm(call, password)
+        return try await remove(account.user, held: account.held, by: call.writer)
     }
 
     /// Removes an account and all that belongs to it: one script, and the address too, unless it lies in another partition
@@ -22,88 +17,63 @@ extension Accounts {
     /// when somebody asks for it.
     ///
     /// - Parameter held: The hash that the password was compared with; `nil`: nobody was asked for it.
-    func remove(_ call: HTTPCall, _ user: UserID, held: PasswordHash?, then: @escaping () -> Void) {
-        guard let places else { return call.refuseUnavailable() }
+    func remove(_ user: UserID, held: PasswordHash?, by writer: Writer?) async throws(Refusal) -> HTTPResponse {
+        guard let addresses else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
-        call.ask(changes: false) {
-            shard.store.command(["HGET", keys.account(user), "email"], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            guard let email = value.string.flatMap({ EmailAddress($0) }) else { return call.refuseNoAccount() }
-            let isHere = places.partition(of: email.text) == shard.partitions.index(of: user)
-            call.ask {
-                shard.store.run(
-                    .deleteAccount, keys: keys.ofDeletion(user, isHere ? email : .nobody) + call.writer.keys,
-                    arguments: keys.argumentsOfDeletion(user, by: shard.link.incarnation, held: held),
-                    lane: .commands, reply: $0)
-            } answered: { [self] value in
-                let words = value.array ?? []
-                switch words.first?.string {
-                case "OK":
-                    if words.count > 1, words[1].string == "1" { emailChange.finish(user) }
-                    let photo = words.count > 2 ? words[2].string.flatMap { StoredName($0) } : nil
-                    shard.feature(Conversations.self)?.departing.begin(user)
-                    release(of: user, photo: photo, call, then: then)
-                case "NONE": call.refuseNoAccount()
-                case "CHANGED": call.refuseCredentials()
-                default: call.refuseDamaged(user)
-                }
-            }
+        guard let email = try await shard.ask("HGET", keys.user(user), "email").string.flatMap({ EmailAddress($0) })
+        else { throw .noAccount }
+        let isHere = addresses.partition(of: email.text) == shard.partitions.index(of: user)
+        let reply = try await shard.run(
+            keys.deletion(of: user, isHere ? email : .nobody, held: held, by: writer)
+        ).accepted(or: AccountRefusal.self)
+        if reply[0].string == "1" { emailChange.finish(user) }
+        shard.feature(Conversations.self)?.departing.begin(user)
+        // What of the rest does not happen now, sweeps do.
+        if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
+            await shard.tasks.wait { done in photos.forget(photo, of: user) { done(()) } }
         }
-    }
-
-    /// What lies outside of the user's partition, or of the store. What of it does not happen now, sweeps do.
-    private func release(of user: UserID, photo: StoredName?, _ call: HTTPCall, then: @escaping () -> Void) {
-        func releaseName() {
-            guard let usernames else { return then() }
-            usernames.release(of: user, done: then)
-        }
-        guard let photo, let photos else { return releaseName() }
-        photos.forget(photo, of: user, done: releaseName)
+        await usernames?.release(of: user)
+        return .done
     }
 
     // MARK: Backends
 
-    func show(_ call: HTTPCall) {
-        withAccount(call, call.ids[0]) { words in
-            guard let account = words[1].bytes else { return call.refuseDamaged(call.ids[0]) }
-            call.respond(.json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")]))
-        }
+    func show(_ user: UserID) async throws(Refusal) -> HTTPResponse {
+        guard let account = try await account(of: user)[0].bytes else { throw shard.damaged(user) }
+        return .account(account)
     }
 
-    func setDisabled(_ isDisabled: Bool, _ call: HTTPCall) {
-        let user = call.ids[0]
-        let keys = shard.partitions.keys(of: user)
-        call.ask {
-            shard.store.run(
-                .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
-                arguments: [keys.events, shard.link.incarnation, user.string, isDisabled ? "1" : ""],
-                lane: .commands, reply: $0)
-        } answered: { value in
-            switch value.array?.first?.string {
-            case "OK": call.respond(.done)
-            case "NONE": call.refuseNoAccount()
-            default: call.refuseDamaged(user)
-            }
-        }
+    func setDisabled(_ isDisabled: Bool, _ user: UserID) async throws(Refusal) -> HTTPResponse {
+        _ = try await shard.run(shard.partitions.keys(of: user).disabling(user, isDisabled))
+            .accepted(or: AccountRefusal.self)
+        return .done
     }
 }
 
-// What the script that deletes an account is given: by servers, and by the console.
+// What servers and the console do with accounts.
 extension PartitionKeys {
     /// - Parameter email: The account's address, if it lies in this partition.
-    func ofDeletion(_ user: UserID, _ email: EmailAddress) -> [String] {
-        [
-            shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
-            creations(user), emails(with: email), unfinished, username(user), floor, inbox(user), history(user),
-            notifications(user), notificationMarks(user),
-            devices(user), pushed(user), mail, mailing,
-        ]
+    func deletion(
+        of user: UserID, _ email: EmailAddress, held: PasswordHash? = nil, by writer: Writer? = nil
+    ) -> ScriptCall {
+        ScriptCall(
+            .deleteAccount, in: self,
+            [
+                "unfinished": unfinished, "user": self.user(user), "sessions": sessions(user), "grants": grants(user),
+                "contacts": contacts(user), "blocks": blocks(user), "creations": creations(user),
+                "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
+                "notifications": notifications(user), "notificationMarks": notificationMarks(user),
+                "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
+            ],
+            [
+                "user": user, "compared": held?.bytes.hexadecimal, "nameIntent": Usernames.names.intent(of: user),
+                "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
+            ], by: writer)
     }
 
-    func argumentsOfDeletion(_ user: UserID, by incarnation: String, held: PasswordHash?) -> [String] {
-        [
-            events, incarnation, user.string, held?.bytes.hexadecimal ?? "", Usernames.names.intent(of: user),
-            "\(Departing.name) \(user.string)", EmailChange.member(of: user),
-        ]
+    func disabling(_ user: UserID, _ isDisabled: Bool) -> ScriptCall {
+        ScriptCall(
+            .disableAccount, in: self, ["user": self.user(user), "grants": grants(user)],
+            ["user": user, "isDisabled": isDisabled])
     }
 }

@@ -5,66 +5,48 @@ import WebSockets
 
 /// The devices that a user is signed in on: `GET /v1/me/sessions`, `DELETE /v1/sessions/{current|all|id}`.
 extension Accounts {
-    func listDevices(_ call: HTTPCall) {
-        guard let user = call.ownUser() else { return }
-        let key = shard.partitions.keys(of: user).grants(user)
-        withAccount(call, user) { [self] _ in
-            call.ask(changes: false) {
-                shard.store.command(["HGETALL", key], lane: .commands, reply: $0)
-            } answered: { value in
-                let fields = value.array ?? []
-                let grants = stride(from: 0, to: fields.count - 1, by: 2).compactMap {
-                    Grant(fields[$0], fields[$0 + 1])
-                }
-                var json = Array(#"{"sessions":["#.utf8)
-                for (index, grant) in grants.sorted(by: { $0.created > $1.created }).enumerated() {
-                    if index > 0 { json.append(UInt8(ascii: ",")) }
-                    grant.encode(isCurrent: grant.id == call.grant, into: &json)
-                }
-                call.respond(.json(200, json + Array("]}".utf8)))
-            }
+    func listDevices(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let user = try call.owner()
+        _ = try await account(of: user)
+        let fields = try await shard.ask("HGETALL", shard.partitions.keys(of: user).grants(user)).array ?? []
+        let grants = stride(from: 0, to: fields.count - 1, by: 2).compactMap { Grant(fields[$0], fields[$0 + 1]) }
+        var json = Array(#"{"sessions":["#.utf8)
+        for (index, grant) in grants.sorted(by: { $0.created > $1.created }).enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
+            grant.encode(isCurrent: grant.id == call.grant, into: &json)
         }
+        return .json(200, json + Array("]}".utf8))
     }
 
-    func signOut(_ call: HTTPCall) {
-        guard let user = call.ownUser() else { return }
+    func signOut(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let user = try call.owner()
         let wanted: Identifier?
         switch call.ids[0].string {
         case "all": wanted = nil
         case "current":
-            guard let grant = call.grant else { return call.refuseNoAccount() }
+            guard let grant = call.grant else { throw .noAccount }
             wanted = grant
         default: wanted = call.ids[0]
         }
         let keys = shard.partitions.keys(of: user)
-        call.write {
-            shard.store.run(
-                .signOut, keys: [keys.shards, keys.grants(user)] + call.writer.keys,
-                arguments: [keys.events, shard.link.incarnation, user.string, wanted?.string ?? ""],
-                lane: .commands, reply: $0)
-        } succeeded: { value in
-            guard wanted == nil || value.array?.last?.int == 1 else {
-                return .error(404, .init(code: .notFound, message: "this user has no such session"))
-            }
-            return .done
+        let signOut = ScriptCall(
+            .signOut, in: keys, ["grants": keys.grants(user)], ["user": user, "grant": wanted], by: call.writer)
+        guard try await shard.run(signOut)[0].int == 1 || wanted == nil else {
+            throw Refusal(.notFound, "this user has no such session")
         }
+        return .done
     }
 
-    /// Goes on with the account's record as its owner sees it: OK, account, version, profile version, BODY.
-    func withAccount(_ call: HTTPCall, _ user: UserID, then: @escaping ([RedisValue]) -> Void) {
-        let keys = shard.partitions.keys(of: user)
-        call.ask(changes: false) {
-            shard.store.run(
-                .account, keys: [keys.user(user), keys.account(user)], arguments: [user.string], lane: .commands,
-                reply: $0)
-        } answered: { value in
-            let words = value.array ?? []
-            switch words.first?.string {
-            case "OK": then(words)
-            case "NONE": call.refuseNoAccount()
-            default: call.refuseDamaged(user)
-            }
-        }
+    /// The account as its owner sees it: account, version, profile version, BODY.
+    func account(of user: UserID) async throws(Refusal) -> ScriptReply {
+        try await shard.run(.account(of: user, in: shard.partitions), changes: false).accepted(or: AccountRefusal.self)
+    }
+}
+
+extension ScriptCall {
+    static func account(of user: UserID, in partitions: Partitions) -> ScriptCall {
+        let keys = partitions.keys(of: user)
+        return ScriptCall(.account, in: keys, ["user": keys.user(user)], ["user": user])
     }
 }
 

@@ -29,50 +29,54 @@ final class ForgottenPasswords {
     init(_ accounts: Accounts, in registry: inout Registry) {
         self.accounts = accounts
         retry = registry.deadline { [unowned self] key in
-            if case .number(let number) = key, let wish = waiting.removeValue(forKey: number) { look(wish) }
+            if case .number(let number) = key, let wish = waiting.removeValue(forKey: number) { begin(wish) }
         }
     }
 
-    func ask(_ call: HTTPCall) throws(DecodingFailure) {
-        let address = try RequestObject(json: call.body).text("email")
-        guard shard.link.isLive, accounts.places != nil else { return call.refuseUnavailable() }
+    func ask(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
+        let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
+        _ = try accounts.liveAddresses()
         // That an address is too fast tells nothing of accounts.
-        if let wait = accounts.signUps.take(by: call.address, at: shard.clock.now) {
-            return call.refuse(
-                .signUps, retryAfter: wait, "too many mails are asked for from this address: nothing was done")
-        }
-        call.respond(.accepted)
-        if let email = EmailAddress(address) { look(Wish(email: email)) }
+        try accounts.chargeSignUp(call, "too many mails are asked for from this address: nothing was done")
+        if let email = EmailAddress(address) { begin(Wish(email: email)) }
+        return .accepted
     }
 
-    private func look(_ wish: Wish) {
-        guard shard.link.isLive, let places = accounts.places else { return postpone(wish) }
-        let key = places.keys(of: wish.email.text).emails(with: wish.email)
-        shard.store.command(["HGET", key, wish.email.text], lane: .commands) { [self] result in
-            switch result {
-            case .failure(let failure): if !failure.isLasting { postpone(wish) }
-            case .success(let value):
-                guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return }
-                write(wish, to: claim.user)
+    private func begin(_ wish: Wish) {
+        shard.tasks.run { [self] in
+            var wish = wish
+            do throws(RedisFailure) {
+                try await write(&wish)
+            } catch {
+                if !error.isLasting { postpone(wish) }
             }
         }
     }
 
-    private func write(_ wish: Wish, to user: UserID) {
-        var wish = wish
+    /// Puts the mail to the owner of the address into their partition, if there is one.
+    private func write(_ wish: inout Wish) async throws(RedisFailure) {
+        guard shard.link.isLive, let addresses = accounts.addresses else { throw .disconnected(sent: false) }
+        let email = wish.email
+        let claims = addresses.keys(of: email.text).emails(with: email)
+        guard let claim = try await shard.command(["HGET", claims, email.text]).string.flatMap({ EmailClaim($0) })
+        else { return }
+        let (user, keys) = (claim.user, shard.partitions.keys(of: claim.user))
         let token = wish.token.flatMap { $0.user == user ? $0 : nil } ?? MailToken(user: user, purpose: .reset)
         wish.token = token
-        let keys = shard.partitions.keys(of: user)
-        shard.store.run(
-            .forgot, keys: [keys.shards, keys.account(user), keys.mail],
-            arguments: [
-                shard.link.incarnation, wish.email.text, token.digest, String(MailToken.lifetime),
-                MailText.reset(of: wish.email, token, accounts).encoded,
-            ], lane: .commands
-        ) { [self] result in
-            if accounts.isDone(result) { return accounts.mail.deliver(keys) }
-            if result.failure?.isLasting == true { shard.noteDamage("account", of: user) } else { postpone(wish) }
+        let call = ScriptCall(
+            .forgot, in: keys, ["user": keys.user(user), "mail": keys.mail],
+            [
+                "address": email.text, "digest": token.digest, "lifetime": MailToken.lifetime,
+                "text": MailText.reset(of: email, token, accounts).encoded,
+            ])
+        do throws(RedisFailure) {
+            // `FENCED` is no answer to what was asked: this server may have missed anything.
+            guard try await shard.reply(to: call).word == "OK" else { throw .disconnected(sent: false) }
+        } catch {
+            if error.isLasting { shard.noteDamage("account", of: user) }
+            throw error
         }
+        accounts.mail.deliver(keys)
     }
 
     private func postpone(_ wish: Wish) {

@@ -5,25 +5,33 @@ import WebSockets
 
 /// `GET /v1/me` and `PATCH /v1/me`.
 extension Accounts {
-    func showOwn(_ call: HTTPCall) {
-        guard let user = call.ownUser() else { return }
-        withAccount(call, user) { [self] words in
-            guard let response = HTTPResponse.own(words, shard.bodyMark) else { return call.refuseDamaged(user) }
-            call.respond(response)
-        }
+    func showOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let user = try call.owner()
+        return try own(try await account(of: user), user)
     }
 
     /// Nothing to change is changed at once, as on a socket. That there is no account comes before what is wrong with the body.
-    func changeOwn(_ call: HTTPCall) {
-        guard let user = call.ownUser() else { return }
+    func changeOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let user = try call.owner()
+        let changes: [String]
         do throws(DecodingFailure) {
-            change(call, user, try ownChanges(call))
+            changes = try ownChanges(call)
         } catch {
-            withAccount(call, user) { _ in call.refuse(error) }
+            _ = try await account(of: user)
+            throw Refusal(error)
         }
+        let keys = shard.partitions.keys(of: user)
+        let change = ScriptCall(
+            .changeAccount, in: keys, ["user": keys.user(user)], ["user": user], each: changes, by: call.writer)
+        return try own(try await shard.run(change).accepted(or: AccountRefusal.self), user)
     }
 
-    /// Triples, as the script takes them.
+    private func own(_ reply: ScriptReply, _ user: UserID) throws(Refusal) -> HTTPResponse {
+        guard let response = HTTPResponse.own(reply, shard.bodyMark) else { throw shard.damaged(user) }
+        return response
+    }
+
+    /// Rows of `change-account.lua`.
     private func ownChanges(_ call: HTTPCall) throws(DecodingFailure) -> [String] {
         guard let json = try RequestObject(json: call.body).optionalObject("changes") else { throw .missing("changes") }
         let profile = try ProfileChanges.decode(json: json)
@@ -44,24 +52,5 @@ extension Accounts {
             changes += ["a", "language", language.map(StatusArguments.encoded) ?? ""]
         }
         return changes
-    }
-
-    private func change(_ call: HTTPCall, _ user: UserID, _ changes: [String]) {
-        let keys = shard.partitions.keys(of: user)
-        call.ask {
-            shard.store.run(
-                .changeAccount,
-                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)] + call.writer.keys,
-                arguments: [keys.events, shard.link.incarnation, user.string] + changes, lane: .commands, reply: $0)
-        } answered: { [self] value in
-            let words = value.array ?? []
-            switch words.first?.string {
-            case "OK":
-                guard let response = HTTPResponse.own(words, shard.bodyMark) else { return call.refuseDamaged(user) }
-                call.respond(response)
-            case "NONE": call.refuseNoAccount()
-            default: call.refuseDamaged(user)
-            }
-        }
     }
 }

@@ -2,10 +2,10 @@ import Passwords
 import PresenceCore
 import PresenceProtocol
 
-/// Where addresses are kept: by a keyed hash, since the id of a user who signs up lies in the partition of their address.
+/// The partitions in which addresses are kept: by a keyed hash, since the id of a user who signs up lies in the partition of their address.
 /// With a hash that anybody can compute, a guessed address could be tested against an id, and the test would be wrong only
 /// once in as many times as there are partitions.
-struct AddressPlaces {
+struct AddressPartitions {
     static let keyBytes = 16
     let key: [UInt8]
     let partitions: Partitions
