@@ -98,6 +98,9 @@ package indirect enum IntentProgress {
     /// This executor cannot go on. What is written down stays for the next one.
     case fail(RedisFailure)
 
+    /// What a request gets of which there is nothing to say.
+    package static let ok = RedisValue.array([.status("OK")])
+
     /// No script gives such an answer, or what Redis holds was written by no server.
     package static var damaged: IntentProgress {
         .fail(.server(code: "ERR", message: "an intent's step gave an answer that makes no sense"))

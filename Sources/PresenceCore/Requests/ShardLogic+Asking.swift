@@ -12,7 +12,9 @@ extension ShardLogic {
     ///   - id: A conversation whose record is damaged if Redis cannot run the script at all.
     /// - Returns: The reply, whose word is none of `FENCED`, `REVOKED` and `ENDED`.
     /// - Throws: What a client is told everywhere alike when Redis cannot, or its token or session is not good any more.
-    package func run(_ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil) async throws(Refusal) -> ScriptReply {
+    package func run(
+        _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil
+    ) async throws(Refusal) -> ScriptReply {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
         let result = await result(of: call)
         if let refusal = WriteRefusal(result, changes: changes, known: call.script.header?.replies ?? []) {
@@ -21,14 +23,16 @@ extension ShardLogic {
         return ScriptReply(try! result.get())
     }
 
-    /// Asks Redis a plain command for a request, which changes nothing.
+    /// Asks Redis a plain command for a request.
     ///
     /// - Parameter id: A conversation whose record is damaged if Redis cannot answer.
-    package func ask(_ words: String..., about id: Identifier? = nil) async throws(Refusal) -> RedisValue {
+    package func ask(
+        _ words: String..., changes: Bool = false, about id: Identifier? = nil
+    ) async throws(Refusal) -> RedisValue {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
         let result = await result(of: words)
         if case .success(let value) = result { return value }
-        throw noted(WriteRefusal(result, changes: false)!, result, about: id)
+        throw noted(WriteRefusal(result, changes: changes)!, result, about: id)
     }
 
     /// Carries out what a request wishes (``Intents/begin(_:first:of:reply:)``), and returns what the steps say.
