@@ -22,22 +22,19 @@ final class Pictures {
         uploads = registry.counter("poll_pictures_total", help: "pictures of polls")
         registry.upload(
             "PUT", "/v1/polls/{id}/picture",
-            limits: RouteLimits(bodyBytes: Self.most, price: 10, rate: RateLimit(every: 1_000, burst: 100))
-        ) { [unowned self] call, file in
-            guard call.request.headers["content-type"] == "image/jpeg" else {
-                return call.refuse(415, .badRequest, "a picture is an image/jpeg")
-            }
-            let path = path(of: call.ids[0])
-            call.work(.files) {
-                Result { () throws(FileFailure) in try file.keep(at: path, replacing: true) }
-            } then: { [unowned self] result in
-                guard case .success = result else {
-                    return call.refuse(500, .internal, "the picture could not be kept")
+            limits: RouteLimits(bodyBytes: Self.most, price: 10, rate: RateLimit(every: 1_000, burst: 100)),
+            answer: { [unowned self] (call, file) async throws(Refusal) in
+                guard call.request.headers["content-type"] == "image/jpeg" else {
+                    throw Refusal(.badRequest, "a picture is an image/jpeg", status: 415)
                 }
+                let path = path(of: call.ids[0])
+                let result = try await call.work(.files) {
+                    Result { () throws(FileFailure) in try file.keep(at: path, replacing: true) }
+                }
+                guard case .success = result else { throw Refusal(.internal, "the picture could not be kept") }
                 uploads.value += 1
-                call.respond(.json(201, #"{"bytes":\#(file.size)}"#))
-            }
-        }
+                return .json(201, #"{"bytes":\#(file.size)}"#)
+            })
         for method in ["GET", "HEAD"] {
             registry.route(method, "/v1/polls/{id}/picture", for: .users) { [unowned self] call in
                 call.serve(

@@ -72,9 +72,13 @@ extension HTTPAPI {
         judge(exchange, request, entry) { judged in
             guard entry.isUpload, case .success(let admission) = judged else { return found(judged) }
             guard let judge = entry.judge else { return openSink(exchange, request, admission, found: found) }
-            judge(UploadHead(ids: ids, request: request, caller: admission.caller)) { refusal in
-                if let refusal { return found(.failure(.init(response: refusal))) }
-                openSink(exchange, request, admission, found: found)
+            logic.tasks.run {
+                do throws(PresenceCore.Refusal) {
+                    try await judge(UploadHead(ids: ids, request: request, caller: admission.caller))
+                    openSink(exchange, request, admission, found: found)
+                } catch {
+                    found(.failure(.init(response: error.response)))
+                }
             }
         }
     }

@@ -9,5 +9,5 @@ package struct UploadHead {
     package let caller: HTTPCaller
 }
 
-/// Judges an upload by its head: answers once, now or later, `nil` to let the body come, or with what is answered instead.
-package typealias UploadJudge = (UploadHead, @escaping (HTTPResponse?) -> Void) -> Void
+/// Judges an upload by its head: returns to let the body come, or throws what is answered instead.
+package typealias UploadJudge = (UploadHead) async throws(Refusal) -> Void

@@ -178,9 +178,9 @@ package struct Registry {
         route(method, path, for: audience, limits: limits) { call in call.perform(answer) }
     }
 
-    /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends
-    /// it. `handle` gets it when all of it is written. It is gone afterwards unless `handle` kept it (``UploadedFile/keep(at:)``,
-    /// in a job), and so it is when the connection or the process ends before.
+    /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends it.
+    /// `answer` gets it when all of it is written; what it throws is the answer. The file is gone afterwards unless it was kept
+    /// (``UploadedFile/keep(at:)``, in a job), and so it is when the connection or the process ends before.
     ///
     /// By the head are judged: token, audience, rates, the length (411 without one, 413), that its user has no other upload
     /// under way (429), that the process has fewer than `limits.uploads` (503), and room on the disk (503). A client that
@@ -191,14 +191,15 @@ package struct Registry {
     ///   - judge: What else is judged by the head, after token, audience and rates.
     package mutating func upload(
         _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
-        judge: UploadJudge? = nil,
-        _ handle: @escaping (HTTPCall, UploadedFile) throws(DecodingFailure) -> Void
+        judge: UploadJudge? = nil, answer: @escaping (HTTPCall, UploadedFile) async throws(Refusal) -> HTTPResponse
     ) {
         let route = HTTPRouteEntry(
             method: method, path: path, audience: audience, limits: limits, isUpload: true, judge: judge
-        ) { (call) throws(DecodingFailure) in
-            guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
-            try handle(call, file)
+        ) { call in
+            call.perform { (call) async throws(Refusal) in
+                guard let file = call.file else { throw Refusal(.badRequest, "a body is needed") }
+                return try await answer(call, file)
+            }
         }
         add(route, path)
     }

@@ -29,6 +29,22 @@ package final class ShardTasks {
         trace?.resume(request)
         return value.value
     }
+
+    /// Waits for `operation` with each element, with at most `window` under way.
+    package func each<Element>(
+        _ elements: [Element], window: Int, _ operation: @escaping (Element) async -> Void
+    ) async {
+        await wait { done in
+            BoundedConcurrency(elements, window: window) { [self] element, next in
+                run {
+                    await operation(element)
+                    next()
+                }
+            } done: {
+                done(())
+            }
+        }
+    }
 }
 
 // @unchecked: the executor of `ShardTasks` is the shard's thread.

@@ -129,14 +129,16 @@ extension HTTPCall {
 }
 
 extension ShardLogic {
-    /// Runs `job` off the loop, whoever waits for it.
+    /// Runs `job` off the loop, also if no connection waits for it any more.
+    ///
+    /// - Throws: If too many jobs wait.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value
-    ) async throws(WorkRefusal) -> Value {
+    ) async throws(Refusal) -> Value {
         let result: Result<Value, WorkRefusal> = await tasks.wait { done in
             do throws(WorkRefusal) { try jobs.run(in: pool, job, then: done) } catch { done(.failure(error)) }
         }
-        return try result.get()
+        return try result.mapError { Refusal($0) }.get()
     }
 
     fileprivate func work<Value: Sendable>(

@@ -61,6 +61,28 @@ struct StoredPart: Sendable {
 }
 
 extension FileStore {
+    /// What becomes of a job with files, off the loop; `nil` if too many wait. Nobody's connection waits for it.
+    func done<Value: Sendable>(
+        on shard: ShardLogic, _ job: @escaping @Sendable () throws(FileStoreFailure) -> Value
+    ) async -> Result<Value, FileStoreFailure>? {
+        try? await shard.work(pool) { Result(catching: job) }
+    }
+
+    /// Keeps what a call has brought, off the threads that decode, which a slow store would keep from it.
+    ///
+    /// - Parameter failed: Counts and logs that it could not be kept.
+    func keep(
+        _ parts: [StoredPart], as name: StoredName, for call: HTTPCall, failed: (FileStoreFailure) -> Void
+    ) async throws(Refusal) {
+        let result = try await call.work(pool) {
+            Result { () throws(FileStoreFailure) in try self.keep(parts, as: name) }
+        }
+        if case .failure(let failure) = result {
+            failed(failure)
+            throw .noPlace
+        }
+    }
+
     /// Answers a call with a file whose size is not known. Names that nobody has keep no storage busy; where Redis cannot be asked,
     /// the storage is.
     ///
@@ -89,6 +111,10 @@ extension FileStore {
         guard held == installation else { throw .foreign }
         return true
     }
+}
+
+extension Refusal {
+    static let noPlace = Refusal(.unavailable, "the server has no place for this now", retryAfter: 60_000)
 }
 
 /// Why a file could not be kept, read or removed, in words that may be logged.

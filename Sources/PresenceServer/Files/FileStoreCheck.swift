@@ -8,10 +8,9 @@ final class FileStoreCheck {
     func once(_ store: any FileStore, on shard: ShardLogic, failed: @escaping (FileStoreFailure) -> Void) {
         guard shard.place.number == 0, !isDone else { return }
         isDone = true
-        try? shard.jobs.run(in: store.pool) {
-            Result { () throws(FileStoreFailure) in try store.check() }
-        } then: { result in
-            if case .success(.failure(let failure)) = result { failed(failure) }
+        shard.tasks.run {
+            let result = await store.done(on: shard) { () throws(FileStoreFailure) in try store.check() }
+            if case .failure(let failure)? = result { failed(failure) }
         }
     }
 }

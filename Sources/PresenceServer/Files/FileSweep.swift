@@ -16,9 +16,9 @@ final class FileSweep {
         /// As what they are marked; `nil` while that is not known.
         let installation: () -> String?
         /// Asks whether Redis still has what the mark is made of.
-        let isKnown: (@escaping (Bool) -> Void) -> Void
+        let isKnown: () async -> Bool
         /// Asks whether a name is somebody's: `nil` if that cannot be told now.
-        let isOwned: (StoredName, @escaping (Bool?) -> Void) -> Void
+        let isOwned: (StoredName) async -> Bool?
         /// A file has been removed.
         let removed: () -> Void
         let failed: (FileStoreFailure, String) -> Void
@@ -45,7 +45,7 @@ final class FileSweep {
         self.shard = shard
         self.subject = subject
         pause = max(1, subject.round / Milliseconds(Self.parts))
-        deadline = registry.deadline { [unowned self] _ in look() }
+        deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await look() } }
     }
 
     /// What the names in a part begin with.
@@ -57,51 +57,39 @@ final class FileSweep {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
 
-    private func look() {
+    private func look() async {
         guard shard.link.isLive else { return }
         start()
         guard !isBusy, let installation = subject.installation() else { return }
         isBusy = true
+        defer { isBusy = false }
         part = (part + 1) % Self.parts
         // Once a round is enough for what only an operator changes.
         if part == 0 { ours = nil }
         let (store, part, asks) = (subject.store, part, ours != installation)
-        do {
-            try shard.jobs.run(in: store.pool) {
-                Result { () throws(FileStoreFailure) -> [StoredName]? in
-                    if asks, try !store.isOurs(installation) { return nil }
-                    return try store.names(in: part)
-                }
-            } then: { [self] result in
-                guard case .success(.success(let names?)) = result else {
-                    if case .success(.failure(let failure)) = result { note(failure) }
-                    return isBusy = false
-                }
-                ours = installation
-                findNobodys(among: names)
-            }
-        } catch {
-            isBusy = false
+        let result = await store.done(on: shard) { () throws(FileStoreFailure) -> [StoredName]? in
+            if asks, try !store.isOurs(installation) { return nil }
+            return try store.names(in: part)
         }
+        if case .failure(let failure)? = result { note(failure) }
+        guard case .success(let names?)? = result else { return }
+        ours = installation
+        await removeNobodys(among: names)
     }
 
-    private func findNobodys(among names: [StoredName]) {
+    private func removeNobodys(among names: [StoredName]) async {
         var nobodys: [StoredName] = []
-        BoundedConcurrency(names, window: 4) { [self] name, next in
-            subject.isOwned(name) { isOwned in
-                if isOwned == false { nobodys.append(name) }
-                next()
-            }
-        } done: { [self] in
-            guard !nobodys.isEmpty else { return isBusy = false }
-            // Asked after the last answer: a Redis that has its key still had its data when it gave them.
-            subject.isKnown { [self] isKnown in
-                guard isKnown, ours != nil, subject.installation() == ours else { return isBusy = false }
-                BoundedConcurrency(nobodys, window: 4) { [self] name, next in
-                    remove(name, next)
-                } done: { [self] in
-                    isBusy = false
-                }
+        await shard.tasks.each(names, window: 4) { [self] name in
+            if await subject.isOwned(name) == false { nobodys.append(name) }
+        }
+        // Asked after the last answer: a Redis that has its key still had its data when it gave them.
+        guard !nobodys.isEmpty, await subject.isKnown(), ours != nil, subject.installation() == ours else { return }
+        await shard.tasks.each(nobodys, window: 4) { [self] name in
+            let store = subject.store
+            switch await store.done(on: shard, { () throws(FileStoreFailure) in try store.remove(name) }) {
+            case .success?: subject.removed()
+            case .failure(let failure)?: subject.failed(failure, "files not removed")
+            case nil: break
             }
         }
     }
@@ -111,23 +99,5 @@ final class FileSweep {
         guard failure != .foreign || !isForeign else { return }
         isForeign = failure == .foreign
         subject.failed(failure, "files not looked at")
-    }
-
-    private func remove(_ name: StoredName, _ next: @escaping () -> Void) {
-        let store = subject.store
-        do {
-            try shard.jobs.run(in: store.pool) {
-                Result { () throws(FileStoreFailure) in try store.remove(name) }
-            } then: { [self] result in
-                switch result {
-                case .success(.success): subject.removed()
-                case .success(.failure(let failure)): subject.failed(failure, "files not removed")
-                case .failure: break
-                }
-                next()
-            }
-        } catch {
-            next()
-        }
     }
 }

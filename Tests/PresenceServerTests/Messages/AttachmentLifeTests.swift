@@ -55,7 +55,7 @@ import Testing
             let answer = try world.redis.run(
                 .attach,
                 keys: [
-                    keys.shards, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
+                    keys.shards, keys.floor, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
                     keys.attachment(name),
                 ],
                 arguments: [

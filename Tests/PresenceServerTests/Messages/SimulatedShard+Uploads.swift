@@ -12,7 +12,8 @@ extension SimulatedShard {
         run(
             .attach,
             keys: [
-                keys.shards, keys.conversation(id), keys.attachments(id), keys.attachmentsDue, keys.attachment(name),
+                keys.shards, keys.floor, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
+                keys.attachment(name),
             ],
             arguments: [
                 keys.events, logic.link.incarnation, id.string, user, name.text,

@@ -70,95 +70,83 @@ final class AttachmentRemoval {
     }
 
     private func lookNow() {
-        guard !isBusy, let place = wanted.popFirst() else { return }
+        guard !isBusy else { return }
         isBusy = true
-        look(in: place) { [self] hasMore in
+        shard.tasks.run { [self] in
+            while let place = wanted.popFirst() { if await look(in: place) { wanted.insert(place) } }
             isBusy = false
-            if hasMore { wanted.insert(place) }
-            lookNow()
         }
     }
 
-    /// - Parameter done: Gets whether more may be due.
-    private func look(in place: Int, done: @escaping (Bool) -> Void) {
+    /// - Returns: Whether more may be due.
+    private func look(in place: Int) async -> Bool {
         let keys = shard.partitions.keys(place)
         let now = String(shard.clock.redisNow)
-        shard.store.command(["ZCOUNT", keys.attachmentsDue, "-inf", now], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let count = value.int else { return done(false) }
-            if shard.place.number == 0 { waiting[place] = count > 0 ? Int(count) : nil }
-            guard count > 0 else { return done(false) }
-            let first = ahead[place] ?? 0
-            shard.store.command(
-                ["ZRANGEBYSCORE", keys.attachmentsDue, "-inf", now, "LIMIT", String(first), String(Self.most)],
-                lane: .commands
-            ) { [self] result in
-                let found = (try? result.get().array?.compactMap(\.string)) ?? []
-                ahead[place] = nil
-                var (isDone, isRefused) = (false, false)
-                BoundedConcurrency(found, window: Self.window) { [self] member, next in
-                    release(member, keys) { outcome in
-                        if outcome == .over { isDone = true }
-                        if outcome == .refused { isRefused = true }
-                        next()
-                    }
-                } done: { [self] in
-                    if isRefused { ahead[place] = first + found.count }
-                    done(count > Self.most && isDone || isRefused && Int(count) > first + found.count)
-                }
+        guard let count = try? await shard.command(["ZCOUNT", keys.attachmentsDue, "-inf", now]).int else {
+            return false
+        }
+        if shard.place.number == 0 { waiting[place] = count > 0 ? Int(count) : nil }
+        guard count > 0 else { return false }
+        let first = ahead[place] ?? 0
+        let found = try? await shard.command([
+            "ZRANGEBYSCORE", keys.attachmentsDue, "-inf", now, "LIMIT", String(first), String(Self.most),
+        ]).array?.compactMap(\.string)
+        ahead[place] = nil
+        var (isDone, isRefused) = (false, false)
+        await shard.tasks.each(found ?? [], window: Self.window) { [self] member in
+            switch (try? await release(member, keys)) ?? .failed {
+            case .over: isDone = true
+            case .refused: isRefused = true
+            case .failed: break
             }
         }
+        let last = first + (found?.count ?? 0)
+        if isRefused { ahead[place] = last }
+        return count > Self.most && isDone || isRefused && Int(count) > last
     }
 
     private enum Outcome { case over, failed, refused }
 
-    /// - Parameter done: Gets whether it is due no longer.
-    private func release(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Outcome) -> Void) {
+    /// - Returns: Whether it is due no longer.
+    private func release(_ member: String, _ keys: PartitionKeys) async throws(RedisFailure) -> Outcome {
         let words = member.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let name = StoredName(words[0]), let id = ConversationID(String(words[1])) else {
-            return shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(.over) }
+            _ = try? await shard.command(["ZREM", keys.attachmentsDue, member])
+            return .over
         }
-        shard.store.run(
-            .releaseAttachment, keys: [keys.shards, keys.attachments(id), keys.attachmentsDue],
-            arguments: [
-                keys.events, shard.link.incarnation, id.string, name.text,
-                String(shard.configuration[.attachmentUnused]),
-            ], lane: .commands
-        ) { [self] result in
-            if result.failure?.code == "MISCONF" { return removeAhead(name, keys.attachments(id), done) }
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
-                words.count > 1
-            else { return done(.failed) }
-            guard words[1].string == "1" else { return done(.over) }
-            attachments.removeFiles(name) { [self] isGone in
-                guard isGone else { return putOff(member, keys, done) }
-                removed.value += 1
-                // In this order: what is not due any more is written down nowhere.
-                shard.store.command(["UNLINK", keys.attachment(name)], lane: .commands) { [self] result in
-                    guard case .success = result else { return done(.failed) }
-                    shard.store.command(["ZREM", keys.attachmentsDue, member], lane: .commands) { _ in done(.over) }
-                }
-            }
+        let call = ScriptCall(
+            .releaseAttachment, in: keys,
+            ["attachments": keys.attachments(id), "attachmentsDue": keys.attachmentsDue],
+            ["conversation": id, "name": name.text, "unusedFor": shard.configuration[.attachmentUnused]])
+        do throws(RedisFailure) {
+            let word = try await shard.reply(to: call).word
+            guard word == "GONE" else { return word == "KEPT" ? .over : .failed }
+        } catch  where error.code == "MISCONF" {
+            return try await removeAhead(name, keys.attachments(id))
         }
-    }
-
-    /// It holds up no others.
-    private func putOff(_ member: String, _ keys: PartitionKeys, _ done: @escaping (Outcome) -> Void) {
-        let later = String(shard.clock.redisNow + Self.patience)
-        shard.store.command(["ZADD", keys.attachmentsDue, "XX", later, member], lane: .commands) { _ in done(.over) }
+        guard await attachments.removeFiles(name) else {
+            // It holds up no others.
+            let later = String(shard.clock.redisNow + Self.patience)
+            _ = try? await shard.command(["ZADD", keys.attachmentsDue, "XX", later, member])
+            return .over
+        }
+        removed.value += 1
+        // In this order: what is not due any more is written down nowhere.
+        _ = try await shard.command(["UNLINK", keys.attachment(name)])
+        _ = try? await shard.command(["ZREM", keys.attachmentsDue, member])
+        return .over
     }
 
     /// Removes the files of what the script would let go, if Redis let it run. A message that mentions it in the moment in which
     /// Redis takes changes again has lost its file, as it would have a moment later.
-    private func removeAhead(_ name: StoredName, _ key: String, _ done: @escaping (Outcome) -> Void) {
-        shard.store.command(["HGET", key, name.text], lane: .commands) { [self] result in
-            guard case .success(let value) = result else { return done(.failed) }
-            // "USER AT COUNT"
-            let words = value.string?.split(separator: " ") ?? []
-            if words.count == 3, let at = Timestamp(words[1]) {
-                let isUnused = words[2] == "0" && at + shard.configuration[.attachmentUnused] <= shard.clock.redisNow
-                guard isUnused else { return done(.refused) }
-            }
-            attachments.removeFiles(name) { _ in done(.refused) }
+    private func removeAhead(_ name: StoredName, _ key: String) async throws(RedisFailure) -> Outcome {
+        // "USER AT COUNT"
+        let words = try await shard.command(["HGET", key, name.text]).string?.split(separator: " ") ?? []
+        if words.count == 3, let at = Timestamp(words[1]) {
+            let isUnused = words[2] == "0" && at + shard.configuration[.attachmentUnused] <= shard.clock.redisNow
+            guard isUnused else { return .refused }
         }
+        _ = await attachments.removeFiles(name)
+        return .refused
     }
 }

@@ -6,76 +6,42 @@ import WebSockets
 /// `POST /v1/conversations/{id}/attachments`.
 extension Attachments {
     /// Before the body: whether it has one, what its name is, and whether its user is a member.
-    func judge(_ head: UploadHead, _ answer: @escaping (HTTPResponse?) -> Void) {
-        guard case .user(let user) = head.caller else {
-            return answer(.refusal(403, .forbidden, "a backend uploads nothing"))
-        }
-        do throws(DecodingFailure) {
-            _ = try AttachmentHead(head.request)
-        } catch {
-            return answer(.error(422, error.errorMessage))
-        }
-        guard head.request.head.contentLength ?? 0 > 0 else {
-            return answer(.refusal(400, .badRequest, "a body is needed"))
-        }
+    func judge(_ head: UploadHead) async throws(Refusal) {
+        guard case .user(let user) = head.caller else { throw Refusal(.forbidden, "a backend uploads nothing") }
+        _ = try AttachmentHead(head.request)
+        guard head.request.head.contentLength ?? 0 > 0 else { throw Refusal(.badRequest, "a body is needed") }
         let key = shard.partitions.keys(of: head.ids[0]).conversation(head.ids[0])
-        shard.store.command(["HEXISTS", key, "m:" + user.string], lane: .commands) { result in
-            guard case .success(let value) = result else {
-                let message = "the store is out of reach: nothing was done"
-                return answer(.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
-            }
-            answer(value.int == 1 ? nil : .forbidden)
-        }
+        let isMember = try await shard.ask("HEXISTS", key, "m:" + user.string).int == 1
+        if !isMember { throw MessageRefusal.forbidden.refusal }
     }
 
-    func upload(_ call: HTTPCall, _ file: UploadedFile) throws(DecodingFailure) {
-        let head = try AttachmentHead(call.request)
-        guard head.kind != .image else { return make(file, head, call) }
-        call.work(.files) {
+    func upload(_ call: HTTPCall, _ file: UploadedFile) async throws(Refusal) -> HTTPResponse {
+        var head = try AttachmentHead(call.request)
+        if head.kind != .image, try await isPicture(file, call) { head.becomePicture() }
+        var parts = [StoredPart(kind: .bytes, content: .upload(file))]
+        if head.kind == .image {
+            parts = try await PhotoMaker.make(file, for: call, counting: counts, refusal: Self.notAnImage)
+        }
+        let attachment = Attachment(name: StoredName(near: call.ids[0], in: shard.partitions), head: head, parts: parts)
+        try await store.keep(parts, as: attachment.name, for: call) { note($0, "attachment not kept") }
+        return try await attach(attachment, call)
+    }
+
+    private func isPicture(_ file: UploadedFile, _ call: HTTPCall) async throws(Refusal) -> Bool {
+        let beginning = try await call.work(.files) {
             Result { () throws(FileFailure) in try file.read(at: 0, count: AttachmentHead.longestBeginning) }
-        } then: { [self] result in
-            switch result {
-            case .success(let beginning) where AttachmentHead.isPicture(beginning):
-                var head = head
-                head.becomePicture()
-                make(file, head, call)
-            case .success: keep([StoredPart(kind: .bytes, content: .upload(file))], head, call)
-            case .failure(let failure):
-                note(FileStoreFailure(failure), "attachment not kept")
-                PhotoMaker.refuseForNow(call)
-            }
+        }
+        switch beginning {
+        case .success(let bytes): return AttachmentHead.isPicture(bytes)
+        case .failure(let failure):
+            note(FileStoreFailure(failure), "attachment not kept")
+            throw .noPlace
         }
     }
 
-    private func make(_ file: UploadedFile, _ head: AttachmentHead, _ call: HTTPCall) {
-        PhotoMaker.make(file, for: call, counting: counts, refuse: Self.refuseImage) { [self] parts in
-            keep(parts, head, call)
-        }
-    }
-
-    private static func refuseImage(_ call: HTTPCall) {
-        call.refuse(
-            422,
-            .init(
-                code: .validationFailed,
-                message: "This is no whole JPEG or PNG of at most 40 million pixels and 16 MiB.",
-                reason: "attachment_not_an_image"))
-    }
-
-    /// Off the threads that decode, which a slow store would keep from it.
-    private func keep(_ parts: [StoredPart], _ head: AttachmentHead, _ call: HTTPCall) {
-        let (name, store) = (StoredName(near: call.ids[0], in: shard.partitions), store)
-        call.work(store.pool) {
-            Result { () throws(FileStoreFailure) in try store.keep(parts, as: name) }
-        } then: { [self] result in
-            switch result {
-            case .success: attach(Attachment(name: name, head: head, parts: parts), call)
-            case .failure(let failure):
-                note(failure, "attachment not kept")
-                PhotoMaker.refuseForNow(call)
-            }
-        }
-    }
+    private static let notAnImage = Refusal(
+        .validationFailed, "This is no whole JPEG or PNG of at most 40 million pixels and 16 MiB.",
+        reason: "attachment_not_an_image")
 
     /// An upload whose files are kept.
     private struct Attachment {
@@ -96,30 +62,28 @@ extension Attachments {
     }
 
     /// Writes it down, if its user is a member still, by a token that is good still.
-    private func attach(_ attachment: Attachment, _ call: HTTPCall) {
-        guard let user = call.viewer, let writer = call.writer else { return call.respond(.forbidden) }
+    private func attach(_ attachment: Attachment, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        guard let user = call.viewer, let writer = call.writer else { throw MessageRefusal.forbidden.refusal }
         let (id, keys) = (call.ids[0], shard.partitions.keys(of: call.ids[0]))
-        call.ask { [self] done in
-            shard.unlessRevoked(writer, done: done) { [self] in
-                shard.store.run(
-                    .attach,
-                    keys: [
-                        keys.shards, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
-                        keys.attachment(attachment.name),
-                    ],
-                    arguments: [
-                        keys.events, shard.link.incarnation, id.string, user.string, attachment.name.text,
-                        String(shard.configuration[.attachmentUnused]),
-                    ] + attachment.fields, lane: .commands, reply: done)
-            }
-        } answered: { [self] value in
-            guard value.array?.first?.string == "OK" else {
-                return removeFiles(attachment.name) { _ in call.respond(.forbidden) }
-            }
-            kept.value += 1
-            bytes.value += attachment.bytes
-            call.respond(.json(201, json(attachment)))
+        try await shard.admit(writer)
+        let reply = try await shard.run(
+            ScriptCall(
+                .attach, in: keys,
+                [
+                    "conversation": keys.conversation(id), "attachments": keys.attachments(id),
+                    "attachmentsDue": keys.attachmentsDue, "attachment": keys.attachment(attachment.name),
+                ],
+                [
+                    "conversation": id, "user": user, "name": attachment.name.text,
+                    "unusedFor": shard.configuration[.attachmentUnused],
+                ], each: attachment.fields))
+        guard reply.word == "OK" else {
+            _ = await removeFiles(attachment.name)
+            throw MessageRefusal.forbidden.refusal
         }
+        kept.value += 1
+        bytes.value += attachment.bytes
+        return .json(201, json(attachment))
     }
 
     private func json(_ attachment: Attachment) -> [UInt8] {
@@ -136,35 +100,25 @@ extension Attachments {
         return json + Array("}}".utf8)
     }
 
-    /// - Parameter done: Gets whether all that was under the name is gone.
-    func removeFiles(_ name: StoredName, done: @escaping (Bool) -> Void) {
+    /// - Returns: Whether all that was under the name is gone.
+    func removeFiles(_ name: StoredName) async -> Bool {
         let store = store
-        do {
-            try shard.jobs.run(in: store.pool) {
-                Result { () throws(FileStoreFailure) in try store.remove(name) }
-            } then: { [self] result in
-                guard case .success(.success) = result else {
-                    if case .success(.failure(let failure)) = result { note(failure, "attachment not removed") }
-                    return done(false)
-                }
-                done(true)
-            }
-        } catch {
-            done(false)
+        switch await store.done(on: shard, { () throws(FileStoreFailure) in try store.remove(name) }) {
+        case .success?: return true
+        case .failure(let failure)?:
+            note(failure, "attachment not removed")
+            return false
+        case nil: return false
         }
     }
 }
 
 extension AttachmentHead {
-    fileprivate init(_ request: HTTPRequest) throws(DecodingFailure) {
-        try self.init(query: request.query, type: request.headers["content-type"])
-    }
-}
-
-extension HTTPResponse {
-    fileprivate static let forbidden = refusal(403, .forbidden, "only members of a conversation may do this")
-
-    fileprivate static func refusal(_ status: Int, _ code: ErrorCode, _ message: String) -> HTTPResponse {
-        .error(status, .init(code: code, message: message))
+    fileprivate init(_ request: HTTPRequest) throws(Refusal) {
+        do throws(DecodingFailure) {
+            try self.init(query: request.query, type: request.headers["content-type"])
+        } catch {
+            throw Refusal(error)
+        }
     }
 }

@@ -53,8 +53,8 @@ final class Attachments: Feature {
             limits: RouteLimits(
                 bodyBytes: Int(most), rate: RateLimit(every: max(1, 3_600_000 / rate), burst: Int(rate)),
                 tooLarge: "attachment_too_large"),
-            judge: { [unowned self] in judge($0, $1) }
-        ) { [unowned self] (call, file) throws(DecodingFailure) in try upload(call, file) }
+            judge: { [unowned self] (head) async throws(Refusal) in try await judge(head) },
+            answer: { [unowned self] (call, file) async throws(Refusal) in try await upload(call, file) })
         registry.route("GET", "/v1/attachments/{text}", for: .everyone) { [unowned self] call in serve(call) }
         registry.route("HEAD", "/v1/attachments/{text}", for: .everyone) { [unowned self] call in serve(call) }
     }
@@ -96,18 +96,17 @@ final class Attachments: Feature {
         return FileSweep.Subject(
             store: store, round: shard.configuration[.attachmentSweep],
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
-            isKnown: { [unowned shard] in shard.feature(Conversations.self)?.pairKey.isKnown($0) },
-            isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
+            isKnown: { [unowned shard] in
+                guard let key = shard.feature(Conversations.self)?.pairKey else { return false }
+                return await shard.tasks.wait { key.isKnown($0) }
+            }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
             failed: { [unowned self] in note($0, $1) })
     }
 
     /// What has been written down is looked at when it is due.
-    private func isOwned(_ name: StoredName, _ found: @escaping (Bool?) -> Void) {
+    private func isOwned(_ name: StoredName) async throws(RedisFailure) -> Bool {
         let key = shard.partitions.keys(of: name.id).attachment(name)
-        shard.store.command(["EXISTS", key], lane: .commands) { result in
-            guard case .success(let value) = result, let count = value.int else { return found(nil) }
-            found(count == 1)
-        }
+        return try await shard.command(["EXISTS", key]).int == 1
     }
 
     // MARK: Serving

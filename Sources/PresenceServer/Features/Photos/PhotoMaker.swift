@@ -59,62 +59,52 @@ enum PhotoMaker {
         let killed: MetricCounter
     }
 
-    /// Has the picture and its thumbnail made of an upload, and goes on with both; or answers the call.
+    /// Has the picture and its thumbnail made of an upload.
     ///
-    /// - Parameter refuse: Answers that it is no picture, or one that must not be decoded.
+    /// - Parameter refusal: Says that it is no picture, or one that must not be decoded.
     static func make(
-        _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refuse: @escaping (HTTPCall) -> Void,
-        then: @escaping ([StoredPart]) -> Void
-    ) {
-        guard let user = call.viewer, let turns = call.shard.feature(Photos.self)?.turns else { return refuse(call) }
-        let turn: DecodingTurns.Turn
-        switch turns.begin(user, from: call.address, at: call.shard.clock.now) {
-        case .success(let begun): turn = begun
-        case .failure(let wait):
-            call.shard.metrics.met(.decoding)
-            let message = "decoding pictures of this user, or from this address, has taken too long: nothing was done"
-            return call.refuse(retryAfter: wait.milliseconds, message)
-        }
-        func answer(_ outcome: Outcome) {
-            switch outcome {
-            case .made(let photo, let thumbnail):
-                then([
-                    StoredPart(kind: .picture, content: .bytes(photo)),
-                    StoredPart(kind: .thumbnail, content: .bytes(thumbnail)),
-                ])
-            case .notAnImage:
-                counts.refused.value += 1
-                refuse(call)
-            case .killed(let signal):
-                counts.killed.value += 1
-                call.shard.logSparsely("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
-                if signal == SIGKILL { refuseForNow(call, "the picture was not decoded in time") } else { refuse(call) }
-            case .failed(let reason):
-                call.shard.logSparsely("picture not made", ["reason": reason], level: .error)
-                refuseForNow(call)
-            }
-        }
-        // Not for its connection: a client that hangs up has used what it has used.
-        do {
-            try call.shard.jobs.run(in: pool) {
-                make(file)
-            } then: { result in
-                switch result {
-                case .success(let work):
-                    turns.end(turn, used: work.used, at: call.shard.clock.now)
-                    answer(work.outcome)
-                case .failure(let refusal):
-                    turns.end(turn, used: 0, at: call.shard.clock.now)
-                    call.respond(.overloaded(refusal))
-                }
-            }
-        } catch {
-            turns.end(turn, used: 0, at: call.shard.clock.now)
-            call.respond(.overloaded(error))
+        _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refusal: Refusal
+    ) async throws(Refusal) -> [StoredPart] {
+        switch try await decode(file, for: call, refusal) {
+        case .made(let photo, let thumbnail):
+            return [
+                StoredPart(kind: .picture, content: .bytes(photo)),
+                StoredPart(kind: .thumbnail, content: .bytes(thumbnail)),
+            ]
+        case .notAnImage:
+            counts.refused.value += 1
+            throw refusal
+        case .killed(let signal):
+            counts.killed.value += 1
+            call.shard.logSparsely("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
+            guard signal == SIGKILL else { throw refusal }
+            throw Refusal(.unavailable, "the picture was not decoded in time", retryAfter: 60_000)
+        case .failed(let reason):
+            call.shard.logSparsely("picture not made", ["reason": reason], level: .error)
+            throw .noPlace
         }
     }
 
-    static func refuseForNow(_ call: HTTPCall, _ message: String = "the server has no place for this now") {
-        call.refuse(503, .init(code: .unavailable, message: message, retryAfter: 60_000))
+    private static func decode(
+        _ file: UploadedFile, for call: HTTPCall, _ refusal: Refusal
+    ) async throws(Refusal) -> Outcome {
+        let shard = call.shard
+        guard let user = call.viewer, let turns = shard.feature(Photos.self)?.turns else { throw refusal }
+        let turn: DecodingTurns.Turn
+        switch turns.begin(user, from: call.address, at: shard.clock.now) {
+        case .success(let begun): turn = begun
+        case .failure(let wait):
+            shard.metrics.met(.decoding)
+            throw Refusal(
+                .rateLimited,
+                "decoding pictures of this user, or from this address, has taken too long: nothing was done",
+                retryAfter: wait.milliseconds)
+        }
+        var used = 0
+        defer { turns.end(turn, used: used, at: shard.clock.now) }
+        // Not for its connection: a client that hangs up has used what it has used.
+        let work = try await shard.work(pool) { make(file) }
+        used = work.used
+        return work.outcome
     }
 }

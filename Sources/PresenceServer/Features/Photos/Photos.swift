@@ -53,11 +53,11 @@ final class Photos: Feature {
         sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
         registry.upload(
             "PUT", "/v1/me/photo",
-            limits: RouteLimits(bodyBytes: Self.mostBytes, rate: Self.rate, tooLarge: "photo_too_large")
-        ) { [unowned self] call, file in upload(call, file) }
-        registry.route("DELETE", "/v1/me/photo", for: .users, limits: RouteLimits(rate: Self.rate)) {
-            [unowned self] call in giveUp(call)
-        }
+            limits: RouteLimits(bodyBytes: Self.mostBytes, rate: Self.rate, tooLarge: "photo_too_large"),
+            answer: { [unowned self] (call, file) async throws(Refusal) in try await upload(call, file) })
+        registry.route(
+            "DELETE", "/v1/me/photo", for: .users, limits: RouteLimits(rate: Self.rate),
+            answer: { [unowned self] (call) async throws(Refusal) in try await giveUp(call) })
         registry.route("GET", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
         registry.route("HEAD", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
     }
@@ -100,55 +100,39 @@ final class Photos: Feature {
         return FileSweep.Subject(
             store: store, round: shard.configuration[.photoSweep],
             installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
-            isKnown: { [unowned shard] in shard.feature(Accounts.self)?.addressKey.isKnown($0) },
-            isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
+            isKnown: { [unowned shard] in
+                guard let key = shard.feature(Accounts.self)?.addressKey else { return false }
+                return await shard.tasks.wait { key.isKnown($0) }
+            }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
             failed: { [unowned self] in note($0, $1) })
     }
 
-    private func isOwned(_ name: StoredName, _ found: @escaping (Bool?) -> Void) {
+    private func isOwned(_ name: StoredName) async throws(RedisFailure) -> Bool {
         let keys = shard.partitions.keys(of: name.id)
         let key = keys.key(.photo, name.id)
-        shard.store.command(["GET", key], lane: .commands) { [self] result in
-            guard case .success(let value) = result else { return found(nil) }
-            guard let user = value.string.flatMap({ UserID($0) }) else { return found(false) }
-            shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands) { [self] result in
-                guard case .success(let value) = result else { return found(nil) }
-                guard value.string != name.text else { return found(true) }
-                isKept(key, found)
-            }
-        }
-    }
-
-    /// One that was replaced less than a minute ago has a key that expires.
-    private func isKept(_ key: String, _ found: @escaping (Bool?) -> Void) {
-        shard.store.command(["PTTL", key], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let left = value.int else { return found(nil) }
-            guard left < 0 else { return found(true) }
-            // A name that was given up is never given again.
-            shard.store.command(["UNLINK", key], lane: .commands) { _ in }
-            found(false)
-        }
+        guard let user = try await shard.command(["GET", key]).string.flatMap({ UserID($0) }) else { return false }
+        if try await shard.command(["HGET", keys.user(user), "photo"]).string == name.text { return true }
+        // One that was replaced less than a minute ago has a key that expires.
+        guard try await shard.command(["PTTL", key]).int ?? 0 < 0 else { return true }
+        // A name that was given up is never given again.
+        shard.store.command(["UNLINK", key], lane: .commands) { _ in }
+        return false
     }
 
     /// The picture of an account that was deleted.
     func forget(_ name: StoredName, of user: UserID, done: @escaping () -> Void) {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
-        remove(name, done: done)
+        shard.tasks.run { [self] in
+            await remove(name)
+            done()
+        }
     }
 
     /// Removes files before the answer; if that fails, the sweep comes to them.
-    func remove(_ name: StoredName, done: @escaping () -> Void) {
+    func remove(_ name: StoredName) async {
         let store = store
-        do {
-            try shard.jobs.run(in: store.pool) {
-                Result { () throws(FileStoreFailure) in try store.remove(name) }
-            } then: { [self] result in
-                if case .success(.failure(let failure)) = result { note(failure, "picture not removed") }
-                done()
-            }
-        } catch {
-            done()
-        }
+        let result = await store.done(on: shard) { () throws(FileStoreFailure) in try store.remove(name) }
+        if case .failure(let failure)? = result { note(failure, "picture not removed") }
     }
 }
 

@@ -43,7 +43,8 @@ extension TalkHistory {
         let answer = redis.run(
             .attach,
             keys: [
-                keys.shards, keys.conversation(id), keys.attachments(id), keys.attachmentsDue, keys.attachment(name),
+                keys.shards, keys.floor, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
+                keys.attachment(name),
             ],
             arguments: [
                 String(world.redisNow), keys.events, shard.logic.link.incarnation, talk, user, name.text, "3600000",

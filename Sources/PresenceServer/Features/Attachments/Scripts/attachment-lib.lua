@@ -26,7 +26,7 @@ local function mention(key, due, id, from, text, by)
     if text == '' then return end
     for _, name in ipairs(mentions(text)) do
         local user, at, count = string.match(redis.call('HGET', key, name) or '', '^(%S+) (%d+) (%d+)$')
-        if user == from then
+        if user == from then -- mutation: own-uploads
             count = tonumber(count) + by
             if count > 0 then
                 redis.call('HSET', key, name, table.concat({ user, at, int(count) }, ' '))
