@@ -24,55 +24,42 @@ final class History: Feature {
 
     func register(in registry: inout Registry) {
         guard shard.configuration.isOn(.historyEnabled) else { return }
-        registry.route("GET", "/v1/users/{id}/history") { [unowned self] (call) throws(DecodingFailure) in
-            try get(call)
-        }
-        registry.route("DELETE", "/v1/users/{id}/history") { [unowned self] call in delete(call) }
+        registry.route(
+            "GET", "/v1/users/{id}/history",
+            answer: { [unowned self] (call) async throws(Refusal) in try await get(call) })
+        registry.route(
+            "DELETE", "/v1/users/{id}/history",
+            answer: { [unowned self] (call) async throws(Refusal) in
+                let key = shard.partitions.keys(of: call.ids[0]).history(call.ids[0])
+                _ = try await shard.ask("DEL", key, changes: true)
+                return .done
+            })
     }
 
-    private func get(_ call: HTTPCall) throws(DecodingFailure) {
-        let (user, query) = (call.ids[0], try HistoryQuery(call.request.query))
-        mayBeSeen(user, by: query.viewer) { [self] maySee in
-            guard let maySee else {
-                return call.refuse(
-                    503,
-                    .init(
-                        code: .unavailable, message: "the store is out of reach: who may see this user is not known",
-                        retryAfter: 1_000))
-            }
-            let keys = shard.partitions.keys(of: user)
-            call.ask(changes: false) {
-                shard.store.run(
-                    .history, keys: [keys.user(user), keys.history(user)], arguments: [], lane: .commands, reply: $0)
-            } answered: { [self] value in
-                guard let read = PastRead(value) else {
-                    shard.noteDamage("history", of: user)
-                    return call.respond(.error(500, .damagedRecord()))
-                }
-                call.respond(.json(200, answer(read, query, of: user, isSeen: maySee)))
-            }
-        }
-    }
-
-    private func delete(_ call: HTTPCall) {
+    private func get(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = call.ids[0]
-        call.ask {
-            shard.store.command(["DEL", shard.partitions.keys(of: user).history(user)], lane: .commands, reply: $0)
-        } answered: { _ in
-            call.respond(.done)
+        let query = try call.decoded { (_) throws(DecodingFailure) in try HistoryQuery(call.request.query) }
+        let maySee = try await mayBeSeen(user, by: query.viewer)
+        let keys = shard.partitions.keys(of: user)
+        let reply = try await shard.run(
+            ScriptCall(.history, in: keys, ["user": keys.user(user), "history": keys.history(user)]), changes: false)
+        guard let read = PastRead(reply) else {
+            shard.noteDamage("history", of: user)
+            throw Refusal(.damagedRecord())
         }
+        return .json(200, answer(read, query, of: user, isSeen: maySee))
     }
 
-    /// Whether somebody may see a user's presence whole; `nil` if that cannot be known now. When a user was there says when
-    /// they were last seen.
-    private func mayBeSeen(_ user: UserID, by viewer: UserID?, then: @escaping (Bool?) -> Void) {
-        guard let viewer else { return then(true) }
+    /// Whether somebody may see a user's presence whole. When a user was there says when they were last seen.
+    private func mayBeSeen(_ user: UserID, by viewer: UserID?) async throws(Refusal) -> Bool {
+        guard let viewer else { return true }
         let people = [user, viewer].map { shard.watchers.hold(person: $0) }
-        shard.loader.load(people, payer: viewer) { [self] outcome in
-            defer { people.forEach(shard.watchers.release) }
-            guard outcome == .loaded else { return then(nil) }
-            then(shard.policies.view(of: user, for: viewer) == .whole)
+        defer { people.forEach(shard.watchers.release) }
+        guard await shard.tasks.wait(for: { shard.loader.load(people, payer: viewer, done: $0) }) == .loaded else {
+            throw Refusal(
+                .unavailable, "the store is out of reach: who may see this user is not known", retryAfter: 1_000)
         }
+        return shard.policies.view(of: user, for: viewer) == .whole
     }
 
     /// What somebody who may not see it is told is what is told of a user who never was there.

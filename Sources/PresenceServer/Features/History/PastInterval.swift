@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 import Redis
 
@@ -41,12 +42,10 @@ struct PastRead {
     let intervals: [PastInterval]
 
     /// `nil` for what no script of ours answers.
-    init?(_ value: RedisValue) {
-        guard let words = value.array, words.count >= 4, let now = words[1].int, let status = words[2].string,
-            let since = words[3].int
-        else { return nil }
+    init?(_ reply: ScriptReply) {
+        guard let now = reply[0].int, let status = reply[1].string, let since = reply[2].int else { return nil }
         self.now = now
-        var intervals = words[4...].compactMap { $0.bytes.flatMap { PastInterval(packed: $0) } }
+        var intervals = reply.rest.dropFirst(3).compactMap { $0.bytes.flatMap { PastInterval(packed: $0) } }
         if ["online", "busy", "away"].contains(status) {
             intervals.append(PastInterval(status: status, from: since, to: nil))
         }

@@ -17,9 +17,9 @@ final class Profiles: Feature {
             "updateProfile",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) }
         ) { [unowned self] changes, context in update(changes, context) }
-        registry.route("PATCH", "/v1/users/{id}/profile") { [unowned self] (call) throws(DecodingFailure) in
-            try update(call)
-        }
+        registry.route(
+            "PATCH", "/v1/users/{id}/profile",
+            answer: { [unowned self] (call) async throws(Refusal) in try await update(call) })
     }
 
     private func update(_ changes: ProfileChanges, _ context: RequestContext) {
@@ -27,7 +27,7 @@ final class Profiles: Feature {
             return shard.refuse(ProfileChanges.unknownTimezone.with(id: context.id), on: context.connection)
         }
         shard.write(context.connection, context.id) { done in
-            change(profileOf: context.user, changes, by: context.writer) { [unowned shard] result in
+            shard.run(change(of: context.user, changes, by: context.writer)) { [unowned shard] result in
                 guard let words = (try? result.get())?.array, words.first?.string == "OK", words.count > 1 else {
                     return done(result)
                 }
@@ -44,32 +44,22 @@ final class Profiles: Feature {
         }
     }
 
-    private func update(_ call: HTTPCall) throws(DecodingFailure) {
-        let changes = try ProfileChanges.decode(json: call.body)
-        guard !changes.arguments.isEmpty else {
-            return call.refuse(400, .badRequest, "the body has no member of a profile")
+    private func update(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let changes = try call.decoded { (_) throws(DecodingFailure) in try ProfileChanges.decode(json: call.body) }
+        guard !changes.arguments.isEmpty else { throw Refusal(.badRequest, "the body has no member of a profile") }
+        guard changes.hasKnownTimezone else { throw Refusal(.unknownTimezone) }
+        let reply = try await shard.run(change(of: call.ids[0], changes))
+        guard let profile = Self.profileObject(reply.value.array ?? [], shard.bodyMark) else {
+            shard.noteDamage("profile", of: call.ids[0])
+            throw Refusal(.damagedRecord())
         }
-        guard changes.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
-        let user = call.ids[0]
-        call.write {
-            change(profileOf: user, changes, by: nil, done: $0)
-        } succeeded: { [unowned shard] words in
-            guard let profile = Self.profileObject(words.array ?? [], shard.bodyMark) else {
-                shard.noteDamage("profile", of: user)
-                return .error(500, .damagedRecord())
-            }
-            return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])
-        }
+        return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])
     }
 
-    private func change(
-        profileOf user: UserID, _ changes: ProfileChanges, by writer: Writer?, done: @escaping StoreReply
-    ) {
+    private func change(of user: UserID, _ changes: ProfileChanges, by writer: Writer? = nil) -> ScriptCall {
         let keys = shard.partitions.keys(of: user)
-        shard.store.run(
-            .profile, keys: [keys.shards, keys.floor, keys.user(user)] + writer.keys,
-            arguments: [keys.events, shard.link.incarnation, user.string] + changes.arguments, lane: .commands,
-            reply: done)
+        return ScriptCall(
+            .profile, in: keys, ["user": keys.user(user)], ["user": user], each: changes.arguments, by: writer)
     }
 
     /// The register of `OK, version, BODY`; `nil` if that is damaged.
