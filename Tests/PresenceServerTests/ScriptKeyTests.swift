@@ -136,10 +136,7 @@ import Testing
         bob.send(.typing(conversation: conversation, typing: false))
         let keys = shard.logic.partitions.keys(of: conversation)
         shard.run(
-            .participants,
-            keys: [
-                keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
-            ] + keys.messages(conversation),
+            .participants, keys: [keys.shards, keys.floor] + keys.whole(conversation).map(\.value),
             arguments: [
                 keys.events, shard.logic.link.incarnation, "joining \(conversation)", conversation.string, "ana", "cy",
             ], lane: .commands

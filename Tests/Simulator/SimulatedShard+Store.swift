@@ -31,7 +31,7 @@ struct SimulatedSubscription {
 extension SimulatedShard: Store {
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
         var reply = reply
-        if world.misbehaviour.contains(.takesLossForStopped), script == .typing, arguments[5] == "0" {
+        if world.misbehaviour.contains(.takesLossForStopped), script == .typing, arguments[5].isEmpty {
             reply = { [reply] answer in
                 if case .failure(.disconnected) = answer { reply(Self.done) } else { reply(answer) }
             }

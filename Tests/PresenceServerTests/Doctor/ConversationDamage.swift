@@ -18,16 +18,14 @@ extension Installation {
         let id = Self.talk
         let members = ["ana", "bob"]
         try run(
-            .participants,
-            [home.shards, home.unfinished, home.floor, conversation, home.typing(id)] + home.messages(id),
+            .participants, [home.shards, home.floor] + home.whole(id).map(\.value),
             [home.events, live, "joining talk", id.string] + members)
         for user in members {
             try set(inbox(user), id.string, "in 5")
             try redis.command("HDEL", .string(conversation), .string("j:" + user))
         }
         try redis.command("SREM", .string(home.unfinished), "joining talk")
-        let keys =
-            [home.shards, home.floor, conversation, log, changes, prints, home.aging] + home.messages(id).suffix(2)
+        let keys = [home.shards, home.floor] + home.written(id).map(\.value)
         for number in 1...5 {
             try run(
                 .send, keys,

@@ -32,10 +32,7 @@ import Testing
         let conversation = UserID("c:1")!
         let keys = installation.partitions.keys(of: conversation)
         try installation.run(
-            .participants,
-            [
-                keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
-            ] + keys.messages(conversation),
+            .participants, [keys.shards, keys.floor] + keys.whole(conversation).map(\.value),
             [keys.events, live, "joining c:1", "c:1", "ana", "cy"])
         try installation.run(
             .typing, [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],

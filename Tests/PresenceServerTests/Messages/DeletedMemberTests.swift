@@ -109,7 +109,10 @@ import Testing
         #expect(try members(of: id) == ["m:ana", "m:cy"])
         let keys = world.shards[0].logic.partitions.keys(of: bob)
         let late = world.redis.run(
-            .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
+            .enroll,
+            keys: [
+                keys.shards, keys.floor, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob),
+            ],
             arguments: [
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(bob)",
                 id.string, "in", "9999999999999", "2000",

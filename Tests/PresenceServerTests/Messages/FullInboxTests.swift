@@ -120,13 +120,8 @@ import Testing
     ) -> [String] {
         let first = [String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)"]
         let answer = world.redis.run(
-            script, keys: [keys.shards, keys.unfinished] + names, arguments: first + arguments)
+            script, keys: [keys.shards, keys.floor] + names, arguments: first + arguments)
         return (try? answer.get().array?.compactMap(\.string)) ?? []
-    }
-
-    /// The names of all that a conversation has.
-    private func names(of id: ConversationID, in keys: PartitionKeys) -> [String] {
-        [keys.floor, keys.conversation(id), keys.typing(id)] + keys.messages(id)
     }
 
     @Test func `a step that comes late brings nobody back who was taken out because there was no room`() throws {
@@ -136,13 +131,13 @@ import Testing
         let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
         let logic = world.shards[0].logic!
         let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
-        let all = names(of: third, in: keys)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK", "2"])
-        let waiting = run(.joining, of: third, in: keys, [keys.conversation(third)], [])
+        let all = keys.whole(third).map(\.value)
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]) == ["OK", "2"])
+        let waiting = run(.joining, of: third, in: keys, [keys.unfinished, keys.conversation(third)], [])
         let version = try #require(waiting.last)
         func enroll(_ state: String, _ version: String) -> String? {
             run(
-                .enroll, of: third, in: bobs, [bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
+                .enroll, of: third, in: bobs, [bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
                 [third.string, state, version, "2"]
             ).last
         }
@@ -166,9 +161,10 @@ import Testing
         client.sendText(#"{"type":"subscribe","id":201,"conversationList":true}"#)
         try world.run(until: "bob has the list") { client.texts.contains { $0.contains(#""type":"subscribed""#) } }
         let keys = world.shards[0].logic.partitions.keys(of: third)
-        let all = names(of: third, in: keys)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+bob"]) == ["OK", "2"])
-        let version = try #require(run(.joining, of: third, in: keys, [keys.conversation(third)], []).last)
+        let all = keys.whole(third).map(\.value)
+        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]) == ["OK", "2"])
+        let waiting = run(.joining, of: third, in: keys, [keys.unfinished, keys.conversation(third)], [])
+        let version = try #require(waiting.last)
         for _ in 0..<2 {
             #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""]) == ["OK"])
         }

@@ -17,7 +17,10 @@ import Testing
 
     private func enroll(_ id: String, _ state: String, _ version: Timestamp) throws {
         let answer = world.redis.run(
-            .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
+            .enroll,
+            keys: [
+                keys.shards, keys.floor, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob),
+            ],
             arguments: [
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)", id, state,
                 String(version), "2000",
@@ -113,8 +116,8 @@ import Testing
         }
         let left = world.redis.run(
             .members,
-            keys: [keys.shards, keys.unfinished, keys.floor, keys.conversation(id), keys.typing(id)]
-                + keys.messages(id), arguments: head + ["joining \(id)", id.string, "bob", "10", "-bob"])
+            keys: [keys.shards, keys.floor] + keys.whole(id).map(\.value),
+            arguments: head + ["joining \(id)", id.string, "bob", "10", "-", "bob"])
         #expect(try left.get().array?.first?.string == "OK")
         try world.run(for: 15_000)
         var list = TalkList()

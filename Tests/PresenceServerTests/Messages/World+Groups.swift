@@ -15,9 +15,7 @@ extension World {
         let talk = ConversationID(id)!
         let keys = partitions.keys(of: talk)
         let answer = redis.run(
-            .participants,
-            keys: [keys.shards, keys.unfinished, keys.floor, keys.conversation(talk), keys.typing(talk)]
-                + keys.messages(talk),
+            .participants, keys: [keys.shards, keys.floor] + keys.whole(talk).map(\.value),
             arguments: [String(redisNow), keys.events, shards[0].logic.link.incarnation, "joining \(id)", id] + users)
         #expect(try answer.get().array?.first?.string == "OK")
     }

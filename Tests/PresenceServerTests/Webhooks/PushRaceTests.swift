@@ -29,11 +29,8 @@ import Testing
     private func write(_ talk: PushTalk, _ keys: PartitionKeys, _ bobs: PartitionKeys, _ seq: Int, read: Int) {
         let (id, bob) = (talk.id, UserID("bob")!)
         talk.run(
-            .send,
-            [
-                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging, keys.attachments(id), keys.attachmentsDue,
-            ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
+            .send, [keys.shards, keys.floor] + keys.written(id).map(\.value), keys.events,
+            [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
         talk.run(
             .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(seq)", "\(read)", "10000"])
@@ -116,19 +113,19 @@ import Testing
         let talk = try PushTalk()
         let (id, bob) = (talk.id, UserID("bob")!)
         beforeTelling(talk) { keys, bobs in
-            let names = [keys.conversation(id), keys.typing(id)] + keys.messages(id)
+            let names = [keys.shards, keys.floor] + keys.whole(id).map(\.value)
             if isDeleted {
                 _ = talk.world.redis.ask(["HSET", bobs.user(bob), "deletedAt", "1"])
                 talk.run(
-                    .depart, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
-                    ["departing bob", id.string, "bob"])
+                    .depart, names, keys.events, ["departing bob", id.string, "bob"])
             } else {
                 talk.run(
-                    .participants, [keys.shards, keys.unfinished, keys.floor] + names, keys.events,
-                    ["joining \(id)", id.string, "ana"])
+                    .participants, names, keys.events, ["joining \(id)", id.string, "ana"])
                 talk.run(
-                    .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
-                    bobs.events, ["joining \(id)", id.string, "out", "9000000000000", "2000"])
+                    .enroll,
+                    [
+                        bobs.shards, bobs.floor, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob),
+                    ], bobs.events, ["joining \(id)", id.string, "out", "9000000000000", "2000"])
             }
         }
         talk.say()

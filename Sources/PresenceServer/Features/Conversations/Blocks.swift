@@ -30,47 +30,29 @@ struct Blocks {
         }
     }
 
-    /// Runs what somebody wants to do who puts others into a conversation; `done` gets `BLOCKED` if they block each other, or if
-    /// the account of one of them is deleted: nobody learns which.
-    func unless(
-        between user: UserID, and others: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void
-    ) {
-        exist(between: user, and: others) { result in
-            switch result {
-            case .failure(let failure): done(.failure(failure))
-            case .success(true): done(.success(.array([.status("BLOCKED")])))
-            case .success(false):
-                let all = others + [user]
-                withoutDeleted(all) { result in
-                    switch result {
-                    case .failure(let failure): done(.failure(failure))
-                    case .success(let users) where users.count < all.count:
-                        done(.success(.array([.status("BLOCKED")])))
-                    case .success: run()
-                    }
-                }
-            }
+    /// Refuses somebody who puts others into a conversation if they block each other, or if the account of one of them is
+    /// deleted: nobody learns which.
+    func check(_ user: UserID, and others: [UserID]) async throws(Refusal) {
+        let result: Result<Bool, RedisFailure> = await shard.tasks.wait { exist(between: user, and: others, found: $0) }
+        let all = others + [user]
+        guard try !result.answered(), try await withoutDeleted(all).count == all.count else {
+            throw ConversationRefusal.blocked.refusal
         }
     }
 
     /// Those of the users whose accounts are not deleted, in their order. Users without an account are among them.
-    func withoutDeleted(_ users: [UserID], done: @escaping (Result<[UserID], RedisFailure>) -> Void) {
-        guard !users.isEmpty else { return done(.success([])) }
-        var isDeleted = users.map { _ in false }
-        var waiting = users.count
-        var failure: RedisFailure?
-        for (place, user) in users.enumerated() {
-            let record = shard.partitions.keys(of: user).user(user)
-            shard.store.command(["HEXISTS", record, "deletedAt"], lane: .commands) { reply in
-                switch reply {
-                case .failure(let reason): failure = reason
-                case .success(let value): isDeleted[place] = value.int == 1
-                }
-                waiting -= 1
-                guard waiting == 0 else { return }
-                if let failure { return done(.failure(failure)) }
-                done(.success(zip(users, isDeleted).filter { !$1 }.map(\.0)))
+    func withoutDeleted(_ users: [UserID]) async throws(Refusal) -> [UserID] {
+        var deleted: Set<UserID> = []
+        var refusal: Refusal?
+        await shard.tasks.each(users, window: 64) { user in
+            do throws(Refusal) {
+                let record = shard.partitions.keys(of: user).user(user)
+                if try await shard.ask("HEXISTS", record, "deletedAt").int == 1 { deleted.insert(user) }
+            } catch {
+                refusal = error
             }
         }
+        if let refusal { throw refusal }
+        return users.filter { !deleted.contains($0) }
     }
 }

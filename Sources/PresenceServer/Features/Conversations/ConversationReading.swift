@@ -15,6 +15,12 @@ struct ConversationReading {
         }
     }
 
+    /// The same for a request.
+    func read(_ id: ConversationID) async throws(Refusal) -> ConversationRecord? {
+        let key = shard.partitions.keys(of: id).conversation(id)
+        return ConversationRecord(id, try await shard.ask("HGETALL", key, about: id))
+    }
+
     /// What several conversations have come to.
     struct Found {
         /// Those that the user is in.
@@ -45,72 +51,45 @@ struct ConversationReading {
         }
     }
 
-    /// Whether one of the users is in as many conversations as a user may be, and not in this one. Another user's groups take half
-    /// of them at most (`enroll.lua`).
-    private func isFull(
-        _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID?,
-        found: @escaping (Result<Bool, RedisFailure>) -> Void
-    ) {
-        let most = Int(shard.configuration[Conversations.mostPerUser])
-        var (isFull, failure): (Bool, RedisFailure?) = (false, nil)
-        BoundedConcurrency(users, window: Self.window) { user, next in
-            let isPut = creator != nil && creator != user
-            let key = shard.partitions.keys(of: user).inbox(user)
-            func note(_ reason: RedisFailure) {
-                // What is damaged cannot hear of it, which keeps nobody else from it.
-                if !reason.isLasting { failure = reason }
-                next()
-            }
-            shard.store.command(["HLEN", key], lane: .commands) { result in
-                if let reason = result.failure { return note(reason) }
-                // It also has those that were left: only then they are counted.
-                let count = (try? result.get())?.int ?? 0
-                guard count >= (isPut ? most / 2 : most) else { return next() }
-                inbox(of: user) { result in
-                    switch result {
-                    case .failure(let reason): return note(reason)
-                    case .success(let inbox):
-                        let isIn = id.map { inbox.conversations.contains($0) } ?? false
-                        let hasRoom = inbox.conversations.count < most && !(isPut && inbox.put >= most / 2)
-                        if !isIn, !hasRoom { isFull = true }
-                    }
-                    next()
-                }
-            }
-        } done: {
-            found(failure.map { .failure($0) } ?? .success(isFull))
-        }
-    }
-
-    /// Runs what puts users into a conversation; `done` gets `FULL` if one of them is in too many: nobody learns which.
+    /// Whether one of those who are put into a conversation is in too many, and not in this one.
     ///
-    /// - Parameter creator: Who makes it, or made it, as a group; `nil` for a direct one, or a backend's.
-    func unlessFull(
-        _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil, done: @escaping StoreReply,
-        _ run: @escaping () -> Void
-    ) {
-        isFull(users, madeBy: creator, besides: id) { result in
-            switch result {
-            case .failure(let failure): done(.failure(failure))
-            case .success(true): done(.success(.array([.status("FULL")])))
-            case .success(false): run()
+    /// - Parameters:
+    ///   - creator: Who makes it, or made it, as a group; `nil` for a direct one, or a backend's.
+    ///   - id: The conversation, if there may be one.
+    func isFull(
+        _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil
+    ) async throws(Refusal) -> Bool {
+        var (isFull, refusal) = (false, Refusal?.none)
+        await shard.tasks.each(users, window: Self.window) { user in
+            do throws(RedisFailure) {
+                if try await !hasRoom(user, isPut: creator != nil && creator != user, besides: id) { isFull = true }
+            } catch {
+                // What is damaged cannot hear of it, which keeps nobody else from it.
+                if !error.isLasting { refusal = Refusal(error, changes: false) }
             }
         }
+        if let refusal { throw refusal }
+        return isFull
     }
 
     /// The same of a conversation that there may be.
-    func unlessFull(
-        _ users: [UserID], in id: ConversationID, done: @escaping StoreReply, _ run: @escaping () -> Void
-    ) {
-        guard !users.isEmpty else { return run() }
+    func isFull(_ users: [UserID], in id: ConversationID) async throws(Refusal) -> Bool {
+        guard !users.isEmpty else { return false }
         let key = shard.partitions.keys(of: id).conversation(id)
-        shard.store.command(["HGET", key, "creator"], lane: .commands) { result in
-            switch result {
-            case .failure(let failure): done(.failure(failure))
-            case .success(let creator):
-                unlessFull(users, madeBy: creator.string.flatMap { UserID($0) }, besides: id, done: done, run)
-            }
-        }
+        let creator = try await shard.ask("HGET", key, "creator", about: id).string
+        return try await isFull(users, madeBy: creator.flatMap { UserID($0) }, besides: id)
+    }
+
+    /// Another user's groups take half of a user's conversations at most (`enroll.lua`).
+    private func hasRoom(_ user: UserID, isPut: Bool, besides id: ConversationID?) async throws(RedisFailure) -> Bool {
+        let most = Int(shard.configuration[Conversations.mostPerUser])
+        let key = shard.partitions.keys(of: user).inbox(user)
+        // It also has those that were left: only then they are counted.
+        let count = try await shard.command(["HLEN", key]).int ?? 0
+        guard count >= (isPut ? most / 2 : most) else { return true }
+        let inbox = try await shard.tasks.wait { self.inbox(of: user, done: $0) }.get()
+        if let id, inbox.conversations.contains(id) { return true }
+        return inbox.conversations.count < most && !(isPut && inbox.put >= most / 2)
     }
 
     /// What an inbox has.

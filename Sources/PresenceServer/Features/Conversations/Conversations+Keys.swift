@@ -17,8 +17,13 @@ extension PartitionKeys {
     func log(_ id: ConversationID) -> String { key(.log, id) }
     func changes(_ id: ConversationID) -> String { key(.changes, id) }
     func prints(_ id: ConversationID) -> String { key(.prints, id) }
-    /// All that a conversation has of messages, as scripts get it that may end it.
-    func messages(_ id: ConversationID) -> [String] {
-        [log(id), changes(id), prints(id), attachments(id), attachmentsDue]
+
+    /// All of a conversation, as an intent's steps get it that may end it.
+    func whole(_ id: ConversationID) -> KeyValuePairs<StaticString, String> {
+        [
+            "unfinished": unfinished, "conversation": conversation(id), "typing": typing(id), "log": log(id),
+            "changes": changes(id), "prints": prints(id), "attachments": attachments(id),
+            "attachmentsDue": attachmentsDue,
+        ]
     }
 }

@@ -26,13 +26,17 @@ final class Departing {
 
     /// - Parameter damaged: Conversations that cannot be left.
     private func page(_ intent: Intent, left: [String] = [], damaged: [String] = []) -> IntentStep {
-        let user = intent.subject
-        return IntentStep(
-            .departing, intent, keys: { [$0.inbox(user), $0.devices(user), $0.pushed(user)] },
-            arguments: [String(Self.page), String(damaged.count)] + damaged + left
-        ) { [unowned self] words in
-            let ids = words.dropFirst().compactMap(\.string)
-            guard !ids.isEmpty else { return .end(.array([.status("OK")])) }
+        let (user, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
+        let call = ScriptCall(
+            .departing, in: keys,
+            [
+                "unfinished": keys.unfinished, "inbox": keys.inbox(user), "devices": keys.devices(user),
+                "pushed": keys.pushed(user),
+            ], ["intent": intent.member, "most": Self.page],
+            each: left.flatMap { [$0, "left"] } + damaged.flatMap { [$0, "damaged"] })
+        return IntentStep(call, about: user) { [unowned self] reply in
+            let ids = reply.rest.compactMap(\.string)
+            guard !ids.isEmpty else { return .end(IntentProgress.ok) }
             return leave(ids[...], isLast: ids.count < Self.page, [], damaged, intent)
         }
     }
@@ -42,16 +46,17 @@ final class Departing {
     ) -> IntentProgress {
         guard let name = ids.first else {
             let rest = page(intent, left: left, damaged: damaged)
-            return isLast ? .step(rest) : .more(.array([.status("OK")]), rest: rest)
+            return isLast ? .step(rest) : .more(IntentProgress.ok, rest: rest)
         }
         let skip = { [unowned self] in leave(ids.dropFirst(), isLast: isLast, left, damaged + [name], intent) }
         guard let id = ConversationID(name) else { return skip() }
-        let step = IntentStep(
-            .depart, Intent(kind, id),
-            keys: { [$0.floor, $0.conversation(id), $0.typing(id)] + $0.messages(id) },
-            arguments: [id.string, intent.subject.string],
-            skip: skip
-        ) { [unowned self] _ in leave(ids.dropFirst(), isLast: isLast, left + [name], damaged, intent) }
-        return .step(step)
+        let keys = shard.partitions.keys(of: id)
+        let call = ScriptCall(
+            .depart, in: keys, keys.whole(id),
+            ["intent": Intent(kind, id).member, "conversation": id, "user": intent.subject])
+        return .step(
+            IntentStep(call, about: id, skip: skip) { [unowned self] _ in
+                leave(ids.dropFirst(), isLast: isLast, left + [name], damaged, intent)
+            })
     }
 }

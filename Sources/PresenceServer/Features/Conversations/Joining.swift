@@ -17,15 +17,28 @@ final class Joining {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents("joining") { [unowned self] in look(Intent(kind, $0), .array([.status("OK")])) }
+        kind = registry.intents("joining") { [unowned self] in look(Intent(kind, $0)) }
+    }
+
+    /// The step of a script that changes who is in a conversation; what follows if it says `OK`.
+    func first(_ call: ScriptCall, of intent: Intent) -> IntentStep {
+        IntentStep(call, about: intent.subject) { [unowned self] reply in
+            reply.word == "OK" ? .step(look(intent, reply.value)) : .end(reply.value)
+        }
     }
 
     /// The step that finds out who has to be told; after all of them, or the first part of very many, the request gets `answer`.
     ///
     /// - Parameter damaged: Users whose inboxes cannot be told.
-    func look(_ intent: Intent, _ answer: RedisValue, damaged: Set<UserID> = []) -> IntentStep {
-        IntentStep(.joining, intent, keys: { [$0.conversation(intent.subject)] }) { [unowned self] words in
-            let words = words.dropFirst().compactMap(\.string)
+    private func look(
+        _ intent: Intent, _ answer: RedisValue = IntentProgress.ok, damaged: Set<UserID> = []
+    ) -> IntentStep {
+        let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
+        let call = ScriptCall(
+            .joining, in: keys, ["unfinished": keys.unfinished, "conversation": keys.conversation(id)],
+            ["intent": intent.member])
+        return IntentStep(call, about: id) { [unowned self] reply in
+            let words = reply.rest.compactMap(\.string)
             let waiting = stride(from: 0, to: words.count - 2, by: 3).compactMap { place in
                 UserID(words[place]).map { Waiting(user: $0, state: words[place + 1], version: words[place + 2]) }
             }.filter { !damaged.contains($0.user) }.prefix(Self.batch)
@@ -54,33 +67,33 @@ final class Joining {
         guard let next = waiting.first else {
             return part.heard.isEmpty ? goOn(after: part, intent, answer) : .step(settle(part, intent, answer))
         }
-        let step = IntentStep(
-            .enroll, Intent(kind, next.user),
-            keys: { [$0.inbox(next.user), $0.user(next.user), $0.pushed(next.user)] },
-            arguments: [
-                intent.subject.string, next.state, next.version, String(shard.configuration[Conversations.mostPerUser]),
+        let (user, keys) = (next.user, shard.partitions.keys(of: next.user))
+        let call = ScriptCall(
+            .enroll, in: keys,
+            [
+                "unfinished": keys.unfinished, "inbox": keys.inbox(user), "user": keys.user(user),
+                "pushed": keys.pushed(user),
             ],
-            skip: { [unowned self] in
-                var part = part
-                part.damaged.insert(next.user)
-                return tell(waiting.dropFirst(), part, intent, answer)
-            }
-        ) { [unowned self] words in
+            [
+                "intent": Intent(kind, user).member, "conversation": intent.subject, "change": next.state,
+                "version": next.version, "mostIn": shard.configuration[Conversations.mostPerUser],
+            ])
+        func follow(_ change: (inout Part) -> Void) -> IntentProgress {
             var part = part
-            part.heard += [next.user.string, next.version, words.last?.string ?? ""]
+            change(&part)
             return tell(waiting.dropFirst(), part, intent, answer)
         }
-        return .step(step)
+        return .step(
+            IntentStep(call, about: user, skip: { follow { $0.damaged.insert(user) } }) { reply in
+                follow { $0.heard += [user.string, next.version, reply[0].string ?? ""] }
+            })
     }
 
     private func settle(_ part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentStep {
-        IntentStep(
-            .settle, intent,
-            keys: {
-                [$0.floor, $0.conversation(intent.subject), $0.typing(intent.subject)] + $0.messages(intent.subject)
-            },
-            arguments: [intent.subject.string] + part.heard
-        ) { [unowned self] _ in goOn(after: part, intent, answer) }
+        let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
+        let call = ScriptCall(
+            .settle, in: keys, keys.whole(id), ["intent": intent.member, "conversation": id], each: part.heard)
+        return IntentStep(call, about: id) { [unowned self] _ in goOn(after: part, intent, answer) }
     }
 
     /// Of a very large conversation the rest hear of it after the answer.

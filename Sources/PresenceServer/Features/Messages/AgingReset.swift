@@ -32,13 +32,11 @@ final class AgingReset {
     private func forget() {
         guard shard.link.isLive, !isBusy else { return }
         isBusy = true
-        BoundedConcurrency(left.sorted(), window: Self.window) { [self] partition, next in
-            shard.store.command(["DEL", shard.partitions.keys(partition).agingFound], lane: .commands) {
-                [self] result in
-                if result.failure == nil { left.remove(partition) }
-                next()
+        shard.tasks.run { [self] in
+            await shard.tasks.each(left.sorted(), window: Self.window) { [self] partition in
+                let key = shard.partitions.keys(partition).agingFound
+                if (try? await shard.command(["DEL", key])) != nil { left.remove(partition) }
             }
-        } done: { [self] in
             isBusy = false
             // If it is not live, it begins again once it is.
             guard !left.isEmpty, shard.link.isLive else { return }

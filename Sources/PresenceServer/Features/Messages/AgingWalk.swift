@@ -33,19 +33,17 @@ final class AgingWalk {
     /// Another server may answer now, which does not know the cursor.
     func interrupt() { walk = nil }
 
-    /// - Parameter done: Gets whether there is more to look at now.
-    func step(done: @escaping (Bool) -> Void) {
-        if walk != nil { return goOn(done) }
-        guard let partition = due.firstIndex(where: { $0 <= shard.clock.now }) else { return done(false) }
-        state(of: partition) { [self] state in
-            switch state {
-            case .never?, .once(wait: ...0)?: walk = (partition, "0", [])
-            case .once(let wait)?: due[partition] = shard.clock.now + wait
-            case .done?: due[partition] = .max
-            case nil: due[partition] = shard.clock.now + Self.pause
-            }
-            done(true)
+    /// - Returns: Whether there is more to look at now.
+    func step() async -> Bool {
+        if walk != nil { return await goOn() }
+        guard let partition = due.firstIndex(where: { $0 <= shard.clock.now }) else { return false }
+        switch await state(of: partition) {
+        case .never?, .once(wait: ...0)?: walk = (partition, "0", [])
+        case .once(let wait)?: due[partition] = shard.clock.now + wait
+        case .done?: due[partition] = .max
+        case nil: due[partition] = shard.clock.now + Self.pause
         }
+        return true
     }
 
     // MARK: Which have been walked over
@@ -57,81 +55,61 @@ final class AgingWalk {
         case done
     }
 
-    /// - Parameter found: Gets `nil` if the store did not say.
-    private func state(of partition: Int, found: @escaping (State?) -> Void) {
-        shard.store.command(["GET", shard.partitions.keys(partition).agingFound], lane: .commands) { [self] result in
-            found(
-                (try? result.get()).map { value in
-                    if value.string == Self.done { return .done }
-                    // When it was done.
-                    let ago = value.int.map {
-                        max(0, shard.clock.redisNow.subtractingReportingOverflow($0).partialValue)
-                    }
-                    return ago.map { .once(wait: max(0, Self.between - min($0, Self.between))) }
-                        ?? .never
-                })
+    /// - Returns: `nil` if the store did not say.
+    private func state(of partition: Int) async -> State? {
+        guard let value = try? await shard.command(["GET", shard.partitions.keys(partition).agingFound]) else {
+            return nil
         }
+        if value.string == Self.done { return .done }
+        // When it was done.
+        guard let at = value.int else { return .never }
+        let ago = max(0, shard.clock.redisNow.subtractingReportingOverflow(at).partialValue)
+        return .once(wait: max(0, Self.between - min(ago, Self.between)))
     }
 
-    private func note(_ partitions: Set<Int>, done: @escaping (Bool) -> Void) {
-        BoundedConcurrency(partitions.sorted(), window: Self.window) { [self] partition, next in
-            state(of: partition) { [self] state in
-                let words: [String]
-                switch state {
-                case .never?: words = [String(shard.clock.redisNow)]
-                // Those that were walked over at once come at once. What has been forgotten meanwhile stays so.
-                case .once(wait: ...Self.pause)?: words = [Self.done, "XX"]
-                case .once?, .done?, nil: return next()
-                }
-                let key = shard.partitions.keys(partition).agingFound
-                shard.store.command(["SET", key] + words, lane: .commands) { [self] result in
-                    // The next step sees it.
-                    due[partition] = result.failure == nil ? 0 : shard.clock.now + Self.pause
-                    next()
-                }
-            }
-        } done: {
-            done(true)
+    private func note(_ partition: Int) async {
+        let words: [String]
+        switch await state(of: partition) {
+        case .never?: words = [String(shard.clock.redisNow)]
+        // Those that were walked over at once come at once. What has been forgotten meanwhile stays so.
+        case .once(wait: ...Self.pause)?: words = [Self.done, "XX"]
+        case .once?, .done?, nil: return
         }
+        let key = shard.partitions.keys(partition).agingFound
+        let isNoted = (try? await shard.command(["SET", key] + words)) != nil
+        // The next step sees it.
+        due[partition] = isNoted ? 0 : shard.clock.now + Self.pause
     }
 
     // MARK: Walking
 
-    private func goOn(_ done: @escaping (Bool) -> Void) {
-        guard let (partition, cursor, _) = walk else { return done(false) }
-        let keys = shard.partitions.keys(partition)
-        shard.store.run(
-            .findAging, keys: [keys.shards],
-            arguments: [
-                keys.events, shard.link.incarnation, shard.partitions.space.keys, cursor, String(Self.keys),
-            ], lane: .commands
-        ) { [self] result in
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
-                words.count > 1, let next = words[1].string, walk != nil
-            else {
-                walk = nil
-                due[partition] = shard.clock.now + Self.pause
-                return done(false)
-            }
-            take(words.dropFirst(2).compactMap(\.string)) { [self] isTaken in
-                guard isTaken, walk != nil else {
-                    walk = nil
-                    due[partition] = shard.clock.now + Self.pause
-                    return done(false)
-                }
-                guard next == "0" else {
-                    walk!.cursor = next
-                    return done(true)
-                }
-                let seen = walk!.seen.union([partition])
-                walk = nil
-                note(seen, done: done)
-            }
+    private func goOn() async -> Bool {
+        guard let (partition, cursor, _) = walk else { return false }
+        let call = ScriptCall(
+            .findAging, in: shard.partitions.keys(partition), [:],
+            ["beginning": shard.partitions.space.keys, "cursor": cursor, "count": Self.keys])
+        let reply = try? await shard.reply(to: call)
+        guard let reply, let next = reply[0].string, walk != nil,
+            await take(reply.rest.dropFirst().compactMap(\.string)), walk != nil
+        else {
+            walk = nil
+            due[partition] = shard.clock.now + Self.pause
+            return false
         }
+        guard next == "0" else {
+            walk!.cursor = next
+            return true
+        }
+        let seen = walk!.seen.union([partition])
+        walk = nil
+        await shard.tasks.each(seen.sorted(), window: Self.window) { [self] in await note($0) }
+        return true
     }
 
     /// Enters conversations as due; the sweep finds out when they are.
-    private func take(_ keys: [String], done: @escaping (Bool) -> Void) {
+    ///
+    /// - Returns: Whether all of them are entered.
+    private func take(_ keys: [String]) async -> Bool {
         var found: [Int: [String]] = [:]
         for key in keys {
             guard let end = key.firstIndex(of: "}"), let partition = places[String(key[...end])] else { continue }
@@ -142,16 +120,16 @@ final class AgingWalk {
                 found[partition, default: []].append(String(key.dropFirst(keys.conversations.count)))
             }
         }
-        var failed = false
-        BoundedConcurrency(found.sorted { $0.key < $1.key }, window: Self.window) { [self] entry, next in
+        var isTaken = true
+        await shard.tasks.each(found.sorted { $0.key < $1.key }, window: Self.window) { [self] entry in
             let words = ["ZADD", shard.partitions.keys(entry.key).aging, "NX"] + entry.value.flatMap { ["0", $0] }
-            shard.store.command(words, lane: .commands) { result in
+            do throws(RedisFailure) {
+                _ = try await shard.command(words)
+            } catch {
                 // A damaged one is for `presenced doctor`.
-                if let failure = result.failure, !failure.isLasting { failed = true }
-                next()
+                if !error.isLasting { isTaken = false }
             }
-        } done: {
-            done(!failed)
         }
+        return isTaken
     }
 }

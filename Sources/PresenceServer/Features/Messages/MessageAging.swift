@@ -37,7 +37,7 @@ final class MessageAging {
         keepFor = shard.configuration[Messages.keepFor]
         self.expired = expired
         walk = AgingWalk(shard)
-        deadline = registry.deadline { [unowned self] _ in step() }
+        deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await step() } }
     }
 
     /// Between two steps while nothing is left to do: everything that is due has gone a round later.
@@ -54,71 +54,56 @@ final class MessageAging {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + time)
     }
 
-    private func step() {
+    private func step() async {
         guard shard.link.isLive, !isBusy else { return }
         isBusy = true
-        walk.step { [self] isWalking in
-            expire(shard.partitions.keys(partition)) { [self] hasMore in
-                isBusy = false
-                steps += 1
-                if !hasMore || steps == Self.mostSteps {
-                    partition = (partition + 1) % shard.partitions.count
-                    steps = 0
-                }
-                // If it is not live, it begins again once it is.
-                if shard.link.isLive { wait(isWalking || hasMore ? min(Self.haste, pause) : pause) }
-            }
+        let isWalking = await walk.step()
+        let hasMore = await expire(shard.partitions.keys(partition))
+        isBusy = false
+        steps += 1
+        if !hasMore || steps == Self.mostSteps {
+            partition = (partition + 1) % shard.partitions.count
+            steps = 0
         }
+        // If it is not live, it begins again once it is.
+        if shard.link.isLive { wait(isWalking || hasMore ? min(Self.haste, pause) : pause) }
     }
 
     // MARK: What is due
 
-    /// - Parameter done: Gets whether there may be more.
-    private func expire(_ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
+    /// - Returns: Whether there may be more.
+    private func expire(_ keys: PartitionKeys) async -> Bool {
         let limit = String(shard.clock.redisNow - keepFor)
-        shard.store.command(
-            ["ZRANGEBYSCORE", keys.aging, "-inf", limit, "LIMIT", "0", String(Self.mostConversations)], lane: .commands
-        ) { [self] result in
-            guard case .success(let value) = result, let found = value.array, !found.isEmpty else { return done(false) }
-            var hasMore = found.count == Self.mostConversations
-            BoundedConcurrency(found.compactMap(\.string), window: Self.window) { [self] name, next in
-                expire(name, keys) { isPartly in
-                    if isPartly { hasMore = true }
-                    next()
-                }
-            } done: {
-                done(hasMore)
-            }
+        let found = try? await shard.command([
+            "ZRANGEBYSCORE", keys.aging, "-inf", limit, "LIMIT", "0", String(Self.mostConversations),
+        ]).array?.compactMap(\.string)
+        var hasMore = found?.count == Self.mostConversations
+        await shard.tasks.each(found ?? [], window: Self.window) { [self] name in
+            if await expire(name, keys) { hasMore = true }
         }
+        return hasMore
     }
 
-    private func expire(_ name: String, _ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
+    /// - Returns: Whether more of its messages are to go.
+    private func expire(_ name: String, _ keys: PartitionKeys) async -> Bool {
         guard let id = ConversationID(name) else {
-            return shard.store.command(["ZREM", keys.aging, name], lane: .commands) { _ in done(false) }
+            _ = try? await shard.command(["ZREM", keys.aging, name])
+            return false
         }
-        shard.store.run(
-            .expireMessages,
-            keys: [
-                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging, keys.attachments(id), keys.attachmentsDue,
-            ],
-            arguments: [
-                keys.events, shard.link.incarnation, id.string, String(keepFor), String(Self.mostMessages),
-            ], lane: .commands
-        ) { [self] result in
-            if let failure = result.failure, failure.isLasting {
-                // It is looked at again as if it were new, and holds up no others.
-                shard.noteDamage("conversation", of: id)
-                let now = String(shard.clock.redisNow)
-                return shard.store.command(["ZADD", keys.aging, "XX", now, name], lane: .commands) { _ in done(false) }
-            }
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
-                words.count > 2, let count = words[1].int
-            else {
-                return done(false)
-            }
-            expired.value += Int(count)
-            done(words[2].string == "1")
+        let call = ScriptCall(
+            .expireMessages, in: keys, keys.written(id),
+            ["conversation": id, "keepFor": keepFor, "most": Self.mostMessages])
+        do throws(RedisFailure) {
+            let reply = try await shard.reply(to: call)
+            expired.value += Int(reply[0].int ?? 0)
+            return reply[1].string == "1"
+        } catch  where error.isLasting {
+            // It is looked at again as if it were new, and holds up no others.
+            shard.noteDamage("conversation", of: id)
+            _ = try? await shard.command(["ZADD", keys.aging, "XX", String(shard.clock.redisNow), name])
+            return false
+        } catch {
+            return false
         }
     }
 }

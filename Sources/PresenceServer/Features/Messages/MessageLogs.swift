@@ -152,11 +152,10 @@ final class MessageLogs: TopicKind {
         let read: StoreReply = { [self] result in
             done(
                 result.map { value in
-                    let words = value.array ?? []
-                    let end = words.first?.int ?? 0
-                    let first = words.count > 1 ? words[1].int ?? 1 : 1
-                    let members = words.count > 2 ? words[2].string?.split(separator: " ") ?? [] : []
-                    let entries = words.dropFirst(3).enumerated().map { index, word in
+                    let reply = ScriptReply(value)
+                    let (end, first) = (reply[0].int ?? 0, reply[1].int ?? 1)
+                    let members = reply[2].string?.split(separator: " ") ?? []
+                    let entries = reply.rest.dropFirst(3).enumerated().map { index, word in
                         let number = first + Int64(index)
                         // A message that is damaged.
                         guard let message = word.bytes.flatMap({ StoredMessage($0) }) else {
@@ -170,14 +169,13 @@ final class MessageLogs: TopicKind {
                         entries: Array(entries))
                 })
         }
-        let arguments = [
-            String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
-        ]
-        members(of: topic)?.asking(
-            { [unowned shard] in
-                shard.store.run(
-                    .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)], arguments: arguments,
-                    lane: .commands, reply: $0)
-            }, reply: read)
+        let call = ScriptCall(
+            .logPage, in: keys,
+            ["conversation": keys.conversation(id), "log": keys.log(id), "changes": keys.changes(id)],
+            [
+                "after": after, "through": min(through, 9_007_199_254_740_991), "count": Self.page,
+                "mostBytes": Self.pageBytes,
+            ])
+        members(of: topic)?.asking({ [unowned shard] in shard.run(call, reply: $0) }, reply: read)
     }
 }

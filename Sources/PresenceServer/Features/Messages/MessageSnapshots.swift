@@ -75,13 +75,14 @@ extension Messages {
             }
             let (id, cursor) = entry
             let keys = shard.partitions.keys(of: id)
-            shard.store.run(
-                .catchUp, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
-                arguments: [
-                    user.string, cursor.after.map { String($0) } ?? "", cursor.messagesVersion.map { String($0) } ?? "",
-                    String(Self.mostMessages), String(bytes),
-                ], lane: .commands
-            ) { [unowned shard] result in
+            let call = ScriptCall(
+                .catchUp, in: keys,
+                ["conversation": keys.conversation(id), "log": keys.log(id), "changes": keys.changes(id)],
+                [
+                    "user": user, "start": cursor.after, "lastKnown": cursor.messagesVersion,
+                    "mostMessages": Self.mostMessages, "mostBytes": bytes,
+                ])
+            shard.run(call) { [unowned shard] result in
                 if result.failure?.isLasting == true {
                     shard.noteDamage("conversation", of: id)
                     refusal = .damaged

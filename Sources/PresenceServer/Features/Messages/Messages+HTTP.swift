@@ -6,9 +6,9 @@ import WebSockets
 /// What backends ask and say about messages.
 extension Messages {
     func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/conversations/{id}/messages") { [unowned self] (call) throws(DecodingFailure) in
-            try get(call)
-        }
+        registry.route(
+            "GET", "/v1/conversations/{id}/messages",
+            answer: { [unowned self] (call) async throws(Refusal) in try await get(call) })
         registry.route(
             "POST", "/v1/conversations/{id}/messages",
             answer: { [unowned self] in try await send($0) })
@@ -19,30 +19,24 @@ extension Messages {
             })
     }
 
-    private func get(_ call: HTTPCall) throws(DecodingFailure) {
-        var numbers: [Substring: Int64] = [:]
-        for pair in call.request.query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts[0] == "before" || parts[0] == "limit" else { continue }
-            guard parts.count == 2, let number = Int64(parts[1]) else {
-                throw .invalid(String(parts[0]), "must be a number")
+    private func get(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let wanted = try call.decoded { (_) throws(DecodingFailure) in
+            var numbers: [Substring: Int64] = [:]
+            for pair in call.request.query.split(separator: "&") {
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts[0] == "before" || parts[0] == "limit" else { continue }
+                guard parts.count == 2, let number = Int64(parts[1]) else {
+                    throw DecodingFailure.invalid(String(parts[0]), "must be a number")
+                }
+                numbers[parts[0]] = number
             }
-            numbers[parts[0]] = number
+            return try MessageRequest.page(call.ids[0], before: numbers["before"], limit: numbers["limit"])
         }
-        let page = try MessageRequest.page(call.ids[0], before: numbers["before"], limit: numbers["limit"])
-        call.ask(changes: false) { [self] done in
-            read(page, for: nil, done: done)
-        } answered: { value in
-            let words = value.array ?? []
-            guard words.first?.string == "OK" else {
-                return call.refuse(404, .notFound, "there is no such conversation")
-            }
-            var json = Array(#"{"conversation":"#.utf8)
-            JSONWriter.string(call.ids[0].string, to: &json)
-            let page = MessagePage(words)
-            page.write(StoredMessage.batches(page.messages, bytes: .max)[0], to: &json)
-            call.respond(.json(200, json + [0x7D]))
-        }
+        let page = try await read(wanted, for: nil)
+        var json = Array(#"{"conversation":"#.utf8)
+        JSONWriter.string(call.ids[0].string, to: &json)
+        page.write(StoredMessage.batches(page.messages, bytes: .max)[0], to: &json)
+        return .json(200, json + [0x7D])
     }
 
     /// `{"from":"ana","message":{…}}`.

@@ -1,4 +1,5 @@
 import PresenceCore
+import PresenceProtocol
 
 extension KeyFamily {
     /// The conversations of a partition by when their oldest message was sent; only while messages are kept for a time.
@@ -10,4 +11,12 @@ extension KeyFamily {
 extension PartitionKeys {
     var aging: String { "\(name):aging" }
     var agingFound: String { "\(name):aging-found" }
+
+    /// What scripts get that change messages of a conversation.
+    func written(_ id: ConversationID) -> KeyValuePairs<StaticString, String> {
+        [
+            "conversation": conversation(id), "log": log(id), "changes": changes(id), "prints": prints(id),
+            "aging": aging, "attachments": attachments(id), "attachmentsDue": attachmentsDue,
+        ]
+    }
 }

@@ -7,16 +7,15 @@ extension Messages {
     /// So many bytes of messages, with their earlier texts, are in a page: 100 of the longest texts.
     private static let mostPageBytes = 3 << 20
 
-    func get(_ request: MessageRequest.Page, _ context: RequestContext) {
-        conversations.ask(context, about: request.conversation, changes: false) { [self] done in
-            read(request, for: context.user, done: done)
-        } succeeded: { [self] words in
-            let page = MessagePage(words)
-            let limit = shard.configuration.limits.maxServerMessageBytes - 512
-            var batches = StoredMessage.batches(page.messages, bytes: limit)
-            let end = batches.removeLast()
-            for batch in batches { send(batch, of: page, of: request, isLast: false, context) }
-            send(end, of: page, of: request, isLast: true, context)
+    func get(_ request: MessageRequest.Page, _ context: RequestContext) async throws(Refusal) -> Answer {
+        try await shard.admit(context.writer)
+        let page = try await read(request, for: context.user)
+        let batches = StoredMessage.batches(
+            page.messages, bytes: shard.configuration.limits.maxServerMessageBytes - 512)
+        return Answer { [self] context in
+            for (number, batch) in batches.enumerated() {
+                send(batch, of: page, of: request, isLast: number == batches.count - 1, context)
+            }
         }
     }
 
@@ -33,26 +32,26 @@ extension Messages {
     }
 
     /// - Parameter user: `nil` for a backend.
-    func read(_ request: MessageRequest.Page, for user: UserID?, done: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: request.conversation)
-        shard.store.run(
-            .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
-            arguments: [
-                user?.string ?? "", String(request.before), String(request.limit), String(Self.mostPageBytes),
-            ], lane: .commands, reply: done)
+    func read(_ request: MessageRequest.Page, for user: UserID?) async throws(Refusal) -> MessagePage {
+        let (id, keys) = (request.conversation, shard.partitions.keys(of: request.conversation))
+        let call = ScriptCall(
+            .messages, in: keys, ["conversation": keys.conversation(id), "log": keys.log(id)],
+            ["user": user, "before": request.before, "limit": request.limit, "most": Self.mostPageBytes])
+        let reply = try await shard.run(call, changes: false, about: id).accepted(or: MessageRefusal.self)
+        return MessagePage(reply)
     }
 }
 
-/// What `messages.lua` replies: `OK, first, last, MESSAGE …`.
+/// What `messages.lua` replies: `first, last, MESSAGE …`.
 struct MessagePage {
     let first: Int64
     let last: Int64
     let messages: [StoredMessage]
 
-    init(_ words: [RedisValue]) {
-        first = words.count > 1 ? words[1].int ?? 1 : 1
-        last = words.count > 2 ? words[2].int ?? 0 : 0
-        messages = words.dropFirst(3).compactMap { $0.bytes.flatMap { StoredMessage($0) } }
+    init(_ reply: ScriptReply) {
+        first = reply[0].int ?? 1
+        last = reply[1].int ?? 0
+        messages = reply.rest.dropFirst(2).compactMap { $0.bytes.flatMap { StoredMessage($0) } }
     }
 
     /// Appends the members of an answer.

@@ -69,8 +69,8 @@ final class Messages: Feature {
             answer: { [unowned self] in try await delete($0, $1) })
         registry.request(
             "getMessages", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
-            decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
-        ) { [unowned self] in get($0, $1) }
+            decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) },
+            answer: { [unowned self] (request, context) async throws(Refusal) in try await get(request, context) })
         registerRoutes(in: &registry)
     }
 
@@ -150,13 +150,7 @@ final class Messages: Feature {
         _ script: Script, _ id: ConversationID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>
     ) async throws(Refusal) -> ScriptReply {
         let keys = shard.partitions.keys(of: id)
-        let call = ScriptCall(
-            script, in: keys,
-            [
-                "conversation": keys.conversation(id), "log": keys.log(id), "changes": keys.changes(id),
-                "prints": keys.prints(id), "aging": keys.aging, "attachments": keys.attachments(id),
-                "attachmentsDue": keys.attachmentsDue,
-            ], arguments)
+        let call = ScriptCall(script, in: keys, keys.written(id), arguments)
         return try await shard.run(call, about: id).accepted(or: MessageRefusal.self)
     }
 
@@ -184,6 +178,7 @@ final class Messages: Feature {
 enum MessageRefusal: String, RefusalWord {
     case forbidden = "FORBIDDEN"
     case blocked = "BLOCKED"
+    case nowhere = "NOWHERE"
     case missing = "MISSING"
     case others = "OTHERS"
     case deleted = "DELETED"
@@ -196,6 +191,7 @@ enum MessageRefusal: String, RefusalWord {
         switch self {
         case .forbidden: Refusal(.forbidden, "only members of a conversation may do this")
         case .blocked: Refusal(.forbidden, "one of them cannot be written to by the other")
+        case .nowhere: Refusal(.notFound, "there is no such conversation")
         case .missing: Refusal(.notFound, "there is no such message")
         case .others: Refusal(.forbidden, "it is somebody else's message")
         case .deleted: Refusal(.conflict, "the message is deleted")

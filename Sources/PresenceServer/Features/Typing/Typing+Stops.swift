@@ -118,14 +118,14 @@ extension Typing {
         done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {
         let keys = shard.partitions.keys(of: conversation)
-        shard.store.run(
-            .typing, keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
-            arguments: [
-                keys.events, shard.link.incarnation, conversation.string, user.string, session,
-                isTyping ? "1" : "0", String(expiry),
-            ],
-            lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .typing, in: keys,
+            ["conversation": keys.conversation(conversation), "typing": keys.typing(conversation)],
+            [
+                "conversation": conversation, "user": user, "sessionId": session, "isTyping": isTyping,
+                "expiry": expiry,
+            ])
+        shard.run(call) { [self] result in
             shard.link.noticeFencing(in: result)
             done(result)
         }

@@ -115,13 +115,11 @@ final class Typing: Feature, TopicKind {
     func makeState() -> AnyObject? { ConversationTopic() }
 
     func read(_ topic: Topic, reply: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: topic.subject)
+        let (id, keys) = (topic.subject, shard.partitions.keys(of: topic.subject))
+        let call = ScriptCall(
+            .conversation, in: keys, ["conversation": keys.conversation(id), "typing": keys.typing(id)])
         (topic.state as? ConversationTopic)?.members.asking(
-            { [unowned shard] in
-                shard.store.run(
-                    .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
-                    lane: .commands, reply: $0)
-            }, reply: reply)
+            { [unowned shard] in shard.run(call, reply: $0) }, reply: reply)
     }
 
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
@@ -129,7 +127,7 @@ final class Typing: Feature, TopicKind {
     }
 
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
-        let words = value.array?.compactMap(\.string) ?? []
+        let words = ScriptReply(value).rest.compactMap(\.string)
         guard words.count >= 2, let version = Int64(words[0]) else { return }
         (topic.state as? ConversationTopic)?.members.answered(Set(words[2...].compactMap { UserID($0) }))
         setParticipants(of: topic)

@@ -40,88 +40,80 @@ import Testing
             faults: ["is there twice", "was acknowledged as", "was answered"]),
         ScriptMistake(
             name: "a message that is sent again is counted again", at: "answered-again",
-            becomes: "sender.own = sender.own + 1 putMember(c, from) bump(c, floorKey) "
-                + "save(c, channel, conversation) return { 'OK', known }", faults: ["unread of", "urgent ones of"]),
-        ScriptMistake(
-            name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))",
-            new: "math.min(tonumber(ARGV[i + 2]), c.last)", faults: ["the mark of", "unread of"]),
-        ScriptMistake(
-            name: "a mark that is said again counts once more",
-            old: "math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))",
-            new: "math.min(c.last, math.max(m.read + (tonumber(ARGV[i + 2]) == m.read and 1 or 0), "
-                + "tonumber(ARGV[i + 2])))",
+            becomes: "sender.own = sender.own + 1 putMember(c, from) bump(c) save(c) return { 'OK', known }",
             faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
-            name: "a change of a message has no number of its own", old: "    c.changes = c.changes + 1\n", new: "",
+            name: "a mark goes back", at: "mark-read", becomes: "local read = math.min(tonumber(upTo), c.last)",
+            faults: ["the mark of", "unread of"]),
+        ScriptMistake(
+            name: "a mark that is said again counts once more", at: "mark-read",
+            becomes: "local read = math.min(c.last, math.max(m.read + (tonumber(upTo) == m.read and 1 or 0), "
+                + "tonumber(upTo)))",
+            faults: ["unread of", "urgent ones of"]),
+        ScriptMistake(
+            name: "a change of a message has no number of its own", at: "change-is-numbered",
             faults: ["where the store has version", "heard change", "heard of", " lacks ", "unread of"]),
         ScriptMistake(
-            name: "a change of a message is none of its conversation", old: "    bump(c, keys.floor)\n", new: "",
+            name: "a change of a message is none of its conversation", at: "change-of-conversation",
             faults: ["the list of", "is told as"]),
         ScriptMistake(
             name: "who writes has not read", at: "own-is-read",
             faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
-            name: "an inbox that was not told is not written down",
-            old: "if #users > 0 then redis.call('SADD', unfinishedKey, intent) end", new: "",
+            name: "an inbox that was not told is not written down", at: "written-down",
             faults: ["the inbox of"]),
         ScriptMistake(
-            name: "the owner leaves, and the group has none",
-            old: "put(c, 'owner', first)", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
+            name: "the owner leaves, and the group has none", at: "successor", becomes: "put(c, 'owner', nil)",
+            faults: ["the owner of"]),
         ScriptMistake(
-            name: "who has left goes on watching", old: "int(now), table.concat(namesOf(c), ' ') }, ' '))",
-            new: "int(now), table.concat(namesOf(c), ' ') .. ' ana cy dee' }, ' '))",
+            name: "who has left goes on watching", at: "leaver-watches",
+            becomes: "local names = table.concat(namesOf(c), ' ') .. ' ana cy dee'",
             faults: ["of the group, which they had left at"]),
         ScriptMistake(
-            name: "that a closed account has conversations to leave is forgotten at once",
-            old: "local last, damaged, isOver = 6 + tonumber(ARGV[6]), {}, true",
-            new: "local last, damaged, isOver = 6 + tonumber(ARGV[6]), {}, true redis.call('SREM', KEYS[2], ARGV[4])",
+            name: "that a closed account has conversations to leave is forgotten at once", at: "departs-at-once",
+            becomes: "redis.call('SREM', unfinishedKey, intent) for conversation, state in each() do",
             faults: ["the account of dee is closed, and has"]),
         ScriptMistake(
-            name: "what somebody was pushed for stays when they leave",
-            old: "        redis.call('HDEL', KEYS[5], ARGV[5])\n", new: "",
+            name: "what somebody was pushed for stays when they leave", at: "pushed-for",
             faults: ["is to be pushed for the group"]),
         ScriptMistake(
-            name: "a mark of what came goes back",
-            old: "math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)",
-            new: "math.max(math.min(tonumber(ARGV[i + 1]), c.last), read)",
+            name: "a mark of what came goes back", at: "mark-delivered",
+            becomes: "local delivered = math.max(math.min(tonumber(came), c.last), read)",
             faults: ["the mark of what came to", " came to "]),
         ScriptMistake(
             name: "a deleted message is unread for ever", at: "deleted-is-read", faults: ["unread of"]),
         ScriptMistake(
-            name: "what lies between deleted messages is deleted", old: "low <= last.high + 1",
-            new: "low <= last.high + 3",
+            name: "what lies between deleted messages is deleted", at: "deleted-ranges",
+            becomes: "if last and low <= last.high + 3 then",
             faults: ["unread of"]),
         ScriptMistake(
             name: "a deleted message is urgent for ever", at: "deleted-is-not-urgent",
             becomes: "local priority = priorities(c, function() return false end)",
             faults: ["urgent ones of"]),
         ScriptMistake(
-            name: "a name is told, and not kept", old: "    save(c, ARGV[2], ARGV[4])\nend\nreturn { 'OK' }",
-            new: "    c.changed.name = nil save(c, ARGV[2], ARGV[4])\nend\nreturn { 'OK' }",
+            name: "a name is told, and not kept", at: "name-is-kept", becomes: "c.changed.name = nil save(c)",
             faults: ["the name of", "the list of", "is told as"]),
         ScriptMistake(
-            name: "what was edited is not told to who was away",
-            old: "if number <= after and number >= first and not seen[number] then", new: "if false then",
+            name: "what was edited is not told to who was away", at: "edited-meanwhile", becomes: "if false then",
             faults: ["where the store has version", "urgent ones of", "unread of"]),
         ScriptMistake(
-            name: "a message goes before its time", old: "sentAt(raw) > limit", new: "sentAt(raw) > limit + 20000",
+            name: "a message goes before its time", at: "in-time", becomes: "isOver = sentAt(raw) > limit + 20000",
             faults: ["went after"]),
         ScriptMistake(
             name: "where nobody writes, nothing goes",
             at: "ages",
             faults: ["is there after", "is there, though"]),
         ScriptMistake(
-            name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read",
+            name: "what has gone is unread for ever", at: "gone-is-read",
             faults: ["unread of"]),
         ScriptMistake(
             name: "a deleted message keeps what it mentions",
             at: "deleted-mentions-nothing",
             faults: ["is mentioned"]),
         ScriptMistake(
-            name: "messages that go keep what they mention", old: "    unmention(count, keys, id)\n", new: "",
-            faults: ["is mentioned"]),
+            name: "messages that go keep what they mention", at: "gone-mentions-nothing", faults: ["is mentioned"]),
         ScriptMistake(
-            name: "anybody's message keeps an upload", old: "if user == from then", new: "if user then",
+            name: "anybody's message keeps an upload", at: "own-uploads", becomes: "if user then",
             faults: ["is mentioned"]),
     ]
 }

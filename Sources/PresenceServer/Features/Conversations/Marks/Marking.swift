@@ -78,7 +78,7 @@ final class Marking {
     private func mark(_ request: ConversationRequest.Marks, _ context: RequestContext) {
         told.value += 1
         let id = request.conversation
-        Conversations.answer(context, on: shard, hurry: { [unowned self] in write(id) }) { [self] done in
+        shard.write(context.connection, context.id, hurry: { [unowned self] in write(id) }) { [self] done in
             collect(Wish(request, context, done: done), of: id)
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)
@@ -157,18 +157,14 @@ final class Marking {
         // Several devices of a user: the furthest counts.
         let byUser = Dictionary(grouping: wishes, by: \.user)
         let users = byUser.keys.sorted()
-        let marks = users.flatMap { user in
+        let marks = users.flatMap { user -> [any ScriptArgument] in
             let own = byUser[user]!
-            return [
-                user.string, String(own.map(\.delivered).max()!), String(own.map(\.read).max()!),
-                own.last!.hidden.argument,
-            ]
+            return [user, own.map(\.delivered).max()!, own.map(\.read).max()!, own.last!.hidden.argument]
         }
         let keys = shard.partitions.keys(of: id)
-        shard.store.run(
-            .mark, keys: [keys.shards, keys.floor, keys.conversation(id)],
-            arguments: [keys.events, shard.link.incarnation, id.string] + marks, lane: .commands
-        ) { [self] result in
+        let call = ScriptCall(
+            .mark, in: keys, ["conversation": keys.conversation(id)], ["conversation": id], each: marks)
+        shard.run(call) { [self] result in
             if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2

@@ -16,11 +16,11 @@ final class Receipts {
     }
 
     func set(_ isShown: Bool, of user: UserID, by writer: Writer?, done: @escaping StoreReply) {
-        let intent = Intent(kind, user)
-        let first = IntentStep(
-            .receipts, intent, keys: { [$0.floor, $0.user(user)] + writer.keys },
-            arguments: [user.string, isShown ? "e" : "n"]
-        ) { [unowned self] _ in .step(page(intent)) }
+        let (intent, keys) = (Intent(kind, user), shard.partitions.keys(of: user))
+        let call = ScriptCall(
+            .receipts, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)],
+            ["intent": intent.member, "user": user, "wanted": isShown ? "e" : "n"], by: writer)
+        let first = IntentStep(call, about: user) { [unowned self] _ in .step(page(intent)) }
         shard.intents.begin(intent, first: first, reply: done)
     }
 
@@ -30,17 +30,19 @@ final class Receipts {
     private func page(
         _ intent: Intent, told: [String] = [], number: String = "0", damaged: [String] = []
     ) -> IntentStep {
-        let user = intent.subject
-        return IntentStep(
-            .receiptsPage, intent, keys: { [$0.inbox(user), $0.user(user)] },
-            arguments: [String(Self.page), number, String(damaged.count)] + damaged + told
-        ) { [unowned self] words in
-            let words = words.compactMap(\.string)
-            guard words.count > 3 else { return .end(.array([.status("OK")])) }
+        let (user, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
+        let call = ScriptCall(
+            .receiptsPage, in: keys,
+            ["unfinished": keys.unfinished, "inbox": keys.inbox(user), "user": keys.user(user)],
+            ["intent": intent.member, "most": Self.page, "told": number],
+            each: told.flatMap { [$0, "told"] } + damaged.flatMap { [$0, "damaged"] })
+        return IntentStep(call, about: user) { [unowned self] reply in
+            let words = reply.rest.compactMap(\.string)
+            guard words.count > 2 else { return .end(IntentProgress.ok) }
             // Each costs as much as a request, which the user's next ones wait for.
-            shard.userRates.take(words.count - 3, by: user, at: shard.clock.now)
-            let setting = Setting(receipts: words[1], number: words[2], isLast: words.count - 3 < Self.page)
-            return tell(words.dropFirst(3), setting, [], damaged, intent)
+            shard.userRates.take(words.count - 2, by: user, at: shard.clock.now)
+            let setting = Setting(receipts: words[0], number: words[1], isLast: words.count - 2 < Self.page)
+            return tell(words.dropFirst(2), setting, [], damaged, intent)
         }
     }
 
@@ -56,15 +58,19 @@ final class Receipts {
     ) -> IntentProgress {
         guard let name = ids.first else {
             let rest = page(intent, told: told, number: setting.number, damaged: damaged)
-            return setting.isLast ? .step(rest) : .more(.array([.status("OK")]), rest: rest)
+            return setting.isLast ? .step(rest) : .more(IntentProgress.ok, rest: rest)
         }
         let skip = { [unowned self] in tell(ids.dropFirst(), setting, told, damaged + [name], intent) }
         guard let id = ConversationID(name) else { return skip() }
-        let step = IntentStep(
-            .receiptsMember, Intent(kind, id), keys: { [$0.floor, $0.conversation(id)] },
-            arguments: [id.string, intent.subject.string, setting.receipts, setting.number],
-            skip: skip
-        ) { [unowned self] _ in tell(ids.dropFirst(), setting, told + [name], damaged, intent) }
-        return .step(step)
+        let keys = shard.partitions.keys(of: id)
+        let call = ScriptCall(
+            .receiptsMember, in: keys, ["conversation": keys.conversation(id)],
+            [
+                "conversation": id, "user": intent.subject, "receipts": setting.receipts, "number": setting.number,
+            ])
+        return .step(
+            IntentStep(call, about: id, skip: skip) { [unowned self] _ in
+                tell(ids.dropFirst(), setting, told + [name], damaged, intent)
+            })
     }
 }

@@ -36,10 +36,10 @@ local unparsed = {
     __newindex = function(m, name, value) parse(m)[name] = value end,
 }
 
--- A conversation as it is stored; `members` by name, so many as `size` says, `pending` versions by name. Without members if there
--- is none.
-local function conversationAt(key)
-    local c = { key = key, raw = {}, changed = {}, members = {}, size = 0, pending = {}, left = {}, joining = {},
+-- A conversation as it is stored, with this id; `members` by name, so many as `size` says, `pending` versions by name. Without
+-- members if there is none.
+local function conversationAt(key, id)
+    local c = { key = key, id = id, raw = {}, changed = {}, members = {}, size = 0, pending = {}, left = {}, joining = {},
         only = nil }
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
@@ -73,10 +73,10 @@ end
 
 -- Nobody is in it any more: of its messages only the numbers stay. That they went is a change that is kept nowhere: so who
 -- held them is told to begin anew if there is a conversation of this id again.
-local function empty(c, id, log, changes, prints, attachments, due)
+local function empty(c, log, changes, prints, attachments, due)
     if next(c.members) then return end
     redis.call('DEL', log, changes, prints)
-    releaseAll(attachments, due, id)
+    releaseAll(attachments, due, c.id)
     c.changes = c.changes + 1
     put(c, 'changes', int(c.changes))
     put(c, 'first', int(c.last + 1))
@@ -143,7 +143,7 @@ local function leave(c, user)
 end
 
 -- A version past all that any member has seen.
-local function bump(c, floorKey)
+local function bump(c)
     local last = math.max(c.version, c.seen or 0)
     for _, m in pairs(c.members) do last = math.max(last, ownVersion(c, m)) end
     c.version = nextVersion(last, floorKey)
@@ -152,7 +152,7 @@ local function bump(c, floorKey)
 end
 
 -- A version of what this member alone sees: nobody else is told, not even that there is one.
-local function bumpMember(c, user, floorKey)
+local function bumpMember(c, user)
     local m = c.members[user]
     m.version = nextVersion(math.max(ownVersion(c, m), c.seen or 0, c.version), floorKey)
     c.news, c.only = m.version, c.only or {}
@@ -169,7 +169,7 @@ local function noteDeleted(c, added)
     local function add(low, high)
         if high < from then return end
         local last = ranges[#ranges]
-        if last and low <= last.high + 1 then
+        if last and low <= last.high + 1 then -- mutation: deleted-ranges
             last.high = math.max(last.high, high)
         else
             ranges[#ranges + 1] = { low = math.max(low, from), high = high }
@@ -207,7 +207,7 @@ local mostTold = 4096
 -- field, a line each, and "left USER" of those who are no longer in it; "partly 1" if it is not told whole. No value has a line
 -- feed. Who joins hears of it once their inbox has been told (settle): else a list that is read in between would lack it for
 -- good. They are "new USER" here, and "only USER" there.
-local function save(c, channel, id)
+local function save(c)
     local set, removed = {}, {}
     for field in pairs(c.changed) do
         if c.raw[field] then
@@ -231,7 +231,7 @@ local function save(c, channel, id)
     for user in pairs(c.only or {}) do lines[#lines + 1] = 'only ' .. user end
     for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
     redis.call('PUBLISH', channel,
-        table.concat({ 'N', id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
+        table.concat({ 'N', c.id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
 end
 
 -- The fields and values, as HGETALL would answer them, after an OK.
@@ -250,21 +250,21 @@ local function await(c, users, unfinishedKey, intent)
         c.pending[user] = int(c.version)
         redis.call('HSET', c.key, 'j:' .. user, int(c.version))
     end
-    if #users > 0 then redis.call('SADD', unfinishedKey, intent) end
+    if #users > 0 then redis.call('SADD', unfinishedKey, intent) end -- mutation: written-down
 end
 
 -- The members have changed: those who left type no more, and watchers of typing and of messages are told who is in it, as
 -- "C conversation version at participants …".
-local function tellMembers(c, channel, id, typingKey, floorKey)
+local function tellMembers(c, typingKey)
     for _, field in ipairs(redis.call('HKEYS', typingKey)) do
         if field ~= '#' and field ~= '#most' and not c.members[string.match(field, '^%S+')] then redis.call('HDEL', typingKey, field) end
     end
     local left, version, lapsed = typists(typingKey, true)
-    version = typingVersion(typingKey, floorKey, version, lapsed)
+    version = typingVersion(typingKey, version, lapsed)
     redis.call('PEXPIRE', typingKey, 3600000)
-    redis.call('PUBLISH', channel,
-        table.concat({ 'C', id, int(version), int(now), table.concat(namesOf(c), ' ') }, ' '))
-    publish(channel, 'T', id, int(version), int(now), (listed(left)))
+    local names = table.concat(namesOf(c), ' ') -- mutation: leaver-watches
+    redis.call('PUBLISH', channel, table.concat({ 'C', c.id, int(version), int(now), names }, ' '))
+    publish(channel, 'T', c.id, int(version), int(now), (listed(left)))
 end
 
 -- The new owner is the member who has been in the group for longest.
@@ -275,5 +275,5 @@ local function succeed(c)
         local joined = joinedAt(m)
         if not place or joined < place then first, place = name, joined end
     end
-    put(c, 'owner', first)
+    put(c, 'owner', first) -- mutation: successor
 end

@@ -3,11 +3,10 @@
 -- What the inbox had when the account was deleted is left by Departing.
 -- So it is if they are in as many conversations as a user may be: who asked has looked before, but somebody was quicker. Groups
 -- of others take half of that and no more: else two accounts that make many could keep a user from all new conversations.
--- KEYS: shards, unfinished, inbox, user, pushed
--- ARGV: now, channel, incarnation, intent, conversation, in, put or out, version, most conversations that a user is in
--- Replies {OK, the user's setting of receipts, "e NUMBER" or "n NUMBER", or ''}, {OK, -} if their account is deleted, {OK, +} if
--- they are in too many, or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+-- keys: unfinished, inbox, user, pushed
+-- args: intent, conversation, change in or put or out, version, mostIn conversations that a user may be in
+-- replies: OK(setting of receipts: e NUMBER or n NUMBER or '') | OK(-) if their account is deleted | OK(+) if they are in too many
+--       | FENCED
 
 -- Of conversations that were left the newest are kept, and all that were left within the hour: a step that comes late finds
 -- the later one. A server whose step is later than that may not write any more. " dropped" (no id has a space) is the largest
@@ -50,17 +49,17 @@ local function isFull(inbox, most, isPut)
     return count >= most or isPut and put >= mostPut
 end
 
-local user = redis.call('HMGET', KEYS[4], 'receipts', 'deletedAt')
+local user = redis.call('HMGET', userKey, 'receipts', 'deletedAt')
 if user[2] then return { 'OK', '-' } end
-local state, held = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%a+) (%d+)')
-if tonumber(ARGV[7]) > tonumber(held or '0') then
-    local isPut, isOut = ARGV[6] == 'put', ARGV[6] == 'out'
-    if not isOut and state ~= 'in' and isFull(KEYS[3], tonumber(ARGV[8]), isPut) then return { 'OK', '+' } end
-    redis.call('HSET', KEYS[3], ARGV[5], (isOut and 'out ' or 'in ') .. ARGV[7] .. (isPut and ' put' or ''))
+local state, held = string.match(redis.call('HGET', inboxKey, conversation) or '', '^(%a+) (%d+)')
+if tonumber(version) > tonumber(held or '0') then
+    local isPut, isOut = change == 'put', change == 'out'
+    if not isOut and state ~= 'in' and isFull(inboxKey, tonumber(mostIn), isPut) then return { 'OK', '+' } end
+    redis.call('HSET', inboxKey, conversation, (isOut and 'out ' or 'in ') .. version .. (isPut and ' put' or ''))
     -- What they were pushed for in it.
     if isOut then
-        redis.call('HDEL', KEYS[5], ARGV[5])
-        dropOldest(KEYS[3])
+        redis.call('HDEL', pushedKey, conversation) -- mutation: pushed-for
+        dropOldest(inboxKey)
     end
 end
 return { 'OK', user[1] or '' }

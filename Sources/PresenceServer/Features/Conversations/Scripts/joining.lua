@@ -1,9 +1,8 @@
--- Whose inboxes have still to be told that they joined or left a conversation.
--- KEYS: shards, unfinished, conversation
--- ARGV: now, channel, incarnation, intent
--- Replies {OK, USER, put, in or out, version, …} or {FENCED}: put are those who are in another user's group.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local reply, members, creator, fields = { 'OK' }, {}, nil, redis.call('HGETALL', KEYS[3])
+-- Whose inboxes have still to be told that they joined or left a conversation: put are those who are in another user's group.
+-- keys: unfinished, conversation
+-- args: intent
+-- replies: OK(user, in or out or put, version and so on) | FENCED
+local reply, members, creator, fields = { 'OK' }, {}, nil, redis.call('HGETALL', conversationKey)
 for i = 1, #fields, 2 do
     local user = string.match(fields[i], '^m:(.+)$')
     if user then members[user] = true end
@@ -17,5 +16,5 @@ for i = 1, #fields, 2 do
         reply[#reply + 1] = fields[i + 1]
     end
 end
-if #reply == 1 then redis.call('SREM', KEYS[2], ARGV[4]) end
+if #reply == 1 then redis.call('SREM', unfinishedKey, intent) end
 return reply

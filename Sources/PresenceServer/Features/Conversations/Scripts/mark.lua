@@ -1,12 +1,11 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
 -- What has come to members' devices, and what they have read, up to these messages. Marks only move forward. Those of several
 -- members are one change of the conversation, which is told once, and only to those who see it.
--- KEYS: shards, floor, conversation
--- ARGV: now, channel, incarnation, conversation, then of each user, who is there once: user, delivered, read (0: nothing said),
---       from whom it is hidden what comes to them: n (nobody), a (all), or "s USER …"
--- Replies {FENCED}, or {OK, WORD…, number of members}: of each user OK or FORBIDDEN.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local c = conversationAt(KEYS[3])
+-- keys: conversation
+-- args: conversation, each(user who is there once, came up to which message or 0, upTo which it is read or 0,
+--       hiddenFrom whom what comes to them is hidden: n for nobody; a for all; or s and users)
+-- replies: OK(WORD of each user: OK or FORBIDDEN; then the number of members) | FENCED
+local c = conversationAt(conversationKey, conversation)
 
 -- Notes from whom it is hidden what comes to a member. Who is shown something goes on being shown it. Those who see that something has
 -- come get into `alone`; true if all do.
@@ -37,20 +36,20 @@ local function hide(user, m, delivered, from, alone)
 end
 
 local reply, isSeen, alone = { 'OK' }, false, {}
-for i = 5, #ARGV, 4 do
-    local m = c.members[ARGV[i]]
+for user, came, upTo, hiddenFrom in each() do
+    local m = c.members[user]
     reply[#reply + 1] = m and 'OK' or 'FORBIDDEN'
     if m then
-        local read = math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))
-        local delivered = math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)
+        local read = math.max(m.read, math.min(tonumber(upTo), c.last)) -- mutation: mark-read
+        local delivered = math.max(m.delivered, math.min(tonumber(came), c.last), read) -- mutation: mark-delivered
         local shown = m.shown
         if read > m.read and m.receipts == 'e' then shown = read end
         if shown ~= m.shown or delivered ~= m.delivered or read ~= m.read then
-            alone[ARGV[i]] = true
-            local isToAll = hide(ARGV[i], m, delivered, ARGV[i + 3], alone)
+            alone[user] = true
+            local isToAll = hide(user, m, delivered, hiddenFrom, alone)
             isSeen = isSeen or isToAll or shown ~= m.shown
             m.read, m.shown, m.delivered = read, shown, delivered
-            putMember(c, ARGV[i])
+            putMember(c, user)
         end
     end
 end
@@ -58,10 +57,10 @@ noteDeleted(c)
 -- Past what each of them has seen: so one version, that of the event, is theirs.
 for user in pairs(alone) do c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user])) end
 if isSeen then
-    bump(c, KEYS[2])
+    bump(c)
 else
-    for user in pairs(alone) do bumpMember(c, user, KEYS[2]) end
+    for user in pairs(alone) do bumpMember(c, user) end
 end
-if c.news then save(c, ARGV[2], ARGV[4]) end
+if c.news then save(c) end
 reply[#reply + 1] = int(c.size)
 return reply

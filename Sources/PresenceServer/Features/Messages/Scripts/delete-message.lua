@@ -3,7 +3,7 @@
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, user or '' for a backend, id, keep so many messages
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | FENCED
-local c = conversationAt(conversationKey)
+local c = conversationAt(conversationKey, conversation)
 local isBackend = user == ''
 if not isBackend and not c.members[user] then return { 'FORBIDDEN' } end
 local raw, _, index = find(logKey, printsKey, id)
@@ -19,5 +19,4 @@ noteDeleted(c, seq) -- mutation: deleted-is-read
 mention(attachmentsKey, attachmentsDueKey, conversation, m.from, m.attachments, -1) -- mutation: deleted-mentions-nothing
 m.text, m.attachments, m.priority, m.edits = '""', '', '', {}
 m.deletedAt, m.deletedBy = int(now), isBackend and '-' or user
-return { 'OK', int(c.size), rewrite(c, m, index, { log = logKey, changes = changesKey, floor = floorKey }, tonumber(keep), channel,
-    conversation) }
+return { 'OK', int(c.size), rewrite(c, m, index, { log = logKey, changes = changesKey }, tonumber(keep)) }

@@ -4,7 +4,7 @@
 -- args: conversation, user, id, text, keep so many messages, isBlocked if one of two blocks the other, longest message in bytes
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | DELETED | EMPTY
 --       | BLOCKED | LONG | FENCED
-local c = conversationAt(conversationKey)
+local c = conversationAt(conversationKey, conversation)
 if not c.members[user] then return { 'FORBIDDEN' } end
 local raw, _, index = find(logKey, printsKey, id)
 if not raw then return { 'MISSING' } end
@@ -18,5 +18,4 @@ m.edits[#m.edits + 1] = int(now) .. ' ' .. m.text
 while #m.edits > 10 do table.remove(m.edits, 1) end
 m.text, m.editedAt, m.editCount = text, int(now), m.editCount + 1
 if not fit(m, tonumber(longest)) then return { 'LONG' } end
-return { 'OK', int(c.size), rewrite(c, m, index, { log = logKey, changes = changesKey, floor = floorKey }, tonumber(keep), channel,
-    conversation) }
+return { 'OK', int(c.size), rewrite(c, m, index, { log = logKey, changes = changesKey }, tonumber(keep)) }

@@ -1,19 +1,20 @@
 -- flags: no-writes
 -- A page of the changes of a conversation's messages.
--- KEYS: conversation, log, changes
--- ARGV: now, after, through, most, most bytes
--- Replies {the last change, number of the first one here, members joined by spaces, MESSAGE …}: each as it is now, in the order of
--- the changes. When the changes do not reach so far back, or some are of messages that are no longer kept, the first one's number
--- is a later one, after the last of those.
-local held = redis.call('HMGET', KEYS[1], 'first', 'last', 'changes')
+-- keys: conversation, log, changes
+-- args: after, through, count of changes, mostBytes
+-- replies: OK(last change, number of the first one here, members joined by spaces, MESSAGE and so on: each as it is now; in the
+--       order of the changes)
+-- When the changes do not reach so far back, or some are of messages that are no longer kept, the first one's number is a later
+-- one, after the last of those.
+local held = redis.call('HMGET', conversationKey, 'first', 'last', 'changes')
 local first, changes = tonumber(held[1] or '1'), tonumber(held[3] or '0')
-local oldest = changes - redis.call('LLEN', KEYS[3]) + 1
-local from = math.max(tonumber(ARGV[2]) + 1, oldest)
-local most, last = tonumber(ARGV[4]), math.min(changes, tonumber(ARGV[3]))
+local oldest = changes - redis.call('LLEN', changesKey) + 1
+local from = math.max(tonumber(after) + 1, oldest)
+local most, last = tonumber(count), math.min(changes, tonumber(through))
 
 -- The numbers of messages that some changes were of, and the last of these whose message is no longer kept.
 local function page(from, through)
-    local gone, rows = nil, redis.call('LRANGE', KEYS[3], from - oldest, through - oldest)
+    local gone, rows = nil, redis.call('LRANGE', changesKey, from - oldest, through - oldest)
     for i, seq in ipairs(rows) do
         if tonumber(seq) < first then gone = from + i - 1 end
     end
@@ -27,13 +28,13 @@ if gone then
     if from <= last then rows = page(from, math.min(last, from + most - 1)) end
 end
 local members = {}
-for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do members[#members + 1] = string.match(field, '^m:(.+)$') end
-local reply, bytes = { int(changes), int(from), table.concat(members, ' ') }, 0
+for _, field in ipairs(redis.call('HKEYS', conversationKey)) do members[#members + 1] = string.match(field, '^m:(.+)$') end
+local reply, bytes = { 'OK', int(changes), int(from), table.concat(members, ' ') }, 0
 if from > last then return reply end
 for _, seq in ipairs(rows) do
-    local raw = redis.call('LINDEX', KEYS[2], tonumber(seq) - first) or ''
+    local raw = redis.call('LINDEX', logKey, tonumber(seq) - first) or ''
     bytes = bytes + #raw
-    if bytes > tonumber(ARGV[5]) and #reply > 3 then break end
+    if bytes > tonumber(mostBytes) and #reply > 4 then break end
     reply[#reply + 1] = raw
 end
 return reply

@@ -2,10 +2,10 @@
 -- By what messages are found, and what tells of their changes, is made anew from the messages, if these are all there
 -- (`presenced doctor --repair`). Of a message that was edited more often than its earlier texts are kept, or is deleted, it is not
 -- known what was first sent: the same send again is a conflict. Who follows begins anew.
--- keys: shards, floor, conversation, log, changes, prints
--- args: channel, incarnation of nobody, conversation
+-- keys: shards unused, floor, conversation, log, changes, prints
+-- args: channel, incarnation unused, conversation
 -- replies: OK
-local c = conversationAt(conversationKey)
+local c = conversationAt(conversationKey, conversation)
 local count = redis.call('LLEN', logKey)
 if not c.exists or count ~= c.last - c.first + 1 then return { 'OK' } end
 local prints = {}
@@ -23,6 +23,6 @@ if count > 0 then
     redis.call('SET', printsKey, table.concat(prints))
     redis.call('RPUSH', changesKey, int(c.last))
 end
-bump(c, floorKey)
-save(c, channel, conversation)
+bump(c)
+save(c)
 return { 'OK' }

@@ -77,11 +77,11 @@ local function fit(m, most)
 end
 
 -- A change of a message is counted and told: "M conversation change at MESSAGE".
-local function note(c, seq, raw, changesKey, keep, channel, id)
+local function note(c, seq, raw, changesKey, keep)
     put(c, 'changes', int(c.changes))
     redis.call('RPUSH', changesKey, int(seq))
     redis.call('LTRIM', changesKey, int(-keep - 1024), -1)
-    publish(channel, 'M', id, int(c.changes), int(now), raw)
+    publish(channel, 'M', c.id, int(c.changes), int(now), raw)
 end
 
 -- The numbers of messages with priority, newest last, without those that `drop` says.
@@ -96,21 +96,21 @@ end
 local function sentAt(raw) return tonumber(string.match(raw, '^%S+ %d+ %d+ (%d+)')) end
 
 -- What the oldest messages mention, so many of them, is mentioned by them no longer.
-local function unmention(count, keys, id)
+local function unmention(c, count, keys)
     if redis.call('EXISTS', keys.attachments) == 0 then return end
     for start = 0, count - 1, 50 do
         for _, raw in ipairs(redis.call('LRANGE', keys.log, start, math.min(start + 50, count) - 1)) do
             if string.find(raw, '/v1/attachments/', 1, true) then
                 local m = message(raw)
-                mention(keys.attachments, keys.due, id, m.from, m.attachments, -1)
+                mention(keys.attachments, keys.due, c.id, m.from, m.attachments, -1)
             end
         end
     end
 end
 
 -- The oldest messages go, so many of them. A change that was of one of them stays counted.
-local function forget(c, count, keys, id)
-    unmention(count, keys, id)
+local function forget(c, count, keys)
+    unmention(c, count, keys) -- mutation: gone-mentions-nothing
     redis.call('LTRIM', keys.log, count, -1)
     c.first = c.first + count
     put(c, 'first', int(c.first))
@@ -128,7 +128,7 @@ end
 -- Messages that were sent up to `limit` go, the oldest first and at most so many. There may be nothing left that clears what
 -- is unread of them, so members have read them; others do not see that. All shards are told to hold them no longer, as
 -- "E conversation first at". Returns how many went.
-local function expire(c, limit, most, keys, channel, id)
+local function expire(c, limit, most, keys)
     local oldest = redis.call('LINDEX', keys.log, 0)
     if not oldest or sentAt(oldest) > limit then return 0 end
     local count, isOver = 0, false
@@ -136,19 +136,19 @@ local function expire(c, limit, most, keys, channel, id)
         local raws = redis.call('LRANGE', keys.log, count, math.min(count + 50, most) - 1)
         if #raws == 0 then break end
         for _, raw in ipairs(raws) do
-            isOver = sentAt(raw) > limit
+            isOver = sentAt(raw) > limit -- mutation: in-time
             if isOver then break end
             count = count + 1
         end
     end
-    forget(c, count, keys, id)
+    forget(c, count, keys)
     for user, m in pairs(c.members) do
         if m.read < c.first - 1 then
-            m.read = c.first - 1
+            m.read = c.first - 1 -- mutation: gone-is-read
             putMember(c, user)
         end
     end
-    redis.call('PUBLISH', channel, table.concat({ 'E', id, int(c.first), int(now) }, ' '))
+    redis.call('PUBLISH', channel, table.concat({ 'E', c.id, int(c.first), int(now) }, ' '))
     return count
 end
 
@@ -156,16 +156,16 @@ end
 local mostOffered = 16384
 
 -- An existing message has become another one.
-local function rewrite(c, m, index, keys, keep, channel, id)
-    c.changes = c.changes + 1
+local function rewrite(c, m, index, keys, keep)
+    c.changes = c.changes + 1 -- mutation: change-is-numbered
     m.version = int(c.changes)
     local raw = stored(m)
     redis.call('LSET', keys.log, index, raw)
     if tonumber(m.seq) == c.last then put(c, 'message', raw) end
-    note(c, tonumber(m.seq), raw, keys.changes, keep, channel, id)
-    bump(c, keys.floor)
-    save(c, channel, id)
+    note(c, tonumber(m.seq), raw, keys.changes, keep)
+    bump(c) -- mutation: change-of-conversation
+    save(c)
     if #raw > mostOffered then m.edits = {} end
-    offer('message.changed', id .. ' ' .. stored(m))
+    offer('message.changed', c.id .. ' ' .. stored(m))
     return raw
 end

@@ -4,7 +4,7 @@
 -- args: conversation, from, id, text, attachments or '', priority or '', keep so many messages, keepFor so many ms or 0,
 --       isBlocked if one of two blocks the other, longest message in bytes
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if it was sent before | FORBIDDEN | CONFLICT | BLOCKED | LARGE | FENCED
-local c = conversationAt(conversationKey)
+local c = conversationAt(conversationKey, conversation)
 local sender = c.members[from]
 if not sender then return { 'FORBIDDEN' } end
 if not isWhole(c, logKey) then return redis.error_reply(notWhole) end
@@ -29,10 +29,10 @@ local most, age = tonumber(keep), tonumber(keepFor)
 local keys = { log = logKey, changes = changesKey, prints = printsKey, attachments = attachmentsKey, due = attachmentsDueKey }
 mention(attachmentsKey, attachmentsDueKey, conversation, from, attachments, 1)
 local over = c.last - c.first + 1 - most
-if over > 0 then forget(c, over, keys, conversation) end
+if over > 0 then forget(c, over, keys) end
 if age > 0 then
     -- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.
-    expire(c, now - age, 100, keys, channel, conversation)
+    expire(c, now - age, 100, keys)
     if not redis.call('ZSCORE', agingKey, conversation) then
         redis.call('ZADD', agingKey, int(sentAt(redis.call('LINDEX', logKey, 0))), conversation) -- mutation: ages
     end
@@ -48,8 +48,8 @@ if priority ~= '' then
 end
 sender.own = c.last -- mutation: own-is-read
 putMember(c, from)
-note(c, c.last, raw, changesKey, most, channel, conversation)
-bump(c, floorKey)
-save(c, channel, conversation)
+note(c, c.last, raw, changesKey, most)
+bump(c)
+save(c)
 offer('message.created', conversation .. ' ' .. raw)
 return { 'OK', int(c.size), raw }

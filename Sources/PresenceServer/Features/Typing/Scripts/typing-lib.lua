@@ -36,7 +36,7 @@ local function listed(left)
 end
 
 -- A version past every one that a shard may have given by itself when a typist ran out.
-local function typingVersion(typingKey, floorKey, version, lapsed)
+local function typingVersion(typingKey, version, lapsed)
     local raised = nextVersion(math.max(version, lapsed), floorKey)
     redis.call('HSET', typingKey, '#', int(raised))
     return raised
