@@ -48,7 +48,7 @@ final class EmailChange {
     private var addresses: AddressPartitions? { accounts?.addresses }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents(Self.name) { [unowned self] in resume(Intent(kind, $0)) }
+        kind = registry.intents(Self.name) { [unowned self] in resume($0) }
     }
 
     /// - Returns: `OK`, `TAKEN` if another has the address, or `GONE` if the token is not good.

@@ -1,6 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// `POST /v1/passwords/forgot`.
 ///
