@@ -67,7 +67,7 @@ import Testing
         let report = ChurnReport(options, measurement, people: 2, watched: 2)
         #expect(!report.succeeded)
         #expect(report.failures.contains("and 10 more differences"))
-        #expect(report.failures.contains("1 times somebody was shown to go who was here"))
+        #expect(report.failures.contains("1 times a connected person was shown offline"))
     }
 
     @Test func `a typing person who is shown to have stopped fails a run of typing`() throws {
@@ -76,7 +76,7 @@ import Testing
         #expect(TypingReport(options, measurement).succeeded)
         measurement.dropouts = 2
         #expect(
-            TypingReport(options, measurement).failures == ["2 times somebody was shown to stop who went on typing"])
+            TypingReport(options, measurement).failures == ["2 times a typing person was shown to have stopped"])
     }
 
     @Test(arguments: [["--rate", "0"], ["--lost", "101"], ["--sessions", "even"], ["--alpha", "0"]])

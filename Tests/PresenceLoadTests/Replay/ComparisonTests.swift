@@ -64,12 +64,12 @@ import Testing
     @Test func `the same content by another version is a difference`() {
         let truth = Truth(isUnknown: false, device: .phone, displayName: "Bob")
         let found = differences(truth: truth, shown: shown(here, "Bob", version: 4), asked: shown(here, "Bob"))
-        #expect(found == ["ana, of bob, shows presence 9 and profile 4, and get says presence 9 and profile 5"])
+        #expect(found == ["ana, of bob, shows presence 9 and profile 4, and get returns presence 9 and profile 5"])
     }
 
     @Test func `an indicator that never ends is found`() {
         let found = differences(truth: Truth(), shown: nobody, asked: nobody, typing: [bob])
-        #expect(found == ["ana shows bob typing for ever in c1"])
+        #expect(found == ["ana shows bob typing forever in c1"])
     }
 }
 

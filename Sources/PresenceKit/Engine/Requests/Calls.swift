@@ -9,7 +9,7 @@ struct Calls: Sendable {
     /// Messages to repeat while their call is pending, once there is a connection and `due` has passed.
     private var repeats: [CallID: Repetition] = [:]
     /// When the turn of the last rate-limited request begins.
-    private var lastTurn = Duration.zero
+    private var lastTurn = Duration.zero - Calls.pace
 
     struct Repetition: Sendable {
         let message: Outgoing
