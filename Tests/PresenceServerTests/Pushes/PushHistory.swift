@@ -23,6 +23,7 @@ final class PushHistory: DrawnHistory {
     let clockSteps: Bool
     /// Redis' clocks: each is an hour and more behind the one before, and no history takes so long. So a time is of one of them.
     private(set) var epochs: [Timestamp]
+    private var steppedAt: Milliseconds = 0
     /// In half of the histories.
     private(set) var redisTrouble: RedisTrouble?
     /// What people do is refused by nobody.
@@ -72,7 +73,10 @@ final class PushHistory: DrawnHistory {
         }
         return epochs[0] + redisTime - epoch
     }
+    /// Not twice while what was offered before is under way: only the order of stable clocks is kept.
     func stepBack(by step: Milliseconds) {
+        guard world.now - steppedAt > 60_000 else { return }
+        steppedAt = world.now
         world.redisEpoch -= step
         epochs.append(world.redisEpoch)
     }

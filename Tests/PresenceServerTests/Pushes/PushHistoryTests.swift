@@ -57,7 +57,7 @@ import Testing
             old: "local place = find(b, id, 1, 1) or", new: "local place = isTold and find(b, id, 1, 1) or",
             faults: ["which is deleted"]),
         ScriptMistake(
-            name: "what is told anew makes no notification", old: "timeOf(b, known) < told", new: "false",
+            name: "what is told anew makes no notification", old: "isAnew(timeOf(b, known))", new: "false",
             faults: ["has no notification of"]),
         ScriptMistake(
             name: "a revoked device is pushed to", old: "isCurrent = tonumber(at or '0') >= revokedAt",

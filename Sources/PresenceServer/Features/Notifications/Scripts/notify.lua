@@ -9,10 +9,12 @@ if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local keep, keepFor = tonumber(ARGV[4]), tonumber(ARGV[5])
 local id, collapse = short(ARGV[6]), ARGV[7] ~= '' and short(ARGV[7]) or NONE
 local reply, told = { 'OK', int(now) }, tonumber(ARGV[9])
+-- Whether it was told anew since a known one. What is ahead of the clock came before the clock stepped back.
+local function isAnew(known) return told and (known < told or told <= now and now < known) end
 for i = 10, #ARGV do
     local user, b = ARGV[i], notificationsAt(KEYS[2 * i - 17], KEYS[2 * i - 16], KEYS[2], keep, keepFor)
     local news, known = { replaces = {} }, find(b, id, 1, 1)
-    if known and told and timeOf(b, known) < told then
+    if known and isAnew(timeOf(b, known)) then
         if stateOf(b, known) ~= 'x' then news.replaces[1] = int(seqOf(b, known)) end
         drop(b, known)
         known = nil
