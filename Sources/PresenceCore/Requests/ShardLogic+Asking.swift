@@ -39,13 +39,21 @@ extension ShardLogic {
     package func carryOut(
         _ intent: Intent, first: IntentStep, of user: UserID? = nil
     ) async throws(Refusal) -> ScriptReply {
+        try await reply { intents.begin(intent, first: first, of: user, reply: $0) }
+    }
+
+    /// What `run` says, which runs scripts for a request.
+    package func reply(
+        changes: Bool = true, from run: (@escaping StoreReply) -> Void
+    ) async throws(Refusal) -> ScriptReply {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
-        let result = await tasks.wait { intents.begin(intent, first: first, of: user, reply: $0) }
+        let result = await tasks.wait(for: run)
+        link.noticeFencing(in: result)
         if case .success(let value) = result {
             let reply = ScriptReply(value)
-            if !["REVOKED", "ENDED"].contains(reply.word) { return reply }
+            if !["FENCED", "REVOKED", "ENDED"].contains(reply.word) { return reply }
         }
-        throw noted(WriteRefusal(result)!, result)
+        throw noted(WriteRefusal(result, changes: changes)!, result)
     }
 
     private func noted(

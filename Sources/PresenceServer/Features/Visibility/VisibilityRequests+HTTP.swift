@@ -6,64 +6,50 @@ import WebSockets
 /// What backends ask and say about who may see a user.
 extension VisibilityRequests {
     func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}/visibility") { [unowned self] in get($0) }
-        registry.route("PATCH", "/v1/users/{id}/visibility") { [unowned self] (call) throws(DecodingFailure) in
-            try set(call)
-        }
-        registry.route("PATCH", "/v1/users/{id}/contacts") { [unowned self] (call) throws(DecodingFailure) in
-            try change(.contacts, call)
-        }
-        registry.route("PATCH", "/v1/users/{id}/blocks") { [unowned self] (call) throws(DecodingFailure) in
-            try change(.blocks, call)
-        }
-    }
-
-    private func get(_ call: HTTPCall) {
-        let (user, shard) = (call.ids[0], call.shard)
-        call.write(changes: false) {
-            read(user, done: $0)
-        } succeeded: { [unowned shard] value in
-            guard let read = PolicyRead(value), !read.head.isDamaged else {
-                shard.noteDamage("visibility", of: user)
-                return .error(500, .damagedRecord())
-            }
-            let lists = read.lists
-            var json = Self.visibility(lists.visibility)
-            json += Array(#","contacts":"#.utf8)
-            JSONWriter.identifiers(lists.contacts, to: &json)
-            json += Array(#","blocks":"#.utf8)
-            JSONWriter.identifiers(lists.blocks, to: &json)
-            return .json(200, json + [0x7D])
+        registry.route(
+            "GET", "/v1/users/{id}/visibility",
+            answer: { [unowned self] (call) async throws(Refusal) in
+                let lists = try await lists(of: call.ids[0])
+                var json = Self.visibility(lists.visibility)
+                json += Array(#","contacts":"#.utf8)
+                JSONWriter.identifiers(lists.contacts, to: &json)
+                json += Array(#","blocks":"#.utf8)
+                JSONWriter.identifiers(lists.blocks, to: &json)
+                return .json(200, json + [0x7D])
+            })
+        registry.route(
+            "PATCH", "/v1/users/{id}/visibility",
+            answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
+        for list in [PolicyList.contacts, .blocks] {
+            registry.route(
+                "PATCH", "/v1/users/{id}/\(list.rawValue)",
+                answer: { [unowned self] (call) async throws(Refusal) in try await change(list, call) })
         }
     }
 
-    private func set(_ call: HTTPCall) throws(DecodingFailure) {
-        let change = try VisibilityChange.decode(json: call.body)
-        guard !change.isEmpty else { return call.refuse(400, .badRequest, "the body has no member of a visibility") }
-        call.write {
-            self.change(call.ids[0], change, done: $0)
-        } succeeded: { value in
-            var visibility = Self.head(value).visibility
-            visibility.receipts = change.receipts ?? visibility.receipts
-            return .json(200, Self.visibility(visibility) + [0x7D])
-        }
+    private func set(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let change = try call.decoded { (_) throws(DecodingFailure) in try VisibilityChange.decode(json: call.body) }
+        guard !change.isEmpty else { throw Refusal(.badRequest, "the body has no member of a visibility") }
+        var visibility = Self.head(try await self.change(call.ids[0], change)).visibility
+        visibility.receipts = change.receipts ?? visibility.receipts
+        return .json(200, Self.visibility(visibility) + [0x7D])
     }
 
-    private func change(_ list: PolicyList, _ call: HTTPCall) throws(DecodingFailure) {
+    private func change(_ list: PolicyList, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let limit = call.shard.configuration.limits.subscribeBatch
-        let change = try ListChange.decode(json: call.body, limit: limit)
-        call.write {
-            call.shard.policies.change(call.ids[0], list: list, change, done: $0)
-        } succeeded: { value in
-            let head = Self.head(value)
-            return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)
+        let change = try call.decoded { (_) throws(DecodingFailure) in
+            try ListChange.decode(json: call.body, limit: limit)
         }
+        let reply = try await call.shard.reply {
+            call.shard.policies.change(call.ids[0], list: list, change, done: $0)
+        }.accepted(or: VisibilityRefusal.self)
+        let head = Self.head(reply)
+        return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)
     }
 
     /// `OK, version, presence, lastSeen, contacts, blocks, receipts or ''`.
-    private static func head(_ value: RedisValue) -> PolicyHead {
-        let words = value.array?.compactMap(\.string) ?? []
-        return PolicyHead(words.dropFirst().joined(separator: " ")) ?? PolicyHead()
+    private static func head(_ reply: ScriptReply) -> PolicyHead {
+        PolicyHead(reply.rest.compactMap(\.string).joined(separator: " ")) ?? PolicyHead()
     }
 
     /// The object, still open.

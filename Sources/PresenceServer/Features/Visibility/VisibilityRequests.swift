@@ -19,13 +19,14 @@ final class VisibilityRequests: Feature {
     func register(in registry: inout Registry) {
         registry.request(
             "setVisibility",
-            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) }
-        ) { [unowned self] change, context in
-            answer(context) { self.change(context.user, change, by: context.writer, done: $0) }
-        }
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) },
+            answer: { [unowned self] (change, context) async throws(Refusal) in
+                _ = try await self.change(context.user, change, by: context.writer)
+                return .ok
+            })
         registry.request(
-            "getVisibility", order: .question, mayBeLong: { _ in true }, decode: { (_, _) throws(DecodingFailure) in }
-        ) { [unowned self] _, context in get(context) }
+            "getVisibility", order: .question, mayBeLong: { _ in true }, decode: { (_, _) throws(DecodingFailure) in },
+            answer: { [unowned self] (_, context) async throws(Refusal) in try await get(context) })
         list("addContacts", .contacts, { ListChange(add: $0) }, in: &registry)
         list("removeContacts", .contacts, { ListChange(remove: $0) }, in: &registry)
         list("block", .blocks, { ListChange(add: $0) }, in: &registry)
@@ -45,51 +46,41 @@ final class VisibilityRequests: Feature {
             name, price: { RequestPrice.ids($0.count) },
             decode: { (members, limits) throws(DecodingFailure) in
                 try ClientRequest.listed(members, limits, in: name)
-            }
-        ) { [unowned self] users, context in
-            answer(context) {
-                shard.policies.change(
-                    context.user, list: list, change(users), by: context.writer, decided: context.turn.decided, done: $0
-                )
-            }
-        }
+            },
+            answer: { [unowned self] (users, context) async throws(Refusal) in
+                _ = try await shard.reply {
+                    shard.policies.change(
+                        context.user, list: list, change(users), by: context.writer, decided: context.turn.decided,
+                        done: $0)
+                }.accepted(or: VisibilityRefusal.self)
+                return .ok
+            })
     }
 
     /// What is said of receipts concerns the user's conversations, and comes afterwards.
     ///
-    /// - Parameter done: Gets what the first script says, or what went wrong: once that has changed something, the outcome of the
-    ///   whole is unknown.
-    func change(_ user: UserID, _ change: VisibilityChange, by writer: Writer? = nil, done: @escaping StoreReply) {
-        shard.policies.change(user, change, by: writer) { [unowned self] result in
-            guard let receipts = change.receipts, let talks = shard.feature(Conversations.self),
-                (try? result.get())?.array?.first?.string == "OK"
-            else { return done(result) }
-            talks.receipts.set(receipts == .everyone, of: user, by: writer) { after in
-                if (try? after.get())?.array?.first?.string == "OK" { return done(result) }
-                // The rest has been changed, also if this is only refused for a moment.
-                let isPartly = change.presence != nil || change.lastSeen != nil
-                let isRefused = after.failure.map { !$0.isLasting } ?? false
-                done(isPartly && isRefused ? .failure(.disconnected(sent: true)) : after)
-            }
+    /// - Returns: What the first script says.
+    func change(
+        _ user: UserID, _ change: VisibilityChange, by writer: Writer? = nil
+    ) async throws(Refusal) -> ScriptReply {
+        let reply = try await shard.reply { shard.policies.change(user, change, by: writer, done: $0) }
+            .accepted(or: VisibilityRefusal.self)
+        guard let receipts = change.receipts, let talks = shard.feature(Conversations.self) else { return reply }
+        do throws(Refusal) {
+            try await talks.receipts.set(receipts == .everyone, of: user, by: writer)
+        } catch  where error.message.code == .unavailable && (change.presence != nil || change.lastSeen != nil) {
+            // The rest has been changed, also if this is only refused for a moment.
+            var refusal = error
+            refusal.message = Refusal(.disconnected(sent: true), changes: true).message
+            throw refusal
         }
+        return reply
     }
 
-    /// Runs a change and answers `ok`.
-    private func answer(_ context: RequestContext, _ run: (@escaping StoreReply) -> Void) {
-        shard.write(context.connection, context.id, run: run) { [unowned shard] _ in
-            shard.replies.ok(context.id, to: context.connection)
-        }
-    }
-
-    private func get(_ context: RequestContext) {
-        shard.write(context.connection, context.id, changes: false) { done in
-            read(context.user, done: done)
-        } succeeded: { [unowned shard] words in
-            guard let read = PolicyRead(.array(words)), !read.head.isDamaged else {
-                shard.noteDamage("visibility", of: context.user)
-                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
-            }
-            let parts = read.lists.parts(bytes: shard.configuration.limits.maxServerMessageBytes - Self.overhead)
+    private func get(_ context: RequestContext) async throws(Refusal) -> Answer {
+        let lists = try await lists(of: context.user)
+        return Answer { [self] context in
+            let parts = lists.parts(bytes: shard.configuration.limits.maxServerMessageBytes - Self.overhead)
             for (number, part) in parts.enumerated() {
                 var payload: [UInt8] = []
                 ServerMessageWriter.visibility(id: context.id, part, more: number < parts.count - 1, to: &payload)
@@ -99,8 +90,13 @@ final class VisibilityRequests: Feature {
     }
 
     /// Who may see a user, with both lists, from Redis.
-    func read(_ user: UserID, done: @escaping StoreReply) {
-        shard.policies.read(user, all: true, reply: done)
+    func lists(of user: UserID) async throws(Refusal) -> VisibilityLists {
+        let reply = try await shard.reply(changes: false) { shard.policies.read(user, all: true, reply: $0) }
+        guard let read = PolicyRead(reply.value), !read.head.isDamaged else {
+            shard.noteDamage("visibility", of: user)
+            throw Refusal(.damagedRecord())
+        }
+        return read.lists
     }
 
     // MARK: What the user's own connections are told
@@ -121,6 +117,13 @@ final class VisibilityRequests: Feature {
         ServerMessageWriter.ownVisibility(head?.own ?? OwnVisibility(), to: &payload)
         return WebSocketFrame.text(payload)
     }
+}
+
+/// Why a script refuses a change of who may see a user.
+enum VisibilityRefusal: String, RefusalWord {
+    case full = "FULL"
+
+    var refusal: Refusal { Refusal(.tooMany, "no more users may be in this list") }
 }
 
 extension PolicyRead {

@@ -15,13 +15,13 @@ final class Receipts {
         kind = registry.intents("receipts") { [unowned self] in page(Intent(kind, $0)) }
     }
 
-    func set(_ isShown: Bool, of user: UserID, by writer: Writer?, done: @escaping StoreReply) {
+    func set(_ isShown: Bool, of user: UserID, by writer: Writer?) async throws(Refusal) {
         let (intent, keys) = (Intent(kind, user), shard.partitions.keys(of: user))
         let call = ScriptCall(
             .receipts, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)],
             ["intent": intent.member, "user": user, "wanted": isShown ? "e" : "n"], by: writer)
         let first = IntentStep(call, about: user) { [unowned self] _ in .step(page(intent)) }
-        shard.intents.begin(intent, first: first, reply: done)
+        _ = try await shard.carryOut(intent, first: first)
     }
 
     /// - Parameters:
