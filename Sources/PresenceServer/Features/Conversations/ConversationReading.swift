@@ -87,7 +87,7 @@ struct ConversationReading {
         // It also has those that were left: only then they are counted.
         let count = try await shard.command(["HLEN", key]).int ?? 0
         guard count >= (isPut ? most / 2 : most) else { return true }
-        let inbox = try await shard.tasks.wait { self.inbox(of: user, done: $0) }.get()
+        let inbox = try await inbox(of: user)
         if let id, inbox.conversations.contains(id) { return true }
         return inbox.conversations.count < most && !(isPut && inbox.put >= most / 2)
     }
@@ -107,6 +107,10 @@ struct ConversationReading {
         func leaving(_ id: ConversationID) -> Int64? {
             left[id] ?? (dropped > 0 && !conversations.contains(id) ? dropped : nil)
         }
+    }
+
+    func inbox(of user: UserID) async throws(RedisFailure) -> Inbox {
+        try await shard.tasks.wait { self.inbox(of: user, done: $0) }.get()
     }
 
     func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {

@@ -17,39 +17,38 @@ extension ConversationLists {
     func reload(done: @escaping (RedisFailure?) -> Void) {
         let since = missedSince
         var failure: RedisFailure?
-        BoundedConcurrency(Array(users.keys), window: 16) { [self] user, next in
-            guard failure == nil else { return next() }
-            reload(user, since: since) {
-                failure = failure ?? $0
-                next()
+        shard.tasks.run { [self] in
+            await shard.tasks.each(Array(users.keys), window: 16) { [self] user in
+                guard failure == nil else { return }
+                do throws(RedisFailure) { try await reload(user, since: since) } catch { failure = failure ?? error }
             }
-        } done: { [self] in
             if failure == nil { lostAt = nil }
             done(failure)
         }
     }
 
-    private func reload(_ user: UserID, since: Timestamp, done: @escaping (RedisFailure?) -> Void) {
-        reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else {
-                guard let failure = result.failure, failure.isLasting else { return done(result.failure) }
-                // A damaged inbox must not keep everything else stale.
-                dismiss(users[user] ?? [])
-                return done(nil)
-            }
-            if inbox.dropped >= since { dismiss(users[user] ?? []) }
-            for (id, version) in inbox.left where version >= since {
-                tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
-            }
-            reading.read(inbox.conversations, of: user) { [self] result in
-                let (now, records) = (shard.clock.redisNow, (try? result.get())?.records ?? [])
-                for record in records where record.version(for: user, at: now) >= since {
-                    for subscriber in users[user] ?? [] { show(record, to: subscriber) }
-                }
-                let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
-                if result.failure == nil, !gone.isEmpty, let watching = users[user] { tellRemoved(gone, to: watching) }
-                done(result.failure)
-            }
+    private func reload(_ user: UserID, since: Timestamp) async throws(RedisFailure) {
+        let inbox: ConversationReading.Inbox
+        do throws(RedisFailure) {
+            inbox = try await reading.inbox(of: user)
+        } catch  where error.isLasting {
+            // A damaged inbox must not keep everything else stale.
+            return dismiss(users[user] ?? [])
+        }
+        if inbox.dropped >= since { dismiss(users[user] ?? []) }
+        for (id, version) in inbox.left where version >= since {
+            tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
+        }
+        let result: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
+            reading.read(inbox.conversations, of: user, done: $0)
+        }
+        let (now, records) = (shard.clock.redisNow, try result.get().records)
+        for record in records where record.version(for: user, at: now) >= since {
+            for subscriber in users[user] ?? [] { show(record, to: subscriber) }
+        }
+        let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
+        if !gone.isEmpty, let watching = users[user] {
+            shard.tasks.run { [self] in await tellRemoved(gone, to: watching) }
         }
     }
 }

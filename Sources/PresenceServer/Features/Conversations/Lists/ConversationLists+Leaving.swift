@@ -13,33 +13,20 @@ extension ConversationLists {
 
     /// The inbox has still to hear of it (`Joining`), so the conversation itself says when they left. All of the subscribers are
     /// one user's.
-    func readLeaving(_ id: ConversationID, for subscribers: [Subscriber]) {
+    func readLeaving(_ id: ConversationID, for subscribers: [Subscriber]) async {
         let user = subscribers[0].user
         let key = shard.partitions.keys(of: id).conversation(id)
-        shard.store.command(["HMGET", key, "m:" + user.string, "j:" + user.string], lane: .commands) { [self] result in
-            switch result {
-            case .failure(let failure): if !failure.isLasting { postpone([id], for: subscribers) }
-            case .success(let value):
-                let fields = value.array?.map(\.string) ?? []
-                // Who is in it again hears of that.
-                guard fields.count == 2, fields[0] == nil else { return }
-                if let version = fields[1].flatMap({ Int64($0) }) {
-                    tellRemoved(id, at: version, to: subscribers)
-                } else {
-                    readLeft(id, for: subscribers)
-                }
-            }
-        }
-    }
-
-    /// The inbox has heard of it since it was read.
-    private func readLeft(_ id: ConversationID, for subscribers: [Subscriber]) {
-        reading.inbox(of: subscribers[0].user) { [self] result in
-            switch result {
-            case .failure(let failure): if !failure.isLasting { postpone([id], for: subscribers) }
-            case .success(let inbox):
-                if let version = inbox.leaving(id) { tellRemoved(id, at: version, to: subscribers) }
-            }
+        do throws(RedisFailure) {
+            let answer = try await shard.command(["HMGET", key, "m:" + user.string, "j:" + user.string])
+            let fields = answer.array?.map(\.string) ?? []
+            // Who is in it again hears of that.
+            guard fields.count == 2, fields[0] == nil else { return }
+            // If it does not say so, the inbox has heard of it since it was read.
+            var version = fields[1].flatMap { Int64($0) }
+            if version == nil { version = try await reading.inbox(of: user).leaving(id) }
+            if let version { tellRemoved(id, at: version, to: subscribers) }
+        } catch {
+            if !error.isLasting { postpone([id], for: subscribers) }
         }
     }
 }

@@ -211,31 +211,33 @@ final class ConversationLists {
     /// What was too much to be kept for a connection, or has become another by the time. All of them are one user's.
     private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         guard let user = subscribers.first?.user else { return }
-        reading.read(ids, of: user) { [self] result in
-            guard case .success(let found) = result else { return postpone(ids, for: subscribers) }
-            let records = found.records
+        shard.tasks.run { [self] in
+            let result: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
+                reading.read(ids, of: user, done: $0)
+            }
+            guard let records = try? result.get().records else { return postpone(ids, for: subscribers) }
             for subscriber in subscribers where !subscriber.connection.isClosed {
                 for record in records { show(record, to: subscriber) }
             }
             let there = Set(records.map(\.id))
             let gone = ids.filter { !there.contains($0) }
-            if !gone.isEmpty { tellRemoved(gone, to: subscribers) }
+            if !gone.isEmpty { await tellRemoved(gone, to: subscribers) }
         }
     }
 
     /// What an inbox says that its user has left, under the version at which they did: later ones bring it back.
-    func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) {
-        reading.inbox(of: subscribers[0].user) { [self] result in
-            guard case .success(let inbox) = result else {
-                return result.failure?.isLasting == true ? dismiss(subscribers) : postpone(ids, for: subscribers)
-            }
+    func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) async {
+        do throws(RedisFailure) {
+            let inbox = try await reading.inbox(of: subscribers[0].user)
             for id in ids {
                 if let version = inbox.leaving(id) {
                     tellRemoved(id, at: version, to: subscribers)
                 } else if inbox.conversations.contains(id) {
-                    readLeaving(id, for: subscribers)
+                    await readLeaving(id, for: subscribers)
                 }
             }
+        } catch {
+            if error.isLasting { dismiss(subscribers) } else { postpone(ids, for: subscribers) }
         }
     }
 

@@ -23,47 +23,28 @@ struct DeliveryAudience {
         }
     }
 
-    /// - Parameter found: From whom of a conversation it is hidden, as Redis has it now.
-    func hidden(of user: UserID, in id: ConversationID, found: @escaping (Result<Hidden, RedisFailure>) -> Void) {
+    /// From whom of a conversation it is hidden, as Redis has it now.
+    func hidden(of user: UserID, in id: ConversationID) async throws(RedisFailure) -> Hidden {
         let keys = shard.partitions.keys(of: user)
-        shard.store.command(["HMGET", keys.user(user), "chosen", "visibility"], lane: .commands) { [self] result in
-            guard case .success(let value) = result else { return found(.failure(result.failure!)) }
-            let words = value.array?.map(\.string) ?? []
-            guard words.first != "invisible" else { return found(.success(.fromAll)) }
-            guard words.count == 2, let text = words[1] else { return found(.success(.fromNobody)) }
-            // What the user allowed is not known, if it cannot be read.
-            guard let head = PolicyHead(text), !head.isDamaged, head.visibility.presence != .nobody else {
-                return found(.success(.fromAll))
-            }
-            if head.visibility.presence == .everyone, head.blocks == 0 { return found(.success(.fromNobody)) }
-            compare(user, head, in: id, found: found)
+        let held =
+            try await shard.command(["HMGET", keys.user(user), "chosen", "visibility"]).array?.map(\.string) ?? []
+        guard held.first != "invisible" else { return .fromAll }
+        guard held.count == 2, let text = held[1] else { return .fromNobody }
+        // What the user allowed is not known, if it cannot be read.
+        guard let head = PolicyHead(text), !head.isDamaged, head.visibility.presence != .nobody else { return .fromAll }
+        let isForContacts = head.visibility.presence == .contacts
+        if !isForContacts, head.blocks == 0 { return .fromNobody }
+        let key = shard.partitions.keys(of: id).conversation(id)
+        let record = ConversationRecord(id, try await shard.command(["HGETALL", key]))
+        let others = (record?.members ?? []).map(\.user).filter { $0 != user }
+        guard !others.isEmpty else { return .fromNobody }
+        let names = others.map(\.string)
+        let blocked = try await shard.command(["SMISMEMBER", keys.blocks(user)] + names).array ?? []
+        let known = try await shard.command(["SMISMEMBER", keys.contacts(user)] + names).array ?? []
+        let hidden = zip(others, zip(blocked, known)).filter { _, answer in
+            answer.0.int != 0 || isForContacts && answer.1.int != 1
         }
-    }
-
-    private func compare(
-        _ user: UserID, _ head: PolicyHead, in id: ConversationID,
-        found: @escaping (Result<Hidden, RedisFailure>) -> Void
-    ) {
-        ConversationReading(shard: shard).read(id) { [self] result in
-            guard case .success(let record) = result else { return found(.failure(result.failure!)) }
-            let others = (record?.members ?? []).map(\.user).filter { $0 != user }
-            guard !others.isEmpty else { return found(.success(.fromNobody)) }
-            let (keys, names) = (shard.partitions.keys(of: user), others.map(\.string))
-            shard.store.command(["SMISMEMBER", keys.blocks(user)] + names, lane: .commands) { [self] result in
-                guard case .success(let blocked) = result else { return found(.failure(result.failure!)) }
-                shard.store.command(["SMISMEMBER", keys.contacts(user)] + names, lane: .commands) { result in
-                    found(
-                        result.map { known in
-                            let isForContacts = head.visibility.presence == .contacts
-                            let pairs = zip(blocked.array ?? [], known.array ?? [])
-                            let hidden = zip(others, pairs).filter { _, answer in
-                                answer.0.int != 0 || isForContacts && answer.1.int != 1
-                            }
-                            if hidden.count > Self.mostNamed { return .fromAll }
-                            return hidden.isEmpty ? .fromNobody : .from(hidden.map(\.0))
-                        })
-                }
-            }
-        }
+        if hidden.count > Self.mostNamed { return .fromAll }
+        return hidden.isEmpty ? .fromNobody : .from(hidden.map(\.0))
     }
 }

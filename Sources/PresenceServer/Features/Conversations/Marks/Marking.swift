@@ -121,8 +121,12 @@ final class Marking {
                 isGood = true
                 settle()
             }
-            DeliveryAudience(shard: shard).hidden(of: wish.user, in: id) {
-                hidden = $0
+            shard.tasks.run { [self] in
+                do throws(RedisFailure) {
+                    hidden = .success(try await DeliveryAudience(shard: shard).hidden(of: wish.user, in: id))
+                } catch {
+                    hidden = .failure(error)
+                }
                 settle()
             }
         }
