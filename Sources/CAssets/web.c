@@ -73,11 +73,6 @@ static const unsigned char app_people_js_bytes[] = {
 };
 ASSET(app_people_js)
 
-static const unsigned char app_conversations_js_bytes[] = {
-#embed "../../web/app/conversations.js"
-};
-ASSET(app_conversations_js)
-
 static const unsigned char app_talk_js_bytes[] = {
 #embed "../../web/app/talk.js"
 };
@@ -92,6 +87,81 @@ static const unsigned char app_details_js_bytes[] = {
 #embed "../../web/app/details.js"
 };
 ASSET(app_details_js)
+
+static const unsigned char app_chats_js_bytes[] = {
+#embed "../../web/app/chats.js"
+};
+ASSET(app_chats_js)
+
+static const unsigned char app_composer_js_bytes[] = {
+#embed "../../web/app/composer.js"
+};
+ASSET(app_composer_js)
+
+static const unsigned char app_files_js_bytes[] = {
+#embed "../../web/app/files.js"
+};
+ASSET(app_files_js)
+
+static const unsigned char app_icons_js_bytes[] = {
+#embed "../../web/app/icons.js"
+};
+ASSET(app_icons_js)
+
+static const unsigned char app_inside_js_bytes[] = {
+#embed "../../web/app/inside.js"
+};
+ASSET(app_inside_js)
+
+static const unsigned char app_known_js_bytes[] = {
+#embed "../../web/app/known.js"
+};
+ASSET(app_known_js)
+
+static const unsigned char app_log_js_bytes[] = {
+#embed "../../web/app/log.js"
+};
+ASSET(app_log_js)
+
+static const unsigned char app_menu_js_bytes[] = {
+#embed "../../web/app/menu.js"
+};
+ASSET(app_menu_js)
+
+static const unsigned char app_person_js_bytes[] = {
+#embed "../../web/app/person.js"
+};
+ASSET(app_person_js)
+
+static const unsigned char app_qr_js_bytes[] = {
+#embed "../../web/app/qr.js"
+};
+ASSET(app_qr_js)
+
+static const unsigned char app_settings_js_bytes[] = {
+#embed "../../web/app/settings.js"
+};
+ASSET(app_settings_js)
+
+static const unsigned char app_worker_js_bytes[] = {
+#embed "../../web/app/worker.js"
+};
+ASSET(app_worker_js)
+
+static const unsigned char app_inside_css_bytes[] = {
+#embed "../../web/app/inside.css"
+};
+ASSET(app_inside_css)
+
+static const unsigned char app_manifest_bytes[] = {
+#embed "../../web/app/manifest.webmanifest"
+};
+ASSET(app_manifest)
+
+static const unsigned char app_picture_bytes[] = {
+#embed "../../web/app/icon.png"
+};
+ASSET(app_picture)
 
 // ---- The console ----
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support.accounts import PASSWORD
-from support.app import accounts, app, checked, fill, press, shows, sign_up, title  # noqa: F401 (a fixture)
+from support.app import accounts, app, checked, fill, press, settings, shows, sign_up, title  # noqa: F401 (a fixture)
 from support.line import Line
 from support.room import Room
 
@@ -27,8 +27,8 @@ async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
                 break
         assert {"displayName", "Skip profile setup"} <= set(reached), reached
         await page.key("Enter")
-        await title(page, "People")
-        assert await page.value("document.activeElement.textContent") == "People", "the heading has the focus"
+        await title(page, "Chats")
+        assert await page.value("document.activeElement.textContent") == "Chats", "the heading has the focus"
 
 
 PAGES = ["#/sign-in", "#/sign-up", "#/forgot"]
@@ -46,6 +46,9 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
         await sign_up(page, accounts, "A name that is quite long, as names may be, really")
         await checked(page, "setup", dark)
         await press(page, "Skip profile setup")
+        await title(page, "Chats")
+        await checked(page, "chats-empty", dark)
+        await press(page, "People")
         await title(page, "People")
         somebody = "u-with-quite-a-long-id-that-somebody-has-made-by-hand-0123456789"
         await (await Room(accounts.server).socket()).connect(accounts.server.mint.token(somebody))
@@ -53,9 +56,12 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
         await page.key("Enter")
         await page.until("!!document.querySelector('.people li')")
         await checked(page, "people", dark)
-        await press(page, "Profile")
-        await title(page, "Profile")
+        await settings(page, "Profile")
         await checked(page, "profile", dark)
+        for place in ("invite", "status", "privacy", "account", "devices", "new", f"person/{somebody}"):
+            await page.run(f"location.hash = '/{place}'")
+            await page.until(f"location.hash === '#/{place}' && !!document.querySelector('.detail h1')")
+            await checked(page, place.split("/")[0], dark)
         await page.run("location.hash = '/talk/nothing'")
         await shows(page, "You are not in this conversation.")
         await checked(page, "talk-nobody", dark)

@@ -31,8 +31,8 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             document.querySelector("main").prepend(list);
             globalThis.row = row.node;""")
         assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
-        # An unavailable picture shows its name, and no other address was requested.
-        await page.until("row.querySelector('a').textContent === 'Open the image'")
+        # A picture that cannot be had says what it is called, and nothing was asked of another address.
+        await page.until("row.querySelector('a .file-name').textContent === 'none.jpg'")
         assert not [url for _, url in page.requests if "other.jpg" in url]
         assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"
 
@@ -49,8 +49,11 @@ async def test_a_file_is_attached(chromium, start, tmp_path):
         plan.write_text("At noon")
         large.write_bytes(bytes(100_001))
         await choose(page, large)
+        await press(page, "Send")
         await shows(page, "The file is too large.")
         await choose(page, plan)
+        await page.until("document.querySelector('.tray .file-name')?.textContent === 'plan.txt'")
+        await press(page, "Send")
         await page.until("document.querySelectorAll('.files li').length === 1")
         await page.until(f"{STATUS}?.match(/Sent|Delivered/)")
         attachment, = (await stored(accounts, id))[0]["attachments"]
@@ -58,7 +61,7 @@ async def test_a_file_is_attached(chromium, start, tmp_path):
         answer = await accounts.api.request("GET", attachment["url"][attachment["url"].index("/v1/"):])
         assert answer.status == 200 and answer.body == "At noon"
         await shot(page, "attachment")
-        await press(page, "Conversations")
+        await press(page, "Chats")
         await page.until("document.querySelector('.talks .line')?.textContent === 'You: File'")
 
 
@@ -74,10 +77,13 @@ async def test_an_upload_that_the_network_ends_is_tried_again_and_one_may_be_can
         plan.write_text("At noon")
         line.freeze()
         await choose(page, plan)
+        await press(page, "Send")
+        await page.until(f"{found('Cancel the upload')} && !{found('Cancel the upload')}.hidden")
         await press(page, "Cancel the upload")
         await page.until(f"{found('Attach a file')} && !{found('Attach a file')}.disabled")
         assert await page.value("document.querySelector('.composer .bad').textContent") == ""
         await choose(page, plan)
+        await press(page, "Send")
         await page.until("document.querySelector('.attach').disabled")
         line.cut()
         line.open.set()
@@ -87,7 +93,8 @@ async def test_an_upload_that_the_network_ends_is_tried_again_and_one_may_be_can
         await page.until("document.querySelector('.banner').textContent === ''")
         await press(page, "Try the upload again")
         await page.until("document.querySelectorAll('.files li').length === 1")
-        await shows(page, "Open the file (1 kB)")
+        await page.until("document.querySelector('.files .file-name').textContent === 'plan.txt'")
+        assert await page.value("document.querySelector('.files .file-size').textContent") == "1 kB"
         assert await page.value("document.querySelector('.composer .bad').textContent") == ""
         await page.until(f"{STATUS}?.match(/Sent|Delivered/)")
         assert len(await stored(accounts, id)) == 1

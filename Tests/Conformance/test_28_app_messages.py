@@ -1,6 +1,6 @@
 """Conversations in the app at /app, as people use them: talking, reading back, groups."""
 
-from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, found, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
+from support.app import BUBBLES, ITEM, STATUS, accounts, act, answer, details, direct, enter, fill, found, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
 from support.browser import NETWORK
 from support.line import Line
 from support.talks import say
@@ -14,45 +14,50 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await ana.key("Enter")
         await press(ana, "Talk to Bob Ray")
         await title(ana, "Bob Ray")
+        assert await ana.value("document.activeElement.ariaLabel") == "Message to Bob Ray", "somebody who opens it can write"
         await shows(ana, "Nothing has been said yet.")
         assert await ana.value("document.title") == "Bob Ray – Presence"
         await write(ana, "Hello Bob")
-        # The other user has received it, and has not looked yet: counted in every screen.
+        # It has come to the other, who has not looked yet: counted in every screen.
         await bob.until("document.querySelector('nav .badge').textContent === '1 unread' && !document.querySelector('nav .badge').hidden")
-        await ana.until(f"{STATUS} === ' · Delivered'")
-        await press(bob, "Conversations1 unread")
-        await title(bob, "Conversations")
+        await ana.until(f"{STATUS} === 'Delivered'")
+        await press(bob, "Chats1 unread")
+        await title(bob, "Chats")
         await bob.until("document.querySelector('.talks li.unread a.who')?.innerText.includes('Hello Bob')")
         await bob.until("document.querySelector('.talks presence-avatar').getAttribute('status') === 'online'")
         await shot(bob, "conversations")
         await bob.run("document.querySelector('.talks a').click()")
         await title(bob, "Ana Lovelace")
-        await ana.until(f"{STATUS} === ' · Read'")
+        await ana.until(f"{STATUS} === 'Read'")
         await bob.until("document.querySelector('nav .badge').hidden")
         await fill(bob, "text", "I am writ")
-        await shows(ana, "Bob Ray is typing…")
+        await ana.until("document.querySelector('.typing').textContent === 'Bob Ray is typing…'")
         await write(bob, "I am writing too", "Second line")
         await ana.until(f"{BUBBLES}.length === 3")
         await shot(ana, "talk")
-        await press(bob, "Edit “I am writing too”")
+        await act(bob, "Edit", "I am writing too")
         assert await bob.value("document.activeElement.value") == "I am writing too"
         await bob.run("document.activeElement.select()")
         await bob.type("I was writing")
-        # New messages do not disturb editing and the focus.
+        # News leave alone what is edited, and the focus.
         await write(ana, "News")
         await bob.until(f"{BUBBLES}.includes('News')")
         assert await bob.value("document.activeElement.value") == "I was writing"
         await bob.key("Enter")
         await ana.until(f"{BUBBLES}.includes('I was writing')")
         await shows(ana, "edited")
-        await press(bob, "Delete “Second line”")
+        await act(bob, "Delete", "Second line")
         await answer(bob, "Delete this message for everybody?", "Cancel")
         assert await bob.value(f"{BUBBLES}.includes('Second line')")
-        await press(bob, "Delete “Second line”")
+        await act(bob, "Delete", "Second line")
         await answer(bob, "Delete this message for everybody?", "Delete")
         await ana.until(f"{BUBBLES}.join() === 'Hello Bob,I was writing,Message deleted,News'")
         await shot(ana, "talk-changed")
-        assert not await ana.value(f"!!{found('Delete “I was writing”')}"), "only the sender deletes"
+        await ana.run("[...document.querySelectorAll('li[data-message]')].find((each) => each.querySelector('.text').textContent === 'I was writing').focus()")
+        await ana.key("Enter")
+        await ana.until(f"!!{ITEM}")
+        assert await ana.value(f"{ITEM}.innerText.trim()") == "Copy", "only the sender deletes"
+        await ana.key("Escape")
         id = await ana.value("location.hash.split('/')[2]")
         assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]
 
@@ -70,7 +75,7 @@ async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(
         await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
         await page.run(f"{log}.scrollTop = 400")
         before = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
-        await press(page, "Earlier messages")
+        # What is above is read in time.
         await page.until(f"{BUBBLES}.length === 100")
         after = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
         assert abs(after - before) < 3, (before, after)
@@ -80,7 +85,10 @@ async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(
         await shot(page, "talk-news")
         await press(page, "New messages")
         await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
-        await press(page, "Earlier messages")
+        # Of what is there, the rows around what is looked at are on the page.
+        for count in (50, 100, 101):
+            await page.until(f"{BUBBLES}.length === {count}")
+            await press(page, "Earlier messages")
         await page.until(f"{BUBBLES}.length === 121 && {found('Earlier messages')} === undefined")
         assert await page.value(BUBBLES) == [f"message {number}" for number in range(120)] + ["news"]
 
@@ -92,11 +100,12 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await fill(page, "users", bob.user)
         await page.key("Enter")
         await shows(page, "Bob Ray")
-        await press(page, "Conversations")
-        await title(page, "Conversations")
+        await press(page, "Chats")
+        await title(page, "Chats")
         await shows(page, "None yet.")
-        await page.run("document.querySelector('summary').click()")
-        await page.until("document.querySelector('fieldset label')?.innerText === 'Bob Ray'")
+        await press(page, "New group")
+        await title(page, "New group")
+        await page.until("document.querySelector('fieldset label .who')?.innerText.startsWith('Bob Ray')")
         await press(page, "Create")
         await shows(page, "Please choose at least one person.")
         await page.run("document.querySelector('fieldset input').click()")
@@ -105,7 +114,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await press(page, "Create")
         await title(page, "Trip")
         id = await page.value("location.hash.split('/')[2]")
-        await page.run("document.querySelector('details summary').click()")
+        await details(page)
         await fill(page, "name", "Alps")
         await press(page, "Rename")
         await title(page, "Alps")
@@ -120,11 +129,12 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         plan = {"id": "f", "kind": "file", "url": "https://example.org/plan.pdf", "sizeBytes": 5}
         await third.did("send", conversation=id, message={
             "id": "c0", "text": "", "attachments": [plan], "priority": {"reason": "today"}})
-        await shows(page, "Open the file (1 kB)")
+        await shows(page, "plan.pdf")
+        assert await page.value("document.querySelector('.files .file-size').textContent") == "1 kB"
         await shows(page, "Important: today")
         assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
-        # The owner deletes others' messages, and removes members.
-        await press(page, "Delete “Hello from Cy”")
+        # Its owner deletes what others wrote, and removes them.
+        await act(page, "Delete", "Hello from Cy")
         await answer(page, "Delete this message for everybody?", "Delete")
         await shows(page, "Message deleted")
         await press(page, "Remove Bob Ray")
@@ -135,7 +145,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await page.until("document.querySelector('[name=mute]').value === 'hour' && document.querySelector('[name=mute]').length === 4")
         await press(page, "Archive")
         await page.until(f"!!{found('Take out of the archive')}")
-        await press(page, "Conversations")
+        await press(page, "Chats")
         await shows(page, "None yet.")
         await press(page, "Archived (1)")
         await page.until("document.querySelector('.talks a.who').innerText.includes('muted')")
@@ -145,22 +155,23 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         assert await page.value("document.querySelector('nav .badge').hidden"), "muted"
         await page.run("document.querySelector('.talks a').click()")
         await title(page, "Alps")
-        await page.run("document.querySelector('details summary').click()")
+        await details(page)
         await press(page, "Take out of the archive")
         await page.until(f"!!{found('Archive')}")
         await press(page, "Leave the group")
         await answer(page, "Leave this group?", "Leave")
-        await title(page, "Conversations")
+        await title(page, "Chats")
         await shows(page, "None yet.")
         left = (await third.did("getConversation", conversation=id))["conversation"]
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
 
 
 async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
-    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    (ana, bob), (own, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     for number in range(20):
         await say(client, id, f"{number}: " + "words that fill a line " * 8)
+    await own.did("mark", conversation=id, read=20)
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana)
         await page.run(f"location.hash = '/talk/{id}'")
@@ -172,13 +183,13 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         await page.until(f"document.documentElement.clientWidth <= 360 && {end}")
         await write(page, "mine")
         await page.until(f"{BUBBLES}.length === 21")
-        await press(page, "Edit “mine”")
+        await act(page, "Edit", "mine")
         await page.until("(({ bottom }) => bottom <= document.querySelector('.messages').getBoundingClientRect().bottom)(document.querySelector('.editing').getBoundingClientRect())")
         await page.key("Escape")
-        # The view stays where the user reads: at the top, so that the wide page, which is shorter, does not show all of it.
+        # Who reads further up stays there: at the top, so that the wide page, which is shorter, has not all of it in sight.
         await page.until("!document.querySelector('.editing')")
         drawn = "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame);"
-        # Also if a size changes before the page gets its event.
+        # Also when a size changes before the page hears of it.
         await page.run(drawn + "const log = document.querySelector('.messages'); "
                        "log.firstChild.style.minHeight = `${log.scrollHeight + 9}px`; log.scrollTop = 0;" + drawn)
         assert not await page.run(f"return {end}")

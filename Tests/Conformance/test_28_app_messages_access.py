@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
-from support.app import BUBBLES, STATUS, accounts, checked, direct, enter, fill, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
+from support.app import BUBBLES, STATUS, accounts, checked, details, direct, enter, fill, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
 from support.line import Line
+
+
+SHIFT = 8
 
 
 async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts):
@@ -17,7 +20,7 @@ async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts)
         # Lists are in the order of milliseconds.
         await asyncio.sleep(0.01)
         await third.did("send", conversation=two, message={"id": "b", "text": "second"})
-        await press(page, "Conversations2 unread")
+        await press(page, "Chats2 unread")
         await page.until("document.querySelectorAll('.talks li.unread').length === 2")
         links = "[...document.querySelectorAll('.talks li')].map((each) => each.dataset.conversation)"
         assert await page.value(links) == [two, one]
@@ -56,15 +59,20 @@ async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
             raise AssertionError(condition)
 
         await page.run("document.activeElement.blur()")
-        await tab_to("document.activeElement.textContent.startsWith('Conversations')")
+        await tab_to("document.activeElement.textContent.startsWith('Chats')")
         await page.key("Enter")
-        await title(page, "Conversations")
+        await title(page, "Chats")
         await page.until("!!document.querySelector('.talks a')")
         await tab_to("document.activeElement.matches('.talks a')")
         await page.key("Enter")
         await title(page, "Bob Ray")
-        await tab_to("document.activeElement.matches('.messages')")
-        await tab_to("document.activeElement.name === 'text'")
+        # Who opens it can write; the messages are one stop before that.
+        assert await page.value("document.activeElement.name") == "text"
+        await page.until(f"{BUBBLES}.join() === 'Hello'")
+        await page.key("Tab", modifiers=SHIFT)
+        assert await page.value("document.activeElement.dataset.message") == "a"
+        await page.key("Tab")
+        assert await page.value("document.activeElement.name") == "text"
         await page.type("By keyboard")
         await page.key("Enter")
         await page.until(f"{BUBBLES}.join() === 'Hello,By keyboard'")
@@ -88,18 +96,20 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
         await page.until("!!document.querySelector('.people li')")
         await page.run("location.hash = '/conversations'")
         await page.until("document.querySelectorAll('.talks li.unread').length === 2")
-        await page.run("document.querySelector('summary').click()")
-        await page.until("!!document.querySelector('fieldset label')")
         await checked(page, "conversations", dark)
+        await page.run("location.hash = '/new'")
+        await page.until("!!document.querySelector('fieldset label')")
+        await checked(page, "new-group", dark)
         for place, name in ((id, "talk"), (group, "group")):
             await page.run(f"location.hash = '/talk/{place}'")
             await page.until(f"{BUBBLES}.length === 3")
             await write(page, "My own answer", "And one more, which is a little longer than the first one was")
             await page.until(f"{BUBBLES}.length === 5 && {STATUS}?.match(/Sent|Delivered/)")
             await checked(page, name, dark)
-            await page.run("document.querySelector('summary').click()")
+            await details(page)
             await checked(page, f"{name}-details", dark)
-            await page.run("document.querySelector('summary').click()")
+            await page.key("Escape")
+            await page.until("document.querySelector('.details').hidden && document.activeElement.ariaLabel === 'More'")
         line.cut()
         await shows(page, "No connection.")
         await write(page, "Offline")

@@ -1,9 +1,12 @@
-"""Conversations in the app at /app without a connection: pending messages, the shown state, and losses by a sign-out."""
+"""Conversations in the app at /app without a connection: what waits, what is shown, and what a sign-out would lose."""
 
-from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
+from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, friends, press, settings, shot, shows, sign_out, stored, title, write  # noqa: F401 (a fixture)
 from support.line import Line
 from support.patience import eventually
 from support.talks import say
+
+
+DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('presence.draft'))"
 
 
 async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refused_the_list(chromium, accounts):
@@ -11,7 +14,7 @@ async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refus
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana)
-        await press(page, "Conversations")
+        await press(page, "Chats")
         await page.until("document.querySelector('.talks a.who')?.innerText.includes('Bob Ray')")
         await page.run("""
             const { PresenceClient } = await import("/presence.js");
@@ -45,16 +48,16 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         line.cut()
         await shows(page, "No connection.")
         await write(page, "one", "two", "three")
-        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS} === ' · Waits for a connection'")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS} === 'Waits for a connection'")
         await fill(page, "text", "a draft")
         await shot(page, "talk-offline")
         await page.go("about:blank")
         line.mend()
         await page.go(line.origin + f"/app#/talk/{id}")
-        await page.until(f"{BUBBLES}.join() === 'one,two,three' && [' · Delivered', ' · Sent'].some((each) => {STATUS}?.startsWith(each))")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && ['Delivered', 'Sent'].some((each) => {STATUS}?.startsWith(each))")
         assert await page.value("document.querySelector('[name=text]').value") == "a draft"
         assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
-        # A rejected message shows that, and can be sent again or dropped.
+        # What is refused says so, and can be sent again or given up.
         await client.did("block", users=[ana.user])
         await write(page, "refused", "given up")
         await shows(page, "Not sent: you cannot write here")
@@ -65,11 +68,11 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until("document.querySelectorAll('.failed').length === 1")
         await press(page, "Discard")
         await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
-        # A sign-out removes drafts.
+        # Who signs out takes drafts along.
         await fill(page, "text", "private")
-        await press(page, "Sign out")
+        await sign_out(page)
         await title(page, "Sign in")
-        assert await page.value("Object.keys(sessionStorage)") == []
+        await page.until(f"{DRAFTS}.length === 0")
 
 
 async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, accounts):
@@ -80,7 +83,7 @@ async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, account
         await page.run(f"location.hash = '/talk/{id}'")
         await title(page, "Bob Ray")
         await write(page, "before")
-        await page.until(f"{STATUS} === ' · Sent'")
+        await page.until(f"{STATUS} === 'Sent'")
         accounts.server.kill()
         line.cut()
         await write(page, "meanwhile", "more")
@@ -97,26 +100,26 @@ async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_b
         await clients[0].did("send", conversation=id, message={"id": text, "text": text})
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, people[0])
-        # Edits are not sent.
+        # What changes a message does not go out.
         await page.run('''
             const plain = WebSocket.prototype.send;
             WebSocket.prototype.send = function (text) { if (!/"type":"(edit|delete)Message"/.test(text)) plain.call(this, text); }; ''')
         await page.run(f"await document.querySelector('presence-app').messages.edit('{id}', 'one', 'changed')")
-        await press(page, "Sign out")
+        await sign_out(page)
         await answer(page, "A message or change is not sent yet. Sign out and lose it?", "Cancel")
         await page.run(f"await document.querySelector('presence-app').messages.delete('{id}', 'two')")
-        await page.run("location.hash = '/profile'")
-        await title(page, "Profile")
+        await page.run("location.hash = '/devices'")
+        await title(page, "Devices")
         await press(page, "Sign out on all devices")
         await answer(page, "2 messages or changes are not sent yet. Sign out and lose them?", "Cancel")
         # Loaded again, without a socket: nothing is known of the list.
         await page.send("Page.addScriptToEvaluateOnNewDocument", source='''
             globalThis.WebSocket = class { close() {} };''')
         await page.reload()
-        await press(page, "Sign out")
+        await sign_out(page)
         await answer(page, "2 messages or changes are not sent yet. Sign out and lose them?", "Cancel")
-        await title(page, "Profile")
-        await press(page, "Sign out")
+        await title(page, "Settings")
+        await sign_out(page)
         await answer(page, "2 messages or changes are not sent yet. Sign out and lose them?", "Sign out")
         await title(page, "Sign in")
 
@@ -132,15 +135,16 @@ async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts)
         await shows(page, "No connection.")
         await write(page, "Wait for me")
         await shows(page, "Waits for a connection")
-        await press(page, "Sign out")
+        await sign_out(page)
         await answer(page, "A message or change is not sent yet. Sign out and lose it?", "Cancel")
+        await page.run("history.back()")
         await shows(page, "Waits for a connection")
         line.mend()
-        await page.until(f"{STATUS} !== ' · Waits for a connection'")
+        await page.until(f"{STATUS} !== 'Waits for a connection'")
         await page.until(f"['Sent', 'Delivered'].some((each) => {STATUS}.includes(each))")
         await page.run("globalThis.library = (await import('/presence.js')).internals; globalThis.app = document.querySelector('presence-app')")
         await page.until("(await library.stored(library.queueOf(app.client.url, app.client.user))).length === 0")
-        await press(page, "Sign out")
+        await sign_out(page)
         await title(page, "Sign in")
 
 
@@ -152,8 +156,7 @@ async def test_screens_that_are_opened_without_a_connection_show_people_as_last_
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, people[0])
         await shows(page, "Bob Ray")
-        await press(page, "Profile")
-        await title(page, "Profile")
+        await settings(page, "Profile")
         line.cut()
         await shows(page, "No connection.")
         await press(page, "People")
@@ -161,14 +164,14 @@ async def test_screens_that_are_opened_without_a_connection_show_people_as_last_
         await shows(page, "Bob Ray")
         await shows(page, "(as last known)")
         assert not await page.value("document.querySelector('main').innerText.includes('Nobody yet')")
-        await press(page, "Conversations1 unread")
+        await press(page, "Chats1 unread")
         await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
         await page.run("document.querySelector('.talks a').click()")
         await title(page, "Bob Ray")
-        # The next user does not see the former user's people.
-        await press(page, "Sign out")
+        # Nobody sees whom another knew.
+        await sign_out(page)
         await title(page, "Sign in")
-        assert await page.value("document.querySelector('presence-app').seen.size") == 0
+        assert await page.value("document.querySelector('presence-app').memory") is None
 
 
 async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_still_there(chromium, accounts):
@@ -184,7 +187,7 @@ async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_sti
         await eventually(lambda: page.loads > loads, "the page is loaded again")
         await title(page, "Bob Ray")
         await page.until(f"{BUBBLES}.includes('not lost') || document.querySelector('[name=text]').value === 'not lost'")
-        # A sent message is no longer a draft.
+        # What is kept is no draft any more.
         await write(page, "another")
-        await page.until("!Object.keys(sessionStorage).some((key) => key.startsWith('presence.draft'))")
+        await page.until(f"{DRAFTS}.length === 0")
         await page.until(f"{BUBBLES}.includes('another')")

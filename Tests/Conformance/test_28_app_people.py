@@ -1,6 +1,6 @@
-"""People in the app at /app: connecting, disconnecting and typing, over a lost connection, and before they are known."""
+"""People in the app at /app: as they come, go and type, over a lost connection, and before they are known."""
 
-from support.app import accounts, app, fill, press, settled, shot, shows, title  # noqa: F401 (a fixture)
+from support.app import accounts, app, fill, press, settings, settled, shot, shows, sign_out, title  # noqa: F401 (a fixture)
 from support.line import Line
 
 
@@ -13,7 +13,7 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await fill(ana, "users", "two words")
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
-        # The usual first attempts.
+        # What people try first.
         for text in ("bob@example.org", "Bob", "u-7hq2cdefgh"):
             await fill(ana, "users", text)
             assert "Nobody has this id." not in await ana.value("document.body.innerText")
@@ -33,6 +33,7 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await shows(ana, "Bob Ray")
         await ana.until("document.querySelector('.people presence-avatar').getAttribute('status') === 'online'")
         assert await ana.value("document.querySelector('.people presence-avatar').textContent") == "BR"
+        await settings(bob, "Status")
         await bob.run("document.querySelector('[name=status]').value = 'busy'")
         await fill(bob, "text", "In a meeting")
         await press(bob, "Set status")
@@ -44,20 +45,27 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await bob.go(await ana.value("location.href"))
         await title(bob, "Ana Lovelace")
         await fill(bob, "text", "I think")
-        await shows(ana, "Bob Ray is typing…")
+        await ana.until("document.querySelector('.typing').textContent === 'Bob Ray is typing…'")
         await shot(ana, "typing")
         await fill(bob, "text", "")
         await ana.until("document.querySelector('.typing').textContent === ''")
         await fill(ana, "text", "Do you?")
-        await shows(bob, "Ana Lovelace is typing…")
+        await bob.until("document.querySelector('.typing').textContent === 'Ana Lovelace is typing…'")
         # Leaving the page ends it.
         await press(ana, "People")
         await bob.until("document.querySelector('.typing').textContent === ''")
-        # A user who signs out is shown offline.
-        await press(bob, "Sign out")
+        # Who signs out is seen to go.
+        await sign_out(bob)
         await title(bob, "Sign in")
         await shows(ana, "last seen just now")
         await shot(ana, "people-offline")
+        await ana.run("document.querySelector('[data-user] a').click()")
+        await title(ana, "Person")
+        await press(ana, "Remove Bob Ray")
+        await shows(ana, "Nobody yet.")
+        # A slip is taken back.
+        await press(ana, "Undo")
+        await ana.until("!!document.querySelector('.people [data-user]')")
         await press(ana, "Remove Bob Ray")
         await shows(ana, "Nobody yet.")
 
@@ -71,7 +79,7 @@ async def test_a_lost_connection_is_told_and_the_page_goes_on_afterwards(chromiu
         await page.key("Enter")
         await shows(page, "Bob Ray")
         line.cut()
-        await shows(page, "No connection. What is shown may be old.")
+        await shows(page, "No connection.")
         await shows(page, "(as last known)")
         await shot(page, "people-lost")
         line.mend()
@@ -83,7 +91,7 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line)
         await settled(page, accounts)
-        # The page's messages to the server wait, as on a slow network.
+        # What the page says to the server waits, as on a slow network.
         await page.send("Page.addScriptToEvaluateOnNewDocument", source="""
             globalThis.held = [];
             const { send } = WebSocket.prototype;
@@ -94,7 +102,7 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
                 for (const [socket, text] of all) send.call(socket, text);
             };""")
         await page.reload()
-        for name in ("People", "Conversations"):
+        for name in ("People", "Chats"):
             await press(page, name)
             await title(page, name)
             await page.until("document.querySelectorAll('.skeleton').length === 3", f"{name} have a shape")

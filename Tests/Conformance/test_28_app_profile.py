@@ -4,7 +4,7 @@ import asyncio
 
 from PIL import Image
 
-from support.app import REFUSED, accounts, answer, app, choose, fill, found, press, settled, shot, shows, title  # noqa: F401 (a fixture)
+from support.app import REFUSED, accounts, answer, app, choose, fill, found, press, settings, settled, shot, shows, title  # noqa: F401 (a fixture)
 from support.line import Line
 from support.pictures import png
 from support.room import Room
@@ -14,12 +14,12 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         user = await settled(page, accounts)
-        await press(page, "Profile")
+        await settings(page, "Profile")
         await page.until("document.querySelector('[name=displayName]')?.value === 'Ana Lovelace'")
         assert await page.value(f"{found('Save')}.disabled")
         await fill(page, "displayName", "Ana B.")
         assert not await page.value(f"{found('Save')}.disabled")
-        # A user who is about to leave the page is asked, and stays.
+        # Somebody who would leave is asked, and stays.
         await press(page, "People")
         await answer(page, "You have unsaved changes.", "Cancel")
         await page.until("location.hash === '#/profile'")
@@ -42,7 +42,7 @@ async def test_a_profile_that_is_not_known_does_not_look_empty(chromium, account
         await settled(page, accounts)
         line.cut()
         await shows(page, "No connection.")
-        await press(page, "Profile")
+        await settings(page, "Profile")
         await page.until("document.querySelector('[name=displayName]')?.placeholder === 'Loading…'")
         await fill(page, "username", "somebody")
         assert await page.value(f"{found('Save')}.disabled")
@@ -76,8 +76,7 @@ async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accou
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await settled(page, accounts)
-        await press(page, "Profile")
-        await title(page, "Profile")
+        await settings(page, "Profile")
         await fill(page, "username", "Taken.Name")
         await shows(page, "This username is already taken.")
         await press(page, "Save")
@@ -91,7 +90,7 @@ async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accou
         await press(page, "Save")
         await shows(page, "Profile Updated")
         await shot(page, "username")
-        # Requested once for each name that stayed for half a second, and never for an invalid one.
+        # Asked for once for each name that stood for half a second, and never for one that cannot be.
         asked = [url for method, url in page.requests if "/v1/usernames/" in url]
         assert [url.rsplit("/", 1)[1] for url in asked] == ["Taken.Name", wanted], asked
         await page.reload()
@@ -112,8 +111,8 @@ async def test_a_photo_is_uploaded_shown_to_others_and_removed(chromium, account
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         user = await settled(page, accounts)
-        await press(page, "Profile")
-        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await settings(page, "Profile")
+        await page.until("document.querySelector('.photo presence-avatar').textContent === 'AL'")
         await choose(page, tmp_path / "huge.jpg")
         await shows(page, "Image is too large. Maximum size is 5MB.")
         await choose(page, tmp_path / "notes.txt")
@@ -123,19 +122,19 @@ async def test_a_photo_is_uploaded_shown_to_others_and_removed(chromium, account
         await shows(page, "This file cannot be used.")
         await choose(page, tmp_path / "picture.png")
         await shows(page, "Photo saved")
-        await page.until("document.querySelector('presence-avatar img')?.naturalWidth === 600")
+        await page.until("document.querySelector('.photo presence-avatar img')?.naturalWidth === 600")
         await shot(page, "photo")
         read = await accounts.api.request("GET", f"/v1/users/{user}", token=Room(accounts.server).backend)
         assert "/v1/photos/" in read.json["profile"]["photoURL"]
         await press(page, "Remove photo")
-        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await page.until("document.querySelector('.photo presence-avatar').textContent === 'AL'")
 
 
 async def test_a_picture_that_cannot_be_loaded_is_tried_again_and_initials_stand_in_its_place(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await title(page, "Sign in")
-        # Two seconds are a hundredth of one; the requested picture does not exist, until it is another one.
+        # Two seconds are a hundredth of one; the picture that is asked for is not there, until it is another one.
         await page.run("""
             await import("/app/parts.js");
             const plain = setTimeout;
@@ -156,24 +155,24 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line)
         await settled(page, accounts)
-        await press(page, "Profile")
-        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await settings(page, "Profile")
+        await page.until("document.querySelector('.photo presence-avatar').textContent === 'AL'")
         line.freeze()
         await choose(page, tmp_path / "picture.png")
         await page.until("document.querySelector('progress').hidden === false")
-        # The chosen picture is shown immediately, and withdrawn.
-        await page.until("document.querySelector('presence-avatar img')?.src.startsWith('blob:') && document.querySelector('presence-avatar img').naturalWidth === 64")
+        # What was chosen is shown at once, and taken back.
+        await page.until("document.querySelector('.photo presence-avatar img')?.src.startsWith('blob:') && document.querySelector('.photo presence-avatar img').naturalWidth === 64")
         assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
         await press(page, "Cancel")
         await shows(page, "Upload cancelled")
-        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await page.until("document.querySelector('.photo presence-avatar').textContent === 'AL'")
         line.open.set()
         line.cut()
         await choose(page, tmp_path / "picture.png")
         await shows(page, "Network error. Please check your connection.")
         line.mend()
         await press(page, "Try again")
-        # The server may not have noticed yet that the first upload is over: then it answers with a time to retry.
+        # The server may not have noticed yet that the first upload is over: then it says when to come again.
         for _ in range(10):
             await page.until("/Photo saved|Too many attempts/.test(document.body.innerText)")
             if await page.value("document.body.innerText.includes('Photo saved')"):
@@ -187,7 +186,7 @@ async def test_a_username_that_cannot_be_is_told_while_it_is_typed(chromium, acc
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         await settled(page, accounts)
-        await press(page, "Profile")
+        await settings(page, "Profile")
         await page.until("document.querySelector('[name=displayName]')?.value === 'Ana Lovelace'")
         await fill(page, "username", "a")
         await shows(page, "Invalid username format.")

@@ -3,7 +3,7 @@
 import asyncio
 
 from support.accounts import Accounts
-from support.app import BUBBLES, EVERYTHING, direct, enter, friends, press, shows, title
+from support.app import BUBBLES, EVERYTHING, act, direct, enter, friends, press, shows, title
 from support.library import tab
 from support.line import Line
 from support.patience import eventually
@@ -18,14 +18,14 @@ async def test_an_edited_text_is_bounded_like_a_new_one_and_a_message_is_importa
     await bob.did("send", conversation=id, message={"id": "c", "text": "too", "priority": {"reason": "late"}})
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, people[0], expected=())
-        await press(page, "Conversations2 unread")
+        await press(page, "Chats2 unread")
         await page.until("!!document.querySelector('.talks a')")
         await page.run("document.querySelector('.talks a').click()")
         await title(page, "Bob Ray")
         await page.until(f"{BUBBLES}.join() === 'short,now,too'")
-        said = await page.value("[...document.querySelectorAll('.theirs .meta')].map((each) => each.innerText.split(' · ')[1])")
+        said = await page.value("[...document.querySelectorAll('.theirs .meta')].map((each) => each.textContent.split(' · ')[0])")
         assert said == ["Important", "Important: late"]
-        await press(page, "Edit “short”")
+        await act(page, "Edit", "short")
         for count, is_refused in ((5_000, False), (5_001, True)):
             await page.run(f"document.activeElement.select(); document.execCommand('insertText', false, 'x'.repeat({count}))")
             await shows(page, f"{5_000 - count} characters left")

@@ -3,7 +3,7 @@
 import pytest
 
 from support.accounts import PASSWORD
-from support.app import REFUSED, accounts, app, fill, press, settled, shot, shows, sign_up, title  # noqa: F401 (a fixture)
+from support.app import REFUSED, accounts, app, fill, press, settings, settled, shot, shows, sign_out, sign_up, title  # noqa: F401 (a fixture)
 from support.line import Line
 
 
@@ -13,10 +13,10 @@ async def test_the_servers_address_alone_is_the_app(chromium, accounts):
         await title(page, "Sign in")
         await settled(page, accounts)
         await page.go(line.origin + "/")
-        await title(page, "People")
+        await title(page, "Chats")
 
 
-async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, accounts):
+async def test_somebody_signs_up_sets_up_a_profile_and_sees_the_chats(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         await title(page, "Sign in")
@@ -48,13 +48,14 @@ async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, acc
         assert await page.value("document.querySelector('.count').textContent") == "50/50"
         await fill(page, "displayName", "  Ana King ")
         await press(page, "Continue")
-        await title(page, "People")
+        await title(page, "Chats")
         await page.go(line.origin + "/app#/profile")
         await title(page, "Profile")
         await page.reload()
         await page.until("document.querySelector('[name=displayName]')?.value === 'Ana King'")
-        await shows(page, email)
         await shot(page, "profile")
+        await settings(page, "Account")
+        await shows(page, email)
 
 
 async def test_setup_can_be_skipped_and_does_not_come_again(chromium, accounts):
@@ -77,7 +78,7 @@ async def test_a_failed_save_is_told_and_can_be_tried_again(chromium, accounts):
         await shot(page, "setup-offline")
         line.mend()
         await press(page, "Continue")
-        await title(page, "People")
+        await title(page, "Chats")
 
 
 async def test_wrong_passwords_are_told_and_the_right_one_signs_in(chromium, accounts):
@@ -97,7 +98,7 @@ async def test_wrong_passwords_are_told_and_the_right_one_signs_in(chromium, acc
         assert not await page.value("document.body.innerText.includes('Invalid email or password.')")
         await page.key("Enter")
         await title(page, "Set up your profile")
-        await press(page, "Sign out")
+        await sign_out(page)
         await title(page, "Sign in")
 
 
@@ -187,9 +188,8 @@ async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, accounts
         await settled(page, accounts)
         await page.go(f"{line.origin}/app#/{address}")
         if "img" not in address:
-            await title(page, "Conversations" if address.startswith("talk") else "People")
+            await title(page, "Chats")
         else:
             await shows(page, "You are not in this conversation.")
         # And on.
-        await press(page, "Profile")
-        await title(page, "Profile")
+        await settings(page, "Profile")

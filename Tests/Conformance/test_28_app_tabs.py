@@ -3,7 +3,7 @@
 import pytest
 
 from support import pictures
-from support.app import BUBBLES, STATUS, accounts, answer, app, direct, enter, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
+from support.app import BUBBLES, STATUS, accounts, act, answer, app, details, direct, enter, friends, press, shot, shows, title, write  # noqa: F401 (a fixture)
 from support.line import Line
 from support.patience import eventually
 
@@ -18,7 +18,7 @@ async def test_a_second_tab_has_the_same_conversations(chromium, accounts):
         # Each of them begins while another has the socket.
         tabs = [first] + [await app(chromium, line) for _ in range(2)]
         for page in tabs:
-            await press(page, "Conversations1 unread")
+            await press(page, "Chats1 unread")
             await page.until("document.querySelector('.talks li.unread a.who')?.innerText.includes('Hello Ana')")
         second = tabs[1]
         await second.run("document.querySelector('.talks a').click()")
@@ -29,7 +29,7 @@ async def test_a_second_tab_has_the_same_conversations(chromium, accounts):
         await second.until(f"{STATUS}?.match(/Sent|Delivered|Read/)")
         # Once more, after the tab with the socket was closed and when it is opened again.
         await first.reload()
-        await press(first, "Conversations")
+        await press(first, "Chats")
         await first.until("document.querySelector('.talks a.who')?.innerText.includes('Hello Bob')")
         assert sum(bool(page.sockets) for page in tabs) >= 1
 
@@ -46,7 +46,7 @@ async def test_a_question_of_one_tab_stops_no_other(chromium, accounts):
         second = await app(chromium, line)
         await second.run(f"location.hash = '/talk/{id}'")
         await title(second, "Bob")
-        await first.run("document.querySelector('.changes button:last-child').focus(); document.activeElement.click()")
+        await act(first, "Delete", "one")
         await shows(first, "Delete this message for everybody?")
         assert not first.dialogs
         await clients[1].did("send", conversation=id, message={"id": "two", "text": "two"})
@@ -55,8 +55,8 @@ async def test_a_question_of_one_tab_stops_no_other(chromium, accounts):
         await shot(first, "question")
         await first.key("Escape")
         await first.until("!document.querySelector('dialog')")
-        await first.until("document.activeElement.textContent === 'Delete'")
-        await press(first, "Delete “one”")
+        await first.until("document.activeElement.querySelector('.text')?.textContent === 'one'")
+        await act(first, "Delete", "one")
         await answer(first, "Delete this message for everybody?", "Delete")
         await second.until(f"{BUBBLES}.join() === 'Message deleted,two'")
         # It is no longer anywhere, so it is not reported to have moved.
@@ -125,7 +125,7 @@ async def test_what_is_written_is_in_sight_on_every_screen(chromium, accounts, w
         await page.until(f"{bottom} <= innerHeight")
         assert await page.value("document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth")
         assert await page.value("document.querySelector('.messages').clientHeight") >= 60
-        await page.run("document.querySelector('details summary').click()")
+        await details(page)
         await page.until(f"{bottom} <= innerHeight")
         await shot(page, f"talk-{width}x{height}-details")
 
@@ -149,7 +149,7 @@ async def test_a_composition_is_not_sent(chromium, accounts):
             assert await page.value("document.querySelector('[name=text]').value") == "にほん"
         await page.key("Enter")
         await page.until(f"{BUBBLES}.join() === 'にほん'")
-        await press(page, "Edit “にほん”")
+        await act(page, "Edit", "にほん")
         await page.run("""
             for (const key of ["Enter", "Escape"]) {
                 document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, keyCode: 229 }));
@@ -182,7 +182,7 @@ async def test_a_message_changes_no_row_but_its_own(chromium, accounts):
         assert await page.value("[...changed].filter((each) => each !== 'new')") == []
         # The author of a message is shown not only by side and colour, and no label has half a character.
         assert await page.value("[...document.querySelectorAll('.bubble > .said')].slice(0, 2).map((each) => each.textContent)") == ["You: ", "Bob: "]
-        assert await page.value("[...document.querySelectorAll('.changes button')].every(({ ariaLabel }) => ariaLabel.isWellFormed())")
+        assert await page.value("[...document.querySelectorAll('li[data-message]')].every(({ ariaLabel }) => ariaLabel.isWellFormed())")
 
 
 async def test_a_name_from_right_to_left_stands_beside_its_picture(chromium, accounts):

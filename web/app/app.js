@@ -1,51 +1,63 @@
-// The app: who is signed in decides what can be shown, the address what is.
-import { PresenceMessages } from "/presence-messages.js";
-import { PresenceAccount, PresenceClient } from "/presence.js";
-import { DRAFT, again, badge, button, confirmed, h, isID, placed } from "./parts.js";
+// The app: who is signed in decides what can be shown, the address what is. What only they need is in inside.js.
+import { PresenceAccount, PresenceClient, internals } from "/presence.js";
+import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
-import "./profile.js";
-import "./people.js";
-import "./conversations.js";
-import "./talk.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
-const INSIDE = {
-  "/people": "people-screen", "/conversations": "conversations-screen", "/profile": "profile-screen", "/talk": "talk-screen",
-};
 const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
-const TITLES = {
-  "sign-in-screen": "Sign in", "sign-up-screen": "Sign up", "forgot-screen": "Reset your password", "reset-screen": "New password",
-  "verify-screen": "Confirm your email", "setup-screen": "Set up your profile", "people-screen": "People",
-  "conversations-screen": "Conversations",
-  "profile-screen": "Profile", "talk-screen": "Conversation",
+/** What stands at the side, and what beside it. A narrow page has one of both. */
+const INSIDE = {
+  "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
+  "/people": ["people-list", "invite-screen"], "/invite": ["people-list", "invite-screen"], "/person": ["people-list", "person-screen"],
+  "/settings": ["settings-list", "profile-screen"], "/profile": ["settings-list", "profile-screen"], "/status": ["settings-list", "status-screen"],
+  "/privacy": ["settings-list", "privacy-screen"], "/account": ["settings-list", "account-screen"], "/devices": ["settings-list", "devices-screen"],
 };
-const STATES = {
-  connecting: "Connecting…", waiting: "No connection. What is shown may be old.",
-  stale: "The server is catching up. What is shown may be old.",
-};
+const LISTS = ["/chats", "/people", "/settings"];
+/** Addresses of before. */
+const MOVED = { "/conversations": "/chats", "/": "/chats" };
+const STATES = { connecting: "Connecting…", waiting: "No connection.", stale: "The server is catching up. What is shown may be old." };
 const REFUSALS = { 4004: "This page was replaced by another one.", 4006: "You were disconnected." };
+const PAUSE = 2_000;
+
+/** What somebody has begun to write, and what they saw, is nobody else's. */
+const forget = () => {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(DRAFT)) localStorage.removeItem(key);
+  internals.stored(KNOWN, (held) => (held ? null : undefined)).catch(() => {});
+};
+
+/** Opens the app without a network, and never with the scripts of an older server. */
+const work = () => {
+  const at = "/app/worker.js";
+  const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: (url) => url });
+  navigator.serviceWorker?.register(policy?.createScriptURL(at) ?? at, { scope: "/app" }).catch(() => {});
+};
 
 class App extends HTMLElement {
   account = new PresenceAccount();
   client = null;
   messages = null;
+  memory = null;
   mailToken = "";
-  /** People and contacts as they were last known: a screen that is opened without a connection shows them. */
-  seen = new Map();
-  contacts = undefined;
+  #inside;
   #notice = "";
   #banner = h("p", { class: "banner", role: "status" });
-  #header = h("header");
-  #badge = badge();
-  #main = h("main");
+  #rail = null;
+  #side = h("div", { class: "side" });
+  #detail = h("div", { class: "detail" });
+  #list = null;
   #screen = null;
   #last = location.hash;
+  /** Whose link brought somebody here who has to sign in first. */
+  #invited;
+  #unread = 0;
+  #title = "";
 
   connectedCallback() {
     this.#takeMailToken();
-    this.replaceChildren(this.#header, this.#banner, this.#main);
+    this.replaceChildren(this.#banner, h("main", {}, this.#side, this.#detail));
     addEventListener("hashchange", () => this.#follow());
     this.#run();
+    addEventListener("load", work);
   }
 
   #takeMailToken() {
@@ -58,36 +70,46 @@ class App extends HTMLElement {
 
   async #run() {
     for await (const state of this.account.states()) {
-      if (state?.user !== this.client?.user) this.#setUser(state?.user);
+      if (state) this.#inside ??= await this.#load();
+      if (state?.user !== this.client?.user || !state) await this.#setUser(state?.user);
       this.#route();
     }
   }
 
-  #setUser(user) {
-    // What somebody has begun to write is nobody else's.
-    if (this.client || !user) for (const key of Object.keys(sessionStorage)) if (key.startsWith(DRAFT)) sessionStorage.removeItem(key);
-    this.client?.close();
-    this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
-    this.messages = user ? new PresenceMessages(this.client, { user }) : null;
-    this.#badge.count(0);
-    this.seen.clear();
-    this.contacts = undefined;
-    if (!user) return;
-    this.#showConnection(this.client);
-    this.#countUnread(this.client, this.messages);
+  async #load() {
+    for (;;) {
+      try {
+        return await import("./inside.js");
+      } catch {
+        this.#banner.textContent = STATES.waiting;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      }
+    }
   }
 
-  /** What goes wrong, the screen of the conversations says. */
-  #countUnread(client, messages) {
-    again(client, () => messages.conversations(), (conversations) => {
-      const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
-      if (messages === this.messages) this.#badge.count(counted.reduce((sum, { unread }) => sum + unread, 0));
-    });
+  async #setUser(user) {
+    this.client?.close();
+    this.memory?.close();
+    this.client = this.messages = this.memory = null;
+    this.#list = this.#screen = null;
+    this.#side.replaceChildren();
+    this.countUnread(0);
+    if (!user) {
+      this.#rail?.node.remove();
+      this.#rail = null;
+      forget();
+      return;
+    }
+    const client = Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user });
+    await this.#inside.begin(this, client);
+    this.#rail = this.#inside.railOf(this);
+    this.prepend(this.#rail.node);
+    this.#showConnection(client);
   }
 
   async #showConnection(client) {
     let timer;
-    const again = (text) => button(text, { class: "plain", onclick: () => client.reconnect() });
+    const again = (text) => button(text, { class: "plain small", onclick: () => client.reconnect() });
     for await (const { state, code, retryAt, told } of client.connections()) {
       clearInterval(timer);
       if (client !== this.client) return;
@@ -96,12 +118,12 @@ class App extends HTMLElement {
       if (state !== "waiting") continue;
       // It would be said anew each second.
       const left = h("span", { "aria-hidden": "true" });
-      const count = () => (left.textContent = ` Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s. `);
+      const count = () => (left.textContent = ` Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s`);
       count();
       timer = setInterval(count, 1_000);
       this.#banner.append(left);
       // A server that says when to come back means it.
-      if (!told) this.#banner.append(again("Try now"));
+      if (!told) this.#banner.append(" · ", again("Try now"));
     }
     clearInterval(timer);
     if (client === this.client || !this.client) this.#banner.textContent = "";
@@ -137,8 +159,15 @@ class App extends HTMLElement {
   }
 
   /** A screen knows better what it shows. */
-  entitle(text) {
-    document.title = `${text} – Presence`;
+  entitle(text = this.#title) {
+    this.#title = text;
+    document.title = `${this.#unread ? `(${this.#unread}) ` : ""}${text} – Presence`;
+  }
+
+  countUnread(count) {
+    this.#unread = count;
+    this.#rail?.badge.count(count);
+    this.entitle();
   }
 
   tell(notice) {
@@ -172,29 +201,59 @@ class App extends HTMLElement {
 
   #route() {
     const { state } = this.account;
-    if (state === undefined) return;
+    if (state === undefined || (state && state.user !== this.client?.user)) return;
     let place = `/${placed(1)}`;
-    if (place === "/talk" && !isID(placed(2))) place = "/conversations";
-    const isIn = state !== null;
-    let name = MAILS[location.pathname];
-    if (!name || (name && !this.mailToken && name === "reset-screen")) {
-      if (!isIn) name = OUTSIDE[place] ?? "sign-in-screen";
-      else if (!state.account?.setupCompleted) name = "setup-screen";
-      else name = INSIDE[place] ?? "people-screen";
+    place = MOVED[place] ?? place;
+    if (place === "/add") {
+      if (isID(placed(2))) this.#invited = placed(2);
+      place = "/chats";
+    }
+    if (["/talk", "/person"].includes(place) && !isID(placed(2))) place = place === "/talk" ? "/chats" : "/people";
+    const mail = MAILS[location.pathname];
+    const isReady = state?.account?.setupCompleted;
+    if (mail && !(mail === "reset-screen" && !this.mailToken)) this.#show(undefined, mail);
+    else if (!state) this.#show(undefined, OUTSIDE[place] ?? "sign-in-screen");
+    else if (!isReady) this.#show(undefined, "setup-screen");
+    else {
+      if (!INSIDE[place]) place = "/chats";
       // Now, and not after the answer that led here: by then somebody may have gone on.
       // (Not when it is there already: that would call off a navigation that has just begun.)
-      if (name === "people-screen" && location.hash !== "#/people") history.replaceState(null, "", "/app#/people");
+      if (LISTS.includes(place) && location.hash !== `#${place}`) history.replaceState(null, "", `/app#${place}`);
+      this.#show(place, INSIDE[place][1], INSIDE[place][0]);
     }
     this.#last = location.hash;
-    this.#showHeader(isIn && name !== "setup-screen", isIn);
+    if (!this.#invited || !isReady) return;
+    this.#inside.meet(this, this.#invited);
+    this.#invited = undefined;
+  }
+
+  get isInvited() {
+    return !!this.#invited;
+  }
+
+  #show(place, name, list) {
+    const isList = LISTS.includes(place);
+    this.dataset.shows = !list ? "outside" : isList ? "list" : "detail";
+    if (this.#rail) {
+      this.#rail.node.hidden = !list;
+      this.#rail.show(list);
+    }
+    if (this.#list?.localName !== list) {
+      this.#list = list ? Object.assign(document.createElement(list), { app: this, isMain: isList }) : null;
+      this.#side.replaceChildren(...(list ? [this.#list] : []));
+    }
+    this.#side.hidden = !list;
+    this.#list?.setMain(isList);
+    this.#list?.mark();
     // The same again is left alone, so that what is typed stays.
-    const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : MAILS[location.pathname] === name ? this.mailToken : ""}`;
+    const about = ["talk-screen", "person-screen"].includes(name) ? placed(2) : MAILS[location.pathname] === name ? this.mailToken : "";
+    const key = `${name} ${this.account.state?.user ?? ""} ${about} ${isList}`;
     if (this.#screen?.key === key) return;
     document.querySelector("dialog")?.close();
-    this.#screen = Object.assign(document.createElement(name), { app: this, key });
-    this.#main.replaceChildren(this.#screen);
-    this.entitle(TITLES[name]);
-    this.#main.querySelector("h1")?.focus();
+    this.#screen = Object.assign(document.createElement(name), { app: this, key, isMain: !isList });
+    this.#detail.replaceChildren(this.#screen);
+    this.entitle(this.querySelector("h1")?.textContent);
+    (this.#screen.first ?? this.querySelector("h1"))?.focus({ preventScroll: true });
   }
 
   /** What waits to be sent goes with who signs out: they should know. */
@@ -202,17 +261,6 @@ class App extends HTMLElement {
     const count = await this.messages.unsent();
     const [what, them] = count === 1 ? ["A message or change is", "it"] : [`${count} messages or changes are`, "them"];
     if (!count || (await confirmed(`${what} not sent yet. Sign out and lose ${them}?`, "Sign out"))) await this.account.signOut(options);
-  }
-
-  #showHeader(hasPlaces, isIn) {
-    const link = (text, to) => h("a", { href: `/app#${to}`, "aria-current": location.hash.startsWith(`#${to}`) && "page" }, text);
-    const leave = button("Sign out", { onclick: () => this.signOut() });
-    const talks = link("Conversations", "/conversations");
-    talks.append(this.#badge);
-    if (location.hash.startsWith("#/talk/")) talks.setAttribute("aria-current", "true");
-    const places = hasPlaces ? [link("People", "/people"), talks, link("Profile", "/profile")] : [];
-    const brand = h("strong", {}, h("img", { src: "/app/icon.svg", alt: "" }), "Presence");
-    this.#header.replaceChildren(h("div", {}, brand, ...(isIn ? [h("nav", { "aria-label": "Main" }, ...places, leave)] : [])));
   }
 }
 

@@ -1,12 +1,15 @@
 // What can be changed of a conversation: muted, archived, its name, and who is in it.
-import { arrange, busy, button, confirmed, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
+import { busy, button, confirmed, field, form, h, isID, nameOf, textOf } from "./parts.js";
+import { arrange, otherOf, pictureOf } from "./known.js";
+import { iconButton } from "./menu.js";
+import { personCard } from "./person.js";
 
 const HOUR = 3_600_000;
 const MUTES = [["no", "No"], ["hour", "For an hour"], ["day", "For 8 hours"], ["yes", "Until I change it"]];
 const LENGTHS = { no: false, hour: HOUR, day: 8 * HOUR, yes: true };
 
-/** A part of the page: `node`, and `show` for the conversation as it is. */
-export const detailsOf = ({ app, conversation, known }) => {
+/** A part of the page over the conversation: `node`, `open`, and `show` for the conversation as it is. */
+export const detailsOf = ({ app, conversation, known, signal }) => {
   const { messages, client } = app;
   const problem = h("p", { class: "bad", role: "alert" });
   const done = h("p", { class: "good", role: "status" });
@@ -47,14 +50,26 @@ export const detailsOf = ({ app, conversation, known }) => {
         : error.code === "forbidden" ? "This person cannot be added." : textOf(error));
     }
   });
-  const leave = button("Leave the group", { class: "plain" });
+  const leave = button("Leave the group", { class: "plain danger" });
   leave.addEventListener("click", async () => {
     if (!(await confirmed("Leave this group? You will not see it any more.", "Leave"))) return;
     await attempt(leave, () => messages.leave(conversation), "");
-    if (!problem.textContent) location.hash = "/conversations";
+    if (!problem.textContent) location.hash = "/chats";
   });
-  const group = h("div", { hidden: true }, rename, h("h2", {}, "People"), members, add, leave);
-  const node = h("details", { class: "settings" }, h("summary", {}, "Details"), h("div", { class: "field-row" }, mute.node, archive), group, done, problem);
+  const group = h("div", { hidden: true }, rename, h("h3", {}, "People"), members, add, leave);
+  const person = h("div");
+  let card;
+  const heading = h("h2", { tabindex: "-1" }, "Details");
+  const close = iconButton("close", "Close the details");
+  const node = h("aside", { class: "details", "aria-label": "Details", hidden: true }, h("div", { class: "bar" }, heading, close),
+    h("div", { class: "scrolled" }, person, h("div", { class: "field-row" }, mute.node, archive), group, done, problem));
+  let opener;
+  const end = () => {
+    node.hidden = true;
+    opener?.focus();
+  };
+  close.addEventListener("click", end);
+  node.addEventListener("keydown", (event) => event.key === "Escape" && end());
 
   let shown = {};
   const label = () => (archive.textContent = shown.archived ? "Take out of the archive" : "Archive");
@@ -66,7 +81,7 @@ export const detailsOf = ({ app, conversation, known }) => {
     remove.addEventListener("click", () => attempt(remove, () => messages.changeMembers(conversation, { remove: [id] }), "Removed"));
     const made = { node: h("li", {}, avatar, h("span", { class: "who" }, called), remove), show: () => {
       const person = known.person(id);
-      avatar.show(nameOf(person), pictureOf(person), person.presence?.status);
+      avatar.show(nameOf(person), pictureOf(person), person.presence?.status, id);
       called.textContent = known.name(id) + (shown.owner === id ? " (owner)" : "");
       remove.hidden = id === client.user || shown.owner !== client.user;
       remove.setAttribute("aria-label", `Remove ${known.name(id)}`);
@@ -77,9 +92,20 @@ export const detailsOf = ({ app, conversation, known }) => {
 
   return {
     node,
+    open(from) {
+      opener = from;
+      node.hidden = false;
+      heading.focus();
+    },
     show(now) {
       shown = now;
       label();
+      const other = otherOf(now, client.user);
+      if (other && !card) {
+        card = personCard(app, other, signal, true);
+        person.append(card.node);
+      }
+      card?.show(known.person(other));
       const isTimed = now.muted && now.mutedUntil;
       const left = isTimed ? now.mutedUntil - client.now() : 0;
       // The server's time is known to some milliseconds: an hour that has just begun is not longer than one.

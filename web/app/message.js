@@ -1,11 +1,12 @@
 // One message in a conversation.
-import { busy, button, clock, confirmed, fileAt, fileHere, h, isComposing, split, textOf } from "./parts.js";
+import { busy, button, confirmed, h, hueOf, isComposing, split, textOf } from "./parts.js";
+import { attachmentOf } from "./files.js";
+import { icon } from "./icons.js";
+import { pictureOf } from "./known.js";
+import { iconButton, openMenu, toast } from "./menu.js";
 
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
-
-const amounts = (unit) => new Intl.NumberFormat("en", { style: "unit", unit, maximumFractionDigits: 0 });
-const [kilobytes, megabytes] = [amounts("kilobyte"), amounts("megabyte")];
-const size = (bytes) => (bytes < 1e6 ? kilobytes.format(Math.ceil(bytes / 1e3)) : megabytes.format(bytes / 1e6));
+const MARKS = { sending: "clock", sent: "check", delivered: "checks", read: "checks", failed: "failed" };
 
 /** What is wrong with one that was refused. */
 const problemOf = (error) => {
@@ -23,27 +24,58 @@ export const limit = (input, count, send) => {
   send.disabled = left < 0;
 };
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const wholeTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+
+const LINK = /(?:https?:\/\/|www\.)[^\s<>"]+/g;
+/** What belongs to the sentence around an address. */
+const BEHIND = /[.,:;!?'”’»]+$/;
+
+/** A text with its addresses as links. Nothing is asked of where they lead until somebody follows them. */
+export const linked = (text) => {
+  const parts = [];
+  let at = 0;
+  for (const { 0: found, index } of text.matchAll(LINK)) {
+    let address = found.replace(BEHIND, "");
+    while (address.endsWith(")") && !address.includes("(")) address = address.slice(0, -1).replace(BEHIND, "");
+    const href = address.startsWith("www.") ? `https://${address}` : address;
+    if (!URL.canParse(href)) continue;
+    parts.push(text.slice(at, index), h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, address));
+    at = index + address.length;
+  }
+  return [...parts, text.slice(at)];
+};
+
+/** Whether a text is up to three emoji and nothing else: they are shown large. */
+const isPicture = (text) => text.length < 60 && /^[\p{Extended_Pictographic}\p{RI}\u200d\ufe0f\u{1f3fb}-\u{1f3ff}\s]+$/u.test(text) && split(text.replace(/\s/g, "")).length <= 3;
+
+const COMPARED = ["version", "status", "text", "seq", "at", "editedAt", "deletedAt"];
+const same = (one, other) => COMPARED.every((name) => one[name] === other[name]) && one.readBy?.length === other.readBy?.length
+  && one.error?.code === other.error?.code;
+
 /**
  * A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile, and so is a row of which
- * nothing has changed: there may be thousands.
+ * nothing has changed: there are hundreds.
  */
 export const messageRow = ({ app, conversation, known }) => {
-  const who = h("strong", { class: "from", dir: "auto" });
+  const avatar = h("presence-avatar", { hidden: true });
+  const who = h("strong", { class: "from", dir: "auto", hidden: true });
   const said = h("span", { class: "said" });
   const text = h("p", { class: "text", dir: "auto" });
   const files = h("ul", { class: "files", hidden: true });
   const meta = h("p", { class: "meta" });
-  const actions = h("div", { class: "row changes" });
-  const about = h("div", { class: "about" }, meta, actions);
-  const bubble = h("div", { class: "bubble" }, said, who, text, files, about);
-  const node = h("li", {}, bubble);
+  const more = iconButton("down", "Actions", { class: "more", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false" });
+  const failed = h("div", { class: "row", hidden: true });
+  const line = h("div", { class: "said-line" }, text, meta);
+  const bubble = h("div", { class: "bubble" }, said, who, files, line, more);
+  const node = h("li", { tabindex: "-1" }, avatar, bubble);
   let shown = {};
-  let drawn;
+  let drawn = {};
   let editing = null;
 
-  const problem = (error) => (meta.textContent = textOf(error));
-  const act = (label, does, name) => {
-    const made = button(label, { class: "plain small", "aria-label": name });
+  const problem = (error) => toast(textOf(error));
+  const act = (label, does) => {
+    const made = button(label, { class: "plain small" });
     made.addEventListener("click", () => busy(made, undefined, does).catch(problem));
     return made;
   };
@@ -56,9 +88,10 @@ export const messageRow = ({ app, conversation, known }) => {
     input.value = shown.text;
     const end = () => {
       editing.remove();
-      editing = drawn = null;
-      show(shown);
-      actions.querySelector("button")?.focus();
+      editing = null;
+      drawn = {};
+      show(shown, shown.in);
+      node.focus();
     };
     const save = async () => {
       if (done.disabled) return;
@@ -79,8 +112,8 @@ export const messageRow = ({ app, conversation, known }) => {
       if (event.key === "Escape") end();
       if (event.key === "Enter" && !event.shiftKey) (event.preventDefault(), editing.requestSubmit());
     });
-    text.hidden = actions.hidden = true;
-    bubble.insertBefore(editing, about);
+    text.hidden = more.hidden = true;
+    bubble.insertBefore(editing, line);
     input.focus();
   };
 
@@ -88,81 +121,93 @@ export const messageRow = ({ app, conversation, known }) => {
     if (await confirmed("Delete this message for everybody?", "Delete")) await app.messages.delete(conversation, shown.id);
   };
 
-  const attachment = ({ kind, url, thumbnailURL, sizeBytes }) => {
-    const place = fileAt(url);
-    if (!place) return h("li", {}, kind);
-    const link = h("a", { href: place, target: "_blank", rel: "noopener noreferrer" });
-    const named = () => link.replaceChildren(`Open the ${kind}`, sizeBytes ? ` (${size(sizeBytes)})` : "");
-    // A picture that cannot be had is a link like any other.
-    const draw = (src) => link.replaceChildren(h("img", { src, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
-    const here = fileHere(thumbnailURL) ?? fileHere(url);
-    if (kind === "image" && here) draw(here);
-    else named();
-    const node = h("li", {}, link);
-    if (kind === "image" && !here) {
-      // Another host learns who looks, from where, and when.
-      const load = button(`Show the picture from ${new URL(place).host}`, { class: "plain small" });
-      load.addEventListener("click", () => {
-        load.remove();
-        draw(fileAt(thumbnailURL) ?? place);
-      });
-      node.append(load);
-    }
-    return node;
+  const actions = () => {
+    const { isOwner } = shown.in;
+    const isOwn = shown.from === app.client.user;
+    const can = [];
+    if (shown.text && navigator.clipboard) can.push(["Copy", () => navigator.clipboard.writeText(shown.text).then(() => toast("Copied."), problem), "copy"]);
+    if (shown.status === "failed" || shown.deletedAt) return can;
+    if (isOwn) can.push(["Edit", edit, "edit"]);
+    if (isOwn || isOwner) can.push(["Delete", () => remove().catch(problem), "trash"]);
+    return can;
   };
+  const open = (at) => {
+    const items = editing ? [] : actions();
+    if (items.length) openMenu(at ? node : more, items, at);
+  };
+  more.addEventListener("click", () => open());
+  node.addEventListener("keydown", (event) => {
+    if (event.target !== node || !["Enter", " "].includes(event.key)) return;
+    event.preventDefault();
+    open();
+  });
+  // The menu of the browser stays for what is chosen, for links and for what is typed.
+  bubble.addEventListener("contextmenu", (event) => {
+    if (event.target.closest("a, textarea") || !getSelection().isCollapsed || !actions().length) return;
+    event.preventDefault();
+    open({ x: event.clientX, y: event.clientY });
+  });
 
-  const show = (message, about = shown.in ?? {}) => {
-    const { isDirect, isOwner, isLive } = about;
+  const show = (message, about) => {
+    const { isDirect, isFirst, isLive } = about;
     const isOwn = message.from === app.client.user;
-    const before = shown;
+    const name = known.name(message.from);
     shown = { ...message, in: about };
-    const drawing = JSON.stringify([shown, [message.from, ...(message.readBy ?? [])].map((user) => known.name(user))]);
-    if (drawn === drawing && !editing) return;
-    drawn = drawing;
+    const key = [isFirst, isDirect, message.status === "sending" && isLive, name].join();
+    if (same(drawn, message) && drawn.key === key && !editing) return;
+    const before = drawn;
+    drawn = { ...message, key };
     node.dataset.message = message.id;
-    node.className = isOwn ? "mine" : "theirs";
-    node.classList.toggle("failed", message.status === "failed");
-    who.textContent = isDirect || isOwn ? "" : known.name(message.from);
-    // In words what side and colour say.
-    said.textContent = isDirect || isOwn ? `${known.name(message.from)}: ` : "";
-    text.textContent = message.deletedAt ? "Message deleted" : message.text;
-    text.classList.toggle("gone", !!message.deletedAt);
-    if (JSON.stringify(before.attachments) !== JSON.stringify(message.attachments)) {
-      files.replaceChildren(...(message.attachments ?? []).map(attachment));
+    node.className = [isOwn ? "mine" : "theirs", isFirst && "first", message.status === "failed" && "failed"].filter(Boolean).join(" ");
+    const isNamed = !isDirect && !isOwn;
+    avatar.hidden = !isNamed;
+    if (isNamed && isFirst) avatar.show(name, pictureOf(known.person(message.from)), undefined, message.from);
+    who.hidden = !isNamed || !isFirst;
+    who.textContent = who.hidden ? "" : name;
+    if (!who.hidden) who.style.setProperty("--hue", hueOf(message.from));
+    // In words what side, colour and the group say.
+    said.textContent = who.hidden ? `${name}: ` : "";
+    if (before.text !== message.text || before.deletedAt !== message.deletedAt) {
+      text.replaceChildren(...(message.deletedAt ? ["Message deleted"] : linked(message.text)));
+      text.classList.toggle("gone", !!message.deletedAt);
+      text.classList.toggle("large", isPicture(message.text));
+    }
+    const addresses = (message.attachments ?? []).map(({ url }) => url).join();
+    if (files.dataset.addresses !== addresses) {
+      files.dataset.addresses = addresses;
+      files.replaceChildren(...(message.attachments ?? []).map(attachmentOf));
       files.hidden = !message.attachments?.length;
     }
     meta.replaceChildren(...told(message, isDirect, isLive));
-    const can = message.deletedAt || !message.status && !isOwn && !isOwner ? "" : message.status === "failed" ? "failed"
-      : `${isOwn ? "edit" : ""}${isOwn || isOwner ? "delete" : ""}`;
-    if (actions.dataset.can !== can) {
-      actions.dataset.can = can;
-      const short = () => split(shown.text.slice(0, 200)).slice(0, 30).join("");
-      const made = [];
-      if (can === "failed") {
-        made.push(act("Try again", () => app.messages.retry(shown.id)), act("Discard", () => app.messages.discard(shown.id)));
-      }
-      if (can.includes("edit")) made.push(act("Edit", async () => edit(), `Edit “${short()}”`));
-      if (can.includes("delete")) made.push(act("Delete", remove, `Delete “${short()}”`));
-      actions.replaceChildren(...made);
-    }
-    text.hidden = !!editing || (!text.textContent && !files.hidden);
-    actions.hidden = !!editing || !can;
+    const isFailed = message.status === "failed";
+    if (isFailed && !failed.isConnected) {
+      failed.replaceChildren(act("Try again", () => app.messages.retry(shown.id)), act("Discard", () => app.messages.discard(shown.id)));
+      bubble.append(failed);
+    } else if (!isFailed) failed.remove();
+    failed.hidden = !isFailed;
+    text.hidden = !!editing || !text.textContent;
+    more.hidden = !!editing || !actions().length;
+    node.setAttribute("aria-label", [name, text.hidden ? files.textContent || (files.hidden ? "" : "Picture") : text.textContent, meta.textContent].join(", "));
     if (editing && message.deletedAt) (editing.remove(), (editing = null), (text.hidden = false));
   };
 
   const told = (message, isDirect, isLive) => {
-    const parts = [clock(message.at)];
-    if (message.priority) parts.push(` · ${["Important", message.priority.reason].filter(Boolean).join(": ")}`);
-    if (message.editedAt && !message.deletedAt) parts.push(" · edited");
+    const parts = [];
+    if (message.priority) parts.push(h("span", { class: "important" }, ["Important", message.priority.reason].filter(Boolean).join(": ")), " · ");
+    if (message.editedAt && !message.deletedAt) parts.push("edited · ");
+    parts.push(h("time", { datetime: new Date(message.at).toISOString(), title: wholeTime.format(message.at) }, clock.format(message.at)));
     const { status } = message;
     if (!status || (message.deletedAt && !["sending", "failed"].includes(status))) return parts;
-    let said = STATUSES[status];
-    if (status === "sending" && !isLive) said = "Waits for a connection";
-    if (status === "failed") said = `${message.seq ? "Not changed" : "Not sent"}: ${problemOf(message.error)}`;
+    let how = STATUSES[status];
+    if (status === "sending" && !isLive) how = "Waits for a connection";
+    if (status === "failed") how = `${message.seq ? "Not changed" : "Not sent"}: ${problemOf(message.error)}`;
     if (!isDirect && ["sent", "delivered"].includes(status) && message.readBy?.length) {
-      said = `Read by ${new Intl.ListFormat("en").format(message.readBy.map((user) => known.name(user)))}`;
+      how = `Read by ${new Intl.ListFormat("en").format(message.readBy.map((user) => known.name(user)))}`;
     }
-    return [...parts, h("span", { class: status === "failed" ? "bad" : "status" }, ` · ${said}`)];
+    // Beside a mark that everybody knows, the word is only said.
+    const isPlain = how === STATUSES[status];
+    const word = h("span", { class: isPlain && "said" }, how);
+    return [...parts, h("span", { class: "status", "data-status": status, title: how }, isPlain ? " " : " · ", word, icon(MARKS[status]))];
   };
 
   return { node, show };

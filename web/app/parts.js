@@ -11,21 +11,9 @@ export const h = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-/** How many are unread, said as well as shown. */
-export const badge = () => {
-  const number = h("span");
-  const said = h("span", { class: "said" });
-  const node = h("span", { class: "badge", hidden: true }, number, said);
-  node.count = (count) => {
-    number.textContent = count > 99 ? "99+" : count || "";
-    said.textContent = count ? " unread" : "";
-    node.hidden = !count;
-  };
-  return node;
-};
-
-/** What texts that were begun are kept under in this tab, with the conversation behind it. */
+/** What texts that were begun are kept under, with the conversation behind it; and what is known, for times without a network. */
 export const DRAFT = "presence.draft ";
+export const KNOWN = "presence app";
 
 /** A part of the address behind `#/`, by its number; empty if there is none, or it cannot be read. */
 export const placed = (number) => {
@@ -40,6 +28,7 @@ export const isID = (text) => /^[\x21-\x7e]{1,128}$/.test(text);
 
 /** A part of the page with loops that end when it is left. */
 export class Screen extends HTMLElement {
+  isMain = true;
   #ending = new AbortController();
 
   get signal() {
@@ -55,29 +44,15 @@ export class Screen extends HTMLElement {
     this.#ending.abort();
   }
 
+  /** The page has one main heading: that of what somebody came to look at. */
+  heading(...content) {
+    return h(this.isMain ? "h1" : "h2", { class: "title", tabindex: "-1" }, ...content);
+  }
+
   async each(loop, show) {
     for await (const value of loop) if (!this.signal.aborted) show(value);
   }
 }
-
-/**
- * Shows what a loop has, until a signal or the end of the client. One that ends with an error is begun anew when the connection
- * changes: what a server refuses to one, it may give to the next.
- */
-export const again = async (client, begin, show, fail = () => {}, signal) => {
-  for (;;) {
-    try {
-      for await (const value of begin()) if (!signal?.aborted) show(value);
-      return;
-    } catch (error) {
-      // A mistake of the page itself would come again.
-      if (!error.code) throw error;
-      fail(error);
-    }
-    const { since } = client.connection;
-    for await (const connection of client.connections({ signal })) if (connection.since !== since) break;
-  }
-};
 
 const TEXTS = {
   invalid_credentials: "Invalid email or password.",
@@ -149,7 +124,7 @@ export const button = (text, attributes = {}) => h("button", { type: "button", .
 
 /** While it works, a button says so and takes no second press. */
 export const busy = async (pressed, text, act) => {
-  const before = pressed.textContent;
+  const before = text && pressed.textContent;
   const hadFocus = document.activeElement === pressed;
   pressed.disabled = true;
   pressed.setAttribute("aria-busy", "true");
@@ -159,7 +134,7 @@ export const busy = async (pressed, text, act) => {
   } finally {
     pressed.disabled = false;
     pressed.setAttribute("aria-busy", "false");
-    pressed.textContent = before;
+    if (text) pressed.textContent = before;
     // What is disabled loses it.
     if (hadFocus && document.activeElement === document.body) pressed.focus();
   }
@@ -196,42 +171,15 @@ export const form = (inputs, action, submit, { busyText, otherwise, more = [], a
 const characters = new Intl.Segmenter();
 /** As people count them: a family emoji is one. */
 export const split = (text) => [...characters.segment(text)].map((each) => each.segment);
-export const LONGEST_NAME = 50;
-
-export const problemOfName = (name) => {
-  if (!name.trim()) return "Display name cannot be empty";
-  if (split(name.trim()).length > LONGEST_NAME) return "Display name must be 50 characters or less";
-  return undefined;
-};
-
-/** The field of a display name: counted, and cut while it is typed. */
-export const nameField = (value = "") => {
-  const made = field("Display name", { name: "displayName", dir: "auto", autocomplete: "name", autocapitalize: "words", required: true });
-  const count = h("p", { class: "count" });
-  const show = () => {
-    const parts = split(made.input.value);
-    if (parts.length > LONGEST_NAME) made.input.value = parts.slice(0, LONGEST_NAME).join("");
-    const length = Math.min(parts.length, LONGEST_NAME);
-    count.textContent = `${length}/${LONGEST_NAME}`;
-    count.classList.toggle("near", length > 45);
-  };
-  made.input.addEventListener("input", show);
-  made.node.append(count);
-  made.input.value = value;
-  show();
-  return Object.assign(made, {
-    set(text) {
-      made.input.value = text;
-      show();
-    },
-  });
-};
 
 export const initials = (name) => {
   const words = name.trim().split(/\s+/).filter(Boolean);
   const letters = words.length > 1 ? split(words[0])[0] + split(words.at(-1))[0] : split(words[0] ?? "?").slice(0, 2).join("");
   return letters.toUpperCase();
 };
+
+/** A colour for each person and group, the same on every device: an angle, from the id. */
+export const hueOf = (id) => [...id].reduce((hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 0x1000193) >>> 0, 0x811c9dc5) % 360;
 
 /** How often a picture is asked for, and ms between. */
 const [TRIES, PAUSE] = [4, 2_000];
@@ -244,20 +192,21 @@ const wanted = new Set();
  * loaded when it is asked for: that host learns who looks, from where, and when.
  */
 class Avatar extends HTMLElement {
-  show(name, url, status) {
+  show(name, url, status, id = name) {
     const isForeign = !!url?.startsWith("https:") && !wanted.has(url);
     if (isForeign) this.removeAttribute("aria-hidden");
     else this.setAttribute("aria-hidden", "true");
     if (status) this.setAttribute("status", status);
     else this.removeAttribute("status");
-    const key = `${url ?? ""} ${isForeign} ${name}`;
+    const key = `${url ?? ""} ${isForeign} ${name} ${id}`;
     if (this.key === key) return this;
     this.key = key;
+    this.style.setProperty("--hue", hueOf(id));
     if (isForeign) {
       const label = `Show the picture of ${name}, from ${new URL(url).host}`;
       const load = () => {
         wanted.add(url);
-        this.show(name, url, status);
+        this.show(name, url, status, id);
       };
       this.replaceChildren(button(initials(name), { "aria-label": label, title: label, onclick: load }));
       return this;
@@ -299,10 +248,6 @@ export const fileAt = (address) => {
   return protocol === "http:" && /^\/v1\/(photos|attachments)\//.test(pathname) ? pathname : undefined;
 };
 
-/** One that this server has made has a thumbnail. */
-export const pictureOf = ({ profile }, size = "thumbnailURL") =>
-  (profile?.thumbnailURL && fileHere(profile[size])) ?? fileAt(profile?.[size] ?? profile?.photoURL);
-
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
 
@@ -326,80 +271,6 @@ export const describe = ({ presence, live, error }, now) => {
   if (presence.lastSeen) parts.push(`last seen ${ago(presence.lastSeen, now)}`);
   return parts.join(" · ") + (live ? "" : " (as last known)");
 };
-
-/** Puts rows in their order. The one with the focus is not moved, so it keeps it. */
-export const arrange = (list, nodes) => {
-  const kept = new Set(nodes);
-  for (const each of [...list.children]) if (!kept.has(each)) each.remove();
-  if (!nodes.length) return;
-  const fixed = Math.max(0, nodes.findIndex((node) => node.contains(document.activeElement) && node.parentNode === list));
-  if (nodes[fixed].parentNode !== list) list.append(nodes[fixed]);
-  for (let place = fixed - 1; place >= 0; place--) {
-    if (nodes[place].nextSibling !== nodes[place + 1]) list.insertBefore(nodes[place], nodes[place + 1]);
-  }
-  for (let place = fixed + 1; place < nodes.length; place++) {
-    if (nodes[place].previousSibling !== nodes[place - 1]) nodes[place - 1].after(nodes[place]);
-  }
-};
-
-/** What a list has until it is known who is in it. `arrange` takes them out. */
-export const skeletons = () => Array.from({ length: 3 }, () =>
-  h("li", { class: "skeleton", "aria-hidden": "true" }, h("span", { class: "disc" }), h("span", { class: "bar" })));
-
-/** Notes how a person is, for the screens that come when there is no connection. */
-export const keep = (app, person) => {
-  if (person.presence) app.seen.set(person.user, person);
-  return person;
-};
-
-export const lastKnown = (app, user) => ({ user, presence: null, profile: null, ...app.seen.get(user), live: false });
-
-/** The people that a screen shows, as they are now. */
-export class Known {
-  #screen;
-  #changed;
-  #ids = "";
-  #people = new Map();
-  #ending = new AbortController();
-
-  constructor(screen, changed) {
-    this.#screen = screen;
-    this.#changed = changed;
-    screen.signal.addEventListener("abort", () => this.#ending.abort());
-  }
-
-  want(users) {
-    const ids = [...new Set(users)].sort();
-    if (ids.join() === this.#ids) return;
-    this.#ids = ids.join();
-    const before = this.#ending;
-    this.#ending = new AbortController();
-    // The new loop first: whom both want stays watched.
-    this.#screen.each(this.#screen.app.client.people(ids, { signal: this.#ending.signal }), (people) => {
-      for (const person of people) this.#people.set(person.user, keep(this.#screen.app, person));
-      this.#changed();
-    });
-    before.abort();
-  }
-
-  person(user) {
-    return this.#people.get(user) ?? lastKnown(this.#screen.app, user);
-  }
-
-  name(user) {
-    return user === this.#screen.app.client.user ? "You" : nameOf(this.person(user));
-  }
-
-  /** What a conversation is called: its name, or those who are in it. */
-  title({ name, participants }) {
-    const others = participants.filter((user) => user !== this.#screen.app.client.user);
-    if (name) return name;
-    return others.length ? new Intl.ListFormat("en").format(others.map((user) => this.name(user))) : "Only you";
-  }
-}
-
-/** The other one of a direct conversation. */
-export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
 
 const sameDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });

@@ -1,53 +1,58 @@
-// People as they come and go, and the own status.
-import { Screen, arrange, busy, button, describe, field, form, h, isID, keep, lastKnown, nameOf, pictureOf, skeletons, textOf } from "./parts.js";
+// People at the side, as they come and go, and the own link, by which others find one.
+import { Screen, busy, button, field, form, h, isID, nameOf, textOf } from "./parts.js";
+import { bar } from "./chats.js";
+import { icon } from "./icons.js";
+import { List, arrange, keep, lastKnown, oneStop, pictureOf, presenceOf, skeletons } from "./known.js";
+import { iconButton } from "./menu.js";
+import { followLists, talkTo } from "./person.js";
+import { codeOf } from "./qr.js";
 
-const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
+/** The link by which others find somebody. */
+const linkOf = (user) => `${location.origin}/app#/add/${encodeURIComponent(user)}`;
 
-class People extends Screen {
+/** An id, or a link that has one. */
+const idIn = (text) => {
+  const [, id] = /#\/add\/([^/]+)$/.exec(text) ?? [];
+  try {
+    return id ? decodeURIComponent(id) : text;
+  } catch {
+    return text;
+  }
+};
+
+class People extends List {
   #rows = new Map();
+  #settle = () => {};
 
   render() {
     const { client } = this.app;
-    const list = h("ul", { class: "people", "aria-label": "People" }, ...skeletons());
+    const list = h("ul", { class: "people talks", "aria-label": "People" }, ...skeletons());
+    this.#settle = oneStop(list, "a.who");
     // Until it is known, nobody is told that there is nobody.
-    const empty = h("p", { class: "quiet", hidden: true }, "Nobody yet. Ask somebody for their id and add them, or give them yours.");
-    const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+    const empty = h("div", { class: "empty", hidden: true }, icon("group"), h("p", {}, h("strong", {}, "Nobody yet.")),
+      h("p", { class: "quiet" }, "Add somebody by their link or id, or give them yours."));
+    const user = field("Add a person by their link or id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
     const add = form({ users: user }, "Add", async (fail) => {
-      const id = user.value.trim();
-      if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
+      const id = idIn(user.value.trim());
+      if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh, or a link.");
       if (id === client.own.user) return fail("users", "This is you.");
       // A name, an address or a slip would be added as somebody who never answers.
       const [{ presence, profile }] = await client.get([id]);
       if (!profile && !presence.version) {
-        return fail("users", "Nobody has this id. Ask them for theirs: it is under People, not their name or email address.");
+        return fail("users", "Nobody has this id. Ask them for their link: it is under People, not their name or email address.");
       }
       await client.request("addContacts", { users: [id] });
       user.input.value = "";
     });
-    const me = h("code", {}, client.own.user ?? "…");
-    const copied = h("span", { role: "status" });
-    const copy = button("Copy", { class: "plain small", "aria-label": "Copy your id" });
-    copy.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(me.textContent);
-        copied.textContent = "Copied";
-      } catch {
-        // A browser has no clipboard for plain http pages of other machines: the keys copy what is chosen.
-        getSelection().selectAllChildren(me);
-      }
-    });
+    add.classList.add("inline");
     this.#followContacts(list, empty);
-    this.each(client.me({ signal: this.signal }), ({ user }) => (me.textContent = user));
-    return [
-      h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "People"), list, empty, add),
-      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"),
-        h("p", { class: "own" }, "Your id: ", me, copy, copied), h("p", { class: "quiet" }, "Give it to those who may add you."), this.#status()),
-    ];
+    const invite = h("a", { class: "icon-button", href: "/app#/invite", "aria-label": "Your link", title: "Your link" }, icon("link"));
+    return [this.head("People", invite), h("div", { class: "scrolled" }, add, list, empty)];
   }
 
   /** The lists are the server's: whichever device changes them, all follow. */
-  async #followContacts(list, empty) {
-    const { client } = this.app;
+  #followContacts(list, empty) {
+    const { client, memory } = this.app;
     let ending = new AbortController();
     let shown;
     const show = (contacts) => {
@@ -59,24 +64,11 @@ class People extends Screen {
       this.#show(list, contacts.map((user) => lastKnown(this.app, user)));
       this.each(client.people(contacts, { signal: ending.signal }), (people) => this.#show(list, people.map((person) => keep(this.app, person))));
     };
-    const read = async () => {
-      const { contacts } = await client.request("getVisibility").catch(() => ({}));
-      if (!contacts || this.signal.aborted) return false;
-      this.app.contacts = contacts;
-      show(contacts);
-      return true;
-    };
-    if (this.app.contacts) show(this.app.contacts);
+    if (memory.contacts) show(memory.contacts);
     this.signal.addEventListener("abort", () => ending.abort());
-    let isRead = await read();
-    let counted;
-    this.each(client.me({ signal: this.signal }), async (own) => {
-      if (own.contacts === counted && isRead) return;
-      counted = own.contacts;
-      isRead = await read();
-    });
-    this.each(client.connections({ signal: this.signal }), async ({ state }) => {
-      if (state === "live" && !isRead) isRead = await read();
+    followLists(this.app, this.signal, ({ contacts }) => {
+      memory.know({ contacts });
+      show(contacts);
     });
     // "5 minutes ago" becomes 6.
     const timer = setInterval(() => this.#rows.forEach((row) => row.again()), 30_000);
@@ -85,11 +77,7 @@ class People extends Screen {
 
   #show(list, people) {
     const wanted = new Set(people.map((person) => person.user));
-    for (const [user, row] of this.#rows) {
-      if (wanted.has(user)) continue;
-      row.node.remove();
-      this.#rows.delete(user);
-    }
+    for (const user of this.#rows.keys()) if (!wanted.has(user)) this.#rows.delete(user);
     const rank = { online: 0, busy: 1, away: 2 };
     const place = (person) => rank[person.presence?.status] ?? 3;
     const sorted = [...people].sort((a, b) => place(a) - place(b) || nameOf(a).localeCompare(nameOf(b)));
@@ -98,57 +86,64 @@ class People extends Screen {
       row.show(person);
       return row.node;
     }));
+    this.mark();
+    this.#settle();
   }
 
   #row(user) {
     const avatar = h("presence-avatar");
     const name = h("strong", { dir: "auto" });
-    const status = h("span", { class: "quiet", dir: "auto" });
-    const talk = button("Talk");
-    const remove = button("Remove", { class: "plain" });
-    const node = h("li", { "data-user": user }, avatar, h("div", { class: "who" }, name, status), h("div", { class: "actions" }, talk, remove));
-    const problem = (error) => (status.textContent = textOf(error));
-    talk.addEventListener("click", () => busy(talk, undefined, async () => {
-      const { id } = await this.app.messages.create([user]);
-      location.hash = `/talk/${encodeURIComponent(id)}`;
-    }).catch(problem));
-    remove.addEventListener("click", () => busy(remove, undefined, () => this.app.client.request("removeContacts", { users: [user] })).catch(problem));
+    const status = h("span", { class: "quiet line", dir: "auto" });
+    const talk = iconButton("chat", "Talk", { class: "icon-button over" });
+    const link = h("a", { class: "who", tabindex: "-1", href: `/app#/person/${encodeURIComponent(user)}` }, name, status);
+    const node = h("li", { "data-user": user }, avatar, link, talk);
+    talk.addEventListener("click", () => busy(talk, undefined, () => talkTo(this.app, user)).catch((error) => (status.textContent = textOf(error))));
     let last;
     const row = {
       node,
       again: () => last && row.show(last),
       show: (person) => {
         last = person;
-        avatar.show(nameOf(person), pictureOf(person), person.presence?.status);
+        avatar.show(nameOf(person), pictureOf(person), person.presence?.status, user);
         name.textContent = nameOf(person);
-        status.textContent = describe(person, this.app.client.now());
+        status.textContent = presenceOf(person, this.app.client.now());
         node.classList.toggle("old", !person.live);
         talk.setAttribute("aria-label", `Talk to ${nameOf(person)}`);
-        remove.setAttribute("aria-label", `Remove ${nameOf(person)}`);
       },
     };
     this.#rows.set(user, row);
     return row;
   }
+}
 
-  #status() {
-    const { client } = this.app;
-    const status = field("Status", { name: "status" }, { tag: "select" });
-    status.input.append(...STATUSES.map(([value, text]) => h("option", { value }, text)));
-    const text = field("Status text", { name: "text", dir: "auto", maxlength: "140", autocomplete: "off" });
-    const done = h("p", { class: "good", role: "status" });
-    const made = form({ status, text }, "Set status", async () => {
-      await client.setStatus(status.value, { text: text.value.trim() || null });
-      done.textContent = "Status set";
-    }, { more: [done] });
-    made.addEventListener("input", () => (done.textContent = ""));
-    this.each(client.me({ signal: this.signal }), (own) => {
-      if (made.contains(document.activeElement) || !own.status) return;
-      status.input.value = STATUSES.some(([value]) => value === own.status.status) ? own.status.status : "auto";
-      text.input.value = own.status.text ?? "";
-    });
-    return made;
+class Invite extends Screen {
+  render() {
+    const { user } = this.app.client;
+    const link = linkOf(user);
+    const me = h("code", { class: "id" }, user);
+    const shown = h("code", { class: "link" }, link);
+    const copied = h("p", { class: "good", role: "status" });
+    const copy = (node, what, style) => button("Copy", { class: style, "aria-label": `Copy your ${what}`, onclick: async () => {
+      try {
+        await navigator.clipboard.writeText(node.textContent);
+        copied.textContent = "Copied";
+      } catch {
+        // A browser has no clipboard for plain http pages of other machines: the keys copy what is chosen.
+        getSelection().selectAllChildren(node);
+      }
+    } });
+    const share = navigator.share && button("Share…", { class: "main", onclick: () => navigator.share({ title: "Presence", url: link }).catch(() => {}) });
+    const code = codeOf(link);
+    return [
+      bar(this, "Your link", "/people"),
+      h("div", { class: "page" }, h("section", { class: "card invite" },
+        code && h("div", { class: "code", role: "img", "aria-label": "QR code of your link" }, code),
+        h("p", {}, "Who opens this link, or scans it with a camera, can start a conversation with you."),
+        h("p", {}, shown), h("div", { class: "row" }, share, copy(shown, "link")), copied,
+        h("p", { class: "own quiet" }, "Your id: ", me, copy(me, "id", "plain small")))),
+    ];
   }
 }
 
-customElements.define("people-screen", People);
+customElements.define("people-list", People);
+customElements.define("invite-screen", Invite);

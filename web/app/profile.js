@@ -1,6 +1,12 @@
 // The first form after sign-up, and the profile.
-import { Screen, button, busy, field, form, h, nameField, pictureOf, problemOfName, textOf } from "./parts.js";
+import { Screen, button, busy, field, form, h, textOf } from "./parts.js";
+import { bar } from "./chats.js";
+import { smaller } from "./files.js";
+import { pictureOf } from "./known.js";
+import { nameField, problemOfName } from "./signing.js";
 
+/** Pixels of a side: a face is shown small. */
+const LONGEST = 1_024;
 const MOST_BYTES = 5 * 1024 * 1024;
 const USERNAME = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._]{3,30}(?<!\.)$/;
 
@@ -23,17 +29,18 @@ const photoPart = (app, changed) => {
   const draw = (picture) => {
     if (chosen) URL.revokeObjectURL(chosen);
     chosen = picture && URL.createObjectURL(picture);
-    avatar.show(known.name, chosen ?? known.url);
+    avatar.show(known.name, chosen ?? known.url, undefined, app.client.user);
   };
   const set = (isUploading) => {
     for (const each of [choose, remove]) each.disabled = isUploading;
     bar.hidden = cancel.hidden = !isUploading;
     changed(isUploading);
   };
-  const upload = async (picture) => {
-    last = picture;
+  const upload = async (chosenFile) => {
+    last = chosenFile;
     problem.textContent = said.textContent = "";
     retry.hidden = true;
+    const picture = await smaller(chosenFile, LONGEST);
     if (!["image/jpeg", "image/png"].includes(picture.type)) {
       return (problem.textContent = "This file cannot be used. Please choose a JPEG or PNG picture.");
     }
@@ -88,7 +95,7 @@ const photoPart = (app, changed) => {
     node,
     show(name, profile) {
       known = { name: name || "?", url: pictureOf({ profile }, "photoURL") };
-      if (!chosen) avatar.show(known.name, known.url);
+      if (!chosen) avatar.show(known.name, known.url, undefined, app.client.user);
       remove.hidden = !profile?.photoURL;
     },
     cancel: () => ending?.abort(),
@@ -133,8 +140,9 @@ class Setup extends Screen {
       photo.show(name.value, profile);
     });
     return [
-      h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Set up your profile"),
-        h("p", {}, "How others see you. You can change it at any time."), photo.node, made),
+      h("div", { class: "outside" }, h("section", { class: "card narrow" }, this.heading("Set up your profile"),
+        h("p", {}, "How others see you. You can change it at any time."), photo.node, made,
+        button("Sign out", { class: "plain", onclick: () => this.app.signOut() }))),
     ];
   }
 }
@@ -210,12 +218,7 @@ class ProfileScreen extends Screen {
       update();
     });
     addEventListener("beforeunload", (event) => this.hasChanges && event.preventDefault(), { signal: this.signal });
-    const leave = button("Sign out on all devices", { class: "plain" });
-    const problem = h("p", { class: "bad", role: "alert" });
-    leave.addEventListener("click", () => busy(leave, undefined, () => this.app.signOut({ everywhere: true }))
-      .catch((error) => (problem.textContent = textOf(error))));
-    const email = h("p", { class: "quiet" }, `Signed in as ${this.app.account.state?.account?.email ?? ""}`);
-    return [h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Profile"), photo.node, made, h("h2", {}, "Account"), email, leave, problem)];
+    return [bar(this, "Profile", "/settings"), h("div", { class: "page" }, h("section", { class: "card" }, photo.node, made))];
   }
 
   /** Half a second after the last key, once. */

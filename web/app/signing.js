@@ -1,5 +1,6 @@
 // Sign up, sign in, and the pages that links in mails lead to.
-import { Screen, busy, button, field, form, h, nameField, problemOfName } from "./parts.js";
+import { Screen, busy, button, field, form, h, split } from "./parts.js";
+import { icon } from "./icons.js";
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const emailField = (more) => field("Email", { name: "email", type: "email", autocomplete: "email", required: true, ...more });
@@ -10,21 +11,57 @@ const checkEmail = (input, fail) => {
 };
 const link = (text, to) => h("a", { href: `/app#${to}` }, text);
 
-const passwordField = (label, autocomplete, options) => {
+export const LONGEST_NAME = 50;
+
+export const problemOfName = (name) => {
+  if (!name.trim()) return "Display name cannot be empty";
+  if (split(name.trim()).length > LONGEST_NAME) return "Display name must be 50 characters or less";
+  return undefined;
+};
+
+/** The field of a display name: counted, and cut while it is typed. */
+export const nameField = (value = "") => {
+  const made = field("Display name", { name: "displayName", dir: "auto", autocomplete: "name", autocapitalize: "words", required: true });
+  const count = h("p", { class: "count" });
+  const show = () => {
+    const parts = split(made.input.value);
+    if (parts.length > LONGEST_NAME) made.input.value = parts.slice(0, LONGEST_NAME).join("");
+    const length = Math.min(parts.length, LONGEST_NAME);
+    count.textContent = `${length}/${LONGEST_NAME}`;
+    count.classList.toggle("near", length > 45);
+  };
+  made.input.addEventListener("input", show);
+  made.node.append(count);
+  made.input.value = value;
+  show();
+  return Object.assign(made, {
+    set(text) {
+      made.input.value = text;
+      show();
+    },
+  });
+};
+
+export const passwordField = (label, autocomplete, options) => {
   const made = field(label, { name: "password", type: "password", autocomplete, required: true }, options);
-  const show = button("Show password", { class: "plain", "aria-pressed": "false" });
+  const show = h("button", { type: "button", class: "icon-button reveal", "aria-label": "Show password", title: "Show password", "aria-pressed": "false" }, icon("eye"));
   show.addEventListener("click", () => {
     const isHidden = made.input.type === "password";
     made.input.type = isHidden ? "text" : "password";
     show.setAttribute("aria-pressed", String(isHidden));
   });
-  made.node.append(show);
+  made.node.insertBefore(h("div", { class: "password" }, made.input, show), made.node.children[1]);
   return made;
 };
 
 const CHOICE = { hint: "At least 8 characters, and none that is used often." };
 
-const card = (title, ...content) => [h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, title), ...content)];
+/** What somebody sees who is not in yet: the form, and beside it what is behind it. */
+const card = (title, ...content) => [h("div", { class: "outside" },
+  h("div", { class: "hero", "aria-hidden": "true" }, h("p", { class: "brand" }, h("img", { src: "/app/icon.svg", alt: "" }), "Presence"),
+    h("p", { class: "claim" }, "Talk to people, and see who is here."),
+    h("div", { class: "scene" }, h("span", {}, "Are you there?"), h("span", {}, "Just came online 👋"), h("span", {}, "On my way"))),
+  h("section", { class: "card narrow" }, h("h1", { class: "title", tabindex: "-1" }, title), ...content))];
 
 class SignIn extends Screen {
   render() {
@@ -35,7 +72,8 @@ class SignIn extends Screen {
       if (!password.value) return fail("password", "Please enter your password.");
       await this.app.account.signIn(email.value.trim(), password.value);
     };
-    const notice = h("p", { class: "good", role: "status" }, this.app.takeNotice());
+    const invited = this.app.isInvited && "Sign in to talk to the person who has sent you this link.";
+    const notice = h("p", { class: "good", role: "status" }, this.app.takeNotice() || invited || "");
     return card(
       "Sign in", notice, form({ email, password }, "Sign in", send, { busyText: "Signing in…" }),
       h("p", {}, link("Forgot your password?", "/forgot")), h("p", {}, "No account yet? ", link("Sign up", "/sign-up")),

@@ -1,120 +1,41 @@
-// A conversation: what was said, who types, and the text that is being written.
-import { DRAFT, Known, Screen, arrange, busy, button, describe, h, isComposing, otherOf, pictureOf, placed, textOf } from "./parts.js";
+// A conversation: its head, what was said, who types, and the text that is being written.
+import { Screen, h, placed, textOf } from "./parts.js";
+import { composerOf } from "./composer.js";
 import { detailsOf } from "./details.js";
-import { limit, messageRow } from "./message.js";
-
-/** From how many pixels of the end on somebody reads what is new. */
-const NEAR = 60;
-/** What is said of a file that is not taken, by the status of the answer. */
-const REFUSALS = {
-  403: "You are not in this conversation.", 404: "This server takes no files.", 413: "The file is too large.",
-  422: "This file cannot be used.",
-};
+import { icon } from "./icons.js";
+import { Known, otherOf, pictureOf, presenceOf } from "./known.js";
+import { logOf } from "./log.js";
+import { menuButton, toast } from "./menu.js";
 
 class Talk extends Screen {
   #id = "";
-  #rows = new Map();
   #page = { messages: [] };
   #conversation = null;
+  #input;
 
   render() {
     this.#id = placed(2);
     const { app } = this;
-    const { client, messages } = app;
+    const { client, messages, memory } = app;
     const id = this.#id;
     const known = new Known(this, () => this.#conversation && showHead());
     const avatar = h("presence-avatar");
-    const title = h("h1", { tabindex: "-1", dir: "auto" }, "Conversation");
-    const status = h("p", { class: "quiet" });
+    const heading = h("h1", { tabindex: "-1", dir: "auto", class: "title" }, "Conversation");
+    const status = h("p", { class: "quiet line", dir: "auto" });
+    const typing = h("p", { class: "typing line", role: "status", "aria-live": "polite" });
     const problem = h("p", { class: "bad", role: "alert" });
-    const details = detailsOf({ app, conversation: id, known });
-    const list = h("ol");
-    const log = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-relevant": "additions", tabindex: "0" }, list);
-    const earlier = button("Earlier messages", { class: "plain", hidden: true });
-    const empty = h("p", { class: "quiet", hidden: true }, "Nothing has been said yet.");
-    const fresh = button("New messages", { class: "main fresh", hidden: true });
-    const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
-    const composer = this.#composer();
-    const content = h("div", { class: "talk-body" }, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
+    const details = detailsOf({ app, conversation: id, known, signal: this.signal });
+    const composer = composerOf({ app, conversation: id, signal: this.signal });
+    this.#input = composer.input;
 
-    const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
-    // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
-    let isStaying = true;
-    let top = 0;
-    const toEnd = () => {
-      isStaying = true;
-      log.scrollTop = log.scrollHeight;
-      top = log.scrollTop;
+    const read = (seq) => {
+      if (!document.hidden && this.#conversation?.unread) messages.read(id, seq).catch(() => {});
     };
-    /** Also before rows are added or sizes change: a page that is busy hears of what was scrolled only afterwards. */
-    const noteScroll = () => {
-      // Only upwards: the browser itself scrolls down, to what gets the focus.
-      isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
-      top = log.scrollTop;
-    };
-    const sizes = new ResizeObserver(() => {
-      noteScroll();
-      if (isStaying) toEnd();
-    });
-    for (const each of [log, list]) sizes.observe(each);
-    this.signal.addEventListener("abort", () => sizes.disconnect());
-    const read = () => {
-      if (document.hidden || !isAtEnd() || !this.#conversation?.unread) return;
-      const last = this.#page.messages.findLast(({ seq }) => seq)?.seq;
-      if (last) messages.read(id, last).catch(() => {});
-    };
-    const showHead = () => {
-      const conversation = this.#conversation;
-      const other = otherOf(conversation, client.user);
-      const person = other && known.person(other);
-      const name = known.title(conversation);
-      title.textContent = name;
-      app.entitle(name);
-      avatar.show(name, person && pictureOf(person), person?.presence?.status);
-      status.textContent = person ? describe(person, client.now()) : `${conversation.participants.length} people`;
-      details.show(conversation);
-      showPage();
-    };
-    const showPage = () => {
-      const { messages: all, hasEarlier, live } = this.#page;
-      noteScroll();
-      const wasAtEnd = isAtEnd();
-      const fromEnd = log.scrollHeight - log.scrollTop;
-      const first = list.firstChild;
-      const seen = list.lastChild?.dataset.message;
-      const about = {
-        isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
-        today: new Date().toDateString(),
-      };
-      const ids = new Set(all.map((message) => message.id));
-      for (const each of this.#rows.keys()) if (!ids.has(each)) this.#rows.delete(each);
-      arrange(list, all.map((message) => {
-        if (!this.#rows.has(message.id)) this.#rows.set(message.id, messageRow({ app, conversation: id, known }));
-        const row = this.#rows.get(message.id);
-        row.show(message, about);
-        return row.node;
-      }));
-      earlier.hidden = !hasEarlier;
-      empty.hidden = all.length > 0 || !live;
-      const newest = all.at(-1);
-      const isOwnNews = newest && newest.id !== seen && newest.from === client.user;
-      if (wasAtEnd || isOwnNews) toEnd();
-      // What is above was added: what is seen stays where it is.
-      else if (list.firstChild !== first) top = log.scrollTop = log.scrollHeight - fromEnd;
-      if (!wasAtEnd && newest && newest.id !== seen && seen && !isOwnNews) fresh.hidden = false;
-      if (isAtEnd()) fresh.hidden = true;
-      read();
-    };
-
-    fresh.addEventListener("click", () => {
-      toEnd();
-      log.focus();
-    });
     let isReading = false;
     const readEarlier = async () => {
       if (isReading || !this.#page.hasEarlier) return;
       isReading = true;
-      log.setAttribute("aria-busy", "true");
+      log.node.setAttribute("aria-busy", "true");
       try {
         await messages.earlier(id);
         problem.textContent = "";
@@ -122,126 +43,92 @@ class Talk extends Screen {
         problem.textContent = error.code === "unavailable" ? "Earlier messages cannot be read without a connection." : textOf(error);
       } finally {
         isReading = false;
-        log.setAttribute("aria-busy", "false");
+        log.node.setAttribute("aria-busy", "false");
       }
     };
-    earlier.addEventListener("click", readEarlier);
-    log.addEventListener("scroll", () => {
-      noteScroll();
-      if (isAtEnd()) fresh.hidden = true;
-      if (log.scrollTop < NEAR && log.scrollHeight > log.clientHeight) readEarlier();
-      read();
-    });
-    document.addEventListener("visibilitychange", read, { signal: this.signal });
+    const log = logOf({ app, conversation: id, known, read, readEarlier, signal: this.signal });
+    const empty = h("div", { class: "empty", hidden: true }, icon("chat"), h("p", {}, "Nothing has been said yet."), h("p", { class: "quiet" }, "Say hello."));
 
-    this.each(messages.conversation(id, { signal: this.signal }), (conversation) => {
-      content.hidden = !!conversation.removed;
+    const showHead = () => {
+      const conversation = this.#conversation;
+      const other = otherOf(conversation, client.user);
+      const person = other && known.person(other);
+      const name = known.title(conversation);
+      heading.textContent = name;
+      app.entitle(name);
+      avatar.show(name, person && pictureOf(person), person?.presence?.status, other ?? id);
+      status.textContent = person ? presenceOf(person, client.now()) : `${conversation.participants.length} people`;
+      composer.input.setAttribute("aria-label", `Message to ${name}`);
+      details.show(conversation);
+      showPage();
+    };
+    const showPage = () => {
+      const { messages: all, hasEarlier, live } = this.#page;
+      empty.hidden = all.length > 0 || !live;
+      log.show(all, {
+        isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
+        unread: live ? this.#conversation?.unread : undefined, hasEarlier,
+      });
+    };
+
+    const open = () => details.open(more);
+    const more = menuButton("more", "More", () => {
+      const { muted, archived } = this.#conversation ?? {};
+      const set = (act, text) => () => act().then(() => toast(text), (error) => toast(textOf(error)));
+      return [
+        ["Details", open, "info"],
+        muted ? ["Unmute", set(() => messages.mute(id, false), "Unmuted."), "bell"] : ["Mute", set(() => messages.mute(id, true), "Muted."), "bell"],
+        [archived ? "Take out of the archive" : "Archive", set(() => messages.archive(id, !archived), archived ? "It is among the chats again." : "Archived."), "box"],
+        ["Close", () => (location.hash = "/chats"), "close"],
+      ];
+    });
+    const back = h("a", { class: "icon-button back", href: "/app#/chats", "aria-label": "Back to chats", title: "Back" }, icon("back"));
+    const about = h("div", { class: "about-talk" }, avatar, h("div", { class: "names" }, heading, status, typing));
+    about.addEventListener("click", ({ target }) => target.closest("button") || !this.#conversation || open());
+    const content = h("div", { class: "talk-body" }, h("div", { class: "frame" }, log.earlier, log.fresh, empty, log.said, log.node), composer.node);
+    document.addEventListener("visibilitychange", () => log.tellRead(), { signal: this.signal });
+
+    const held = memory.chats?.find((each) => each.id === id);
+    const take = (conversation) => {
+      content.hidden = more.hidden = !!conversation.removed;
       problem.textContent = conversation.removed ? "You are not in this conversation." : "";
       if (conversation.removed) return;
       this.#conversation = conversation;
       known.want(conversation.participants);
       showHead();
-    });
+    };
+    const before = memory.messages(id);
+    if (before) this.#page = { messages: before, live: false };
+    if (held) take({ ...held, live: false });
+    else showPage();
+    this.each(messages.conversation(id, { signal: this.signal }), take);
     this.each(messages.messages(id, { signal: this.signal }), (page) => {
-      this.#page = page;
+      // Without a connection there is what waits alone, and what was there before.
+      const isOld = !page.live && before && !page.messages.some(({ seq }) => seq);
+      this.#page = isOld ? { ...page, messages: [...before, ...page.messages] } : page;
       if (page.error && page.error.code !== "forbidden") problem.textContent = textOf(page.error);
+      if (page.live) memory.talk(id, page.messages);
       showPage();
     }).catch((error) => (problem.textContent = textOf(error)));
-    this.each(client.typing(id, { signal: this.signal }), ({ users, more, live }) => {
+    this.each(client.typing(id, { signal: this.signal }), ({ users, more: others, live }) => {
       const names = live ? users.map((user) => known.name(user)) : [];
-      if (live && more) names.push(`${more} more`);
+      if (live && others) names.push(`${others} more`);
       const all = new Intl.ListFormat("en").format(names);
-      typing.textContent = names.length ? `${all} ${names.length > 1 ? "are" : "is"} typing…` : "";
+      const isDirect = this.#conversation?.kind === "direct";
+      const who = `${all} ${names.length > 1 ? "are" : "is"} `;
+      typing.replaceChildren(...(names.length ? [h("span", { class: isDirect && "said" }, who), "typing…"] : []));
     }).catch(() => {});
-    return [h("section", { class: "card talk" }, h("div", { class: "talk-head" }, avatar, h("div", {}, title, status)), problem, content)];
+    // "5 minutes ago" becomes 6.
+    const timer = setInterval(() => this.#conversation && showHead(), 30_000);
+    this.signal.addEventListener("abort", () => clearInterval(timer));
+    const section = h("section", { class: "talk" }, h("div", { class: "bar talk-head" }, back, about, more), problem, content, details.node);
+    composer.takeFiles(section);
+    return [section];
   }
 
-  /** The text that is written. It is kept in this tab until it is sent. */
-  #composer() {
-    const { client, messages } = this.app;
-    const id = this.#id;
-    const draft = DRAFT + id;
-    const input = h("textarea", { name: "text", rows: "1", dir: "auto", "aria-label": "Message", placeholder: "Message", autocomplete: "off", "aria-describedby": "talk-problem" });
-    const count = h("p", { class: "count near", role: "status" });
-    const problem = h("p", { class: "bad", role: "alert", id: "talk-problem" });
-    const send = button("Send", { type: "submit", class: "main" });
-    const fit = () => {
-      input.style.height = "auto";
-      input.style.height = `${Math.min(input.scrollHeight + 2, 160)}px`;
-      limit(input, count, send);
-    };
-    const keep = () => {
-      if (input.value) sessionStorage[draft] = input.value;
-      else sessionStorage.removeItem(draft);
-    };
-    input.value = sessionStorage[draft] ?? "";
-    input.addEventListener("input", () => {
-      problem.textContent = "";
-      keep();
-      fit();
-      client.setTyping(id, input.value !== "");
-    });
-    input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
-      event.preventDefault();
-      composer.requestSubmit();
-    });
-    this.signal.addEventListener("abort", () => client.setTyping(id, false));
-    const file = h("input", { type: "file", hidden: true, tabindex: "-1", "aria-label": "File" });
-    const attach = button("Attach", { class: "attach", "aria-label": "Attach a file" });
-    const cancel = button("Cancel", { class: "plain", "aria-label": "Cancel the upload", hidden: true });
-    const retry = button("Try again", { class: "plain", "aria-label": "Try the upload again", hidden: true });
-    let picked;
-    let ending;
-    attach.addEventListener("click", () => file.click());
-    file.addEventListener("change", () => {
-      if (!file.files.length) return;
-      [picked] = file.files;
-      file.value = "";
-      upload();
-    });
-    cancel.addEventListener("click", () => ending.abort());
-    retry.addEventListener("click", () => upload());
-    const upload = () => busy(attach, "Uploading…", async () => {
-      problem.textContent = "";
-      retry.hidden = true;
-      cancel.hidden = false;
-      ending = new AbortController();
-      const progress = (share) => (attach.textContent = `Uploading… ${Math.round(share * 100)}%`);
-      try {
-        const attachment = await messages.upload(id, picked, { progress, signal: ending.signal });
-        await messages.send(id, "", { attachments: [attachment] });
-      } catch (error) {
-        if (error.code === "cancelled") return;
-        problem.textContent = REFUSALS[error.status] ?? textOf(error);
-        retry.hidden = error.status in REFUSALS;
-      } finally {
-        cancel.hidden = true;
-      }
-    });
-    const composer = h("form", { class: "composer", novalidate: true }, input, attach, send, file, count,
-      h("div", { class: "row" }, problem, cancel, retry));
-    composer.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const text = input.value.trim();
-      if (!text || send.disabled) return;
-      input.value = "";
-      fit();
-      input.focus();
-      try {
-        // Until it is kept elsewhere it stays the draft: a page that is loaded again meanwhile still has it.
-        await messages.send(id, text);
-        keep();
-      } catch (error) {
-        // It is where it was, unless something else is there by now.
-        input.value ||= text;
-        keep();
-        problem.textContent = error.code === "too_many" ? "Too many messages wait to be sent." : textOf(error);
-        fit();
-      }
-    });
-    requestAnimationFrame(fit);
-    return composer;
+  /** What has the focus first: where there is a keyboard, somebody who opens a conversation can write. */
+  get first() {
+    return matchMedia("(pointer: coarse)").matches ? undefined : this.#input;
   }
 }
 

@@ -16,7 +16,7 @@ REFUSED = ("Failed to load resource", "closed before the connection is establish
 
 EVERYTHING = ON | {"app.enabled": True}
 BUBBLES = "[...document.querySelectorAll('.messages .text')].map((each) => each.textContent)"
-STATUS = "[...document.querySelectorAll('.mine .status')].at(-1)?.textContent"
+STATUS = "[...document.querySelectorAll('.mine .status')].at(-1)?.textContent.replace(/^[ ·]+/, '')"
 
 
 @pytest.fixture
@@ -59,6 +59,46 @@ async def press(page, text):
     await page.run(f"{found(text)}.click()")
 
 
+async def settings(page, name):
+    """Opens a page of the settings."""
+    await press(page, "Settings")
+    link = f"[...document.querySelectorAll('settings-list a')].find((each) => each.querySelector('strong').textContent === {name!r})"
+    await page.until(f"!!{link}")
+    await page.run(f"{link}.click()")
+    await title(page, name)
+
+
+async def sign_out(page):
+    await press(page, "Settings")
+    await press(page, "Sign out")
+
+
+ITEM = "document.querySelector('[role=menu]:popover-open')"
+
+
+async def choose_item(page, text):
+    """Chooses from the menu that is open."""
+    item = f"[...({ITEM}?.children ?? [])].find((each) => each.textContent === {text!r})"
+    await page.until(f"!!{item}", f"a menu has {text!r}")
+    await page.run(f"{item}.click()")
+
+
+async def act(page, action, text):
+    """Opens the menu of the message with a text, by the keyboard, and chooses from it."""
+    row = f"[...document.querySelectorAll('li[data-message]')].find((each) => each.querySelector('.text').textContent === {text!r})"
+    await page.until(f"!!{row}")
+    await page.run(f"{row}.focus()")
+    await page.key("Enter")
+    await choose_item(page, action)
+
+
+async def details(page):
+    """Opens what can be set of a conversation."""
+    await press(page, "More")
+    await choose_item(page, "Details")
+    await page.until("document.activeElement.textContent === 'Details'")
+
+
 QUESTION = "document.querySelector('dialog[open] p')?.textContent"
 
 
@@ -97,8 +137,10 @@ async def settled(page, accounts, name="Ana Lovelace"):
     """Signs a user up and waits for the list of people. Returns the user's id."""
     await sign_up(page, accounts, name)
     await press(page, "Skip profile setup")
+    await title(page, "Chats")
+    await press(page, "People")
     await title(page, "People")
-    return await page.until("document.querySelector('code').textContent.startsWith('u-') && document.querySelector('code').textContent")
+    return await page.until("document.querySelector('code.id')?.textContent")
 
 
 async def enter(chromium, line, person, expected=NETWORK, **size):
@@ -110,6 +152,8 @@ async def enter(chromium, line, person, expected=NETWORK, **size):
     await page.key("Enter")
     await title(page, "Set up your profile")
     await press(page, "Skip profile setup")
+    await title(page, "Chats")
+    await press(page, "People")
     await title(page, "People")
     return page
 

@@ -20,7 +20,8 @@ FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
 
 TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
+         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8", ".png": "image/png",
+         ".webmanifest": "application/manifest+json"}
 SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
     "console/icon.svg": "app/icon.svg",
@@ -134,6 +135,8 @@ class Session:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
+            # It would answer with the server's files.
+            await page.send("Network.setBypassServiceWorker", bypass=True)
             await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
                 "*/presence*.js", "*/presence*.d.ts", "*/app/*", "*/app", "*/verify", "*/reset", "*/console", "*/console/*")])
         if size:

@@ -46,23 +46,43 @@ extension WebFile {
     }()
 
     static let app: [WebFile] = {
-        // `/` is what people try first; `/verify` and `/reset` are where links in mails lead.
-        let pages = ["/", "/app", "/verify", "/reset"].map {
-            WebFile($0, html, asset_app_html(), appPage)
-        }
-        return pages + [
+        let files = [
             WebFile("/app/app.css", css, asset_app_css(), []),
+            WebFile("/app/inside.css", css, asset_app_inside_css(), []),
             WebFile("/app/icon.svg", "image/svg+xml", asset_app_icon(), appPage),
+            WebFile("/app/icon.png", "image/png", asset_app_picture(), []),
+            WebFile("/app/manifest.webmanifest", "application/manifest+json", asset_app_manifest(), []),
+            // Its scope is a page above its own folder.
+            WebFile("/app/worker.js", script, asset_app_worker_js(), [("Service-Worker-Allowed", "/app")]),
             WebFile("/app/app.js", script, asset_app_js(), []),
-            WebFile("/app/parts.js", script, asset_app_parts_js(), []),
-            WebFile("/app/signing.js", script, asset_app_signing_js(), []),
-            WebFile("/app/profile.js", script, asset_app_profile_js(), []),
-            WebFile("/app/people.js", script, asset_app_people_js(), []),
-            WebFile("/app/conversations.js", script, asset_app_conversations_js(), []),
-            WebFile("/app/talk.js", script, asset_app_talk_js(), []),
-            WebFile("/app/message.js", script, asset_app_message_js(), []),
+            WebFile("/app/chats.js", script, asset_app_chats_js(), []),
+            WebFile("/app/composer.js", script, asset_app_composer_js(), []),
             WebFile("/app/details.js", script, asset_app_details_js(), []),
+            WebFile("/app/files.js", script, asset_app_files_js(), []),
+            WebFile("/app/icons.js", script, asset_app_icons_js(), []),
+            WebFile("/app/inside.js", script, asset_app_inside_js(), []),
+            WebFile("/app/known.js", script, asset_app_known_js(), []),
+            WebFile("/app/log.js", script, asset_app_log_js(), []),
+            WebFile("/app/menu.js", script, asset_app_menu_js(), []),
+            WebFile("/app/message.js", script, asset_app_message_js(), []),
+            WebFile("/app/parts.js", script, asset_app_parts_js(), []),
+            WebFile("/app/people.js", script, asset_app_people_js(), []),
+            WebFile("/app/person.js", script, asset_app_person_js(), []),
+            WebFile("/app/profile.js", script, asset_app_profile_js(), []),
+            WebFile("/app/qr.js", script, asset_app_qr_js(), []),
+            WebFile("/app/settings.js", script, asset_app_settings_js(), []),
+            WebFile("/app/signing.js", script, asset_app_signing_js(), []),
+            WebFile("/app/talk.js", script, asset_app_talk_js(), []),
         ]
+        // The tag of the page is of all files: by it the worker in a browser knows that there is a new version.
+        let version = tag(of: (library + files).flatMap { Array(($0.content.tag ?? "").utf8) })
+        // `/` is what people try first; `/verify` and `/reset` are where links in mails lead.
+        let pages = ["/", "/app", "/verify", "/reset"].map { path in
+            var page = WebFile(path, html, asset_app_html(), appPage)
+            page.content.tag? += "-" + version
+            return page
+        }
+        return pages + files
     }()
 
     /// `blob:` is a picture that was just chosen.
@@ -75,7 +95,7 @@ extension WebFile {
             (
                 "Content-Security-Policy",
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src \(pictures); connect-src 'self'; "
-                    + "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+                    + "manifest-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
             ),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Opener-Policy", "same-origin"),

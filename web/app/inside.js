@@ -1,0 +1,64 @@
+// What somebody who is signed in needs: the screens, the places they are at, and what is known without a network.
+import { PresenceMessages } from "/presence-messages.js";
+import { confirmed, h, nameOf, textOf } from "./parts.js";
+import { icon } from "./icons.js";
+import { Memory, again, badge } from "./known.js";
+import { toast } from "./menu.js";
+import { talkTo } from "./person.js";
+import "./chats.js";
+import "./people.js";
+import "./settings.js";
+import "./profile.js";
+import "./talk.js";
+
+const PLACES = [["Chats", "/chats", "chats-list", "chat"], ["People", "/people", "people-list", "group"], ["Settings", "/settings", "settings-list", "settings"]];
+/** In ms: storage that does not answer is not waited for. */
+const LATE = 500;
+
+/** Begins with a user: what was known of before comes first. */
+export const begin = async (app, client) => {
+  const memory = new Memory(client.user);
+  await Promise.race([memory.load(), new Promise((resolve) => setTimeout(resolve, LATE))]);
+  const messages = new PresenceMessages(client, { user: client.user });
+  Object.assign(app, { client, memory, messages });
+  // What goes wrong, the list of the conversations says.
+  again(client, () => messages.conversations(), (chats) => {
+    if (messages !== app.messages) return;
+    memory.know({ chats });
+    app.countUnread(chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0));
+  });
+};
+
+/** The places that are always in reach. */
+export const railOf = () => {
+  const count = badge();
+  const links = PLACES.map(([text, to, list, drawing]) => {
+    const link = h("a", { href: `/app#${to}` }, icon(drawing), h("span", {}, text), list === "chats-list" && count);
+    return Object.assign(link, { list });
+  });
+  return {
+    node: h("nav", { class: "rail", "aria-label": "Main" }, ...links),
+    badge: count,
+    show: (list) => {
+      for (const link of links) {
+        if (link.list === list) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      }
+    },
+  };
+};
+
+/** Somebody has opened a person's link: they are asked, since anybody can make a page that leads to it. */
+export const meet = async (app, user) => {
+  const { client } = app;
+  try {
+    if (user === client.user) return toast("This is your own link: others open it to talk to you.");
+    const [{ presence, profile }] = await client.get([user]);
+    if (!profile && !presence.version) return toast("Nobody has this link any more.");
+    if (!(await confirmed(`Start a conversation with ${nameOf({ user, profile })}?`, "Start"))) return;
+    await client.request("addContacts", { users: [user] });
+    await talkTo(app, user);
+  } catch (error) {
+    toast(error.code === "forbidden" ? "You cannot talk to this person." : textOf(error));
+  }
+};

@@ -1,0 +1,61 @@
+// The app's service worker: the app opens without a network, with all files of one version, and with those of the server when
+// there is one. The tag of the page is that of the version (Features/App): one question for each load.
+const PAGE = "/app";
+const FILES = [
+  ...["presence", "presence-messages", "presence-log", "presence-outbox"].map((name) => `/${name}.js`),
+  ...["app", "chats", "composer", "details", "files", "icons", "inside", "known", "log", "menu", "message", "parts", "people", "person",
+    "profile", "qr", "settings", "signing", "talk"].map((name) => `/app/${name}.js`),
+  "/app/app.css", "/app/inside.css", "/app/icon.svg",
+];
+const OURS = "presence app ";
+/** In ms: a network that does not answer is none. */
+const PATIENCE = 3_000;
+
+const read = async (path, signal) => {
+  // Asked for each time, and mostly answered 304.
+  const answer = await fetch(path, { cache: "no-cache", signal });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer;
+};
+
+/** The version that is whole: its page comes last. */
+const whole = async (name) => (await caches.has(name)) && (await caches.open(name)).match(PAGE);
+
+/** Keeps a version, and forgets those before it. */
+const keep = async (name, page) => {
+  const answers = await Promise.all(FILES.map((path) => read(path)));
+  const cache = await caches.open(name);
+  await Promise.all(answers.map((answer, place) => cache.put(FILES[place], answer)));
+  await cache.put(PAGE, page);
+  for (const other of await caches.keys()) if (other.startsWith(OURS) && other !== name) await caches.delete(other);
+};
+
+/** The page of the server's version, with all its files behind it. */
+const newest = async () => {
+  const page = await read(PAGE, AbortSignal.timeout(PATIENCE));
+  const name = OURS + page.headers.get("ETag");
+  if (!(await whole(name))) await keep(name, page.clone());
+  return page;
+};
+
+const held = async (path) => {
+  for (const name of (await caches.keys()).filter((each) => each.startsWith(OURS)).reverse()) {
+    if (await whole(name)) return (await caches.open(name)).match(path);
+  }
+  return undefined;
+};
+
+addEventListener("install", (event) => {
+  skipWaiting();
+  event.waitUntil(newest());
+});
+
+addEventListener("fetch", (event) => {
+  const { pathname, origin } = new URL(event.request.url);
+  if (event.request.method !== "GET" || origin !== location.origin) return;
+  if (event.request.mode === "navigate" && pathname === PAGE) {
+    event.respondWith(newest().catch(async (error) => (await held(PAGE)) ?? Promise.reject(error)));
+  } else if (FILES.includes(pathname)) {
+    event.respondWith(held(pathname).then((file) => file ?? fetch(event.request)));
+  }
+});
