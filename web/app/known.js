@@ -101,7 +101,9 @@ export class List extends Screen {
   /** Shows which of its links leads to what is beside it. */
   mark() {
     for (const link of this.querySelectorAll("a.who")) {
-      if (link.hash === location.hash) link.setAttribute("aria-current", "page");
+      const isHere = link.hash === location.hash;
+      link.closest("li").classList.toggle("current", isHere);
+      if (isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
   }

@@ -53,8 +53,9 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   let [from, to] = [0, 0];
   /** The first that was unread when it was opened; `null` when there is none. */
   let firstNew;
-  /** The newest of them; `undefined` until the server has given any, or none. */
+  /** The last of them, and the number of the newest; `undefined` until the server has given any, or none. */
   let newest;
+  let highest;
   let news = 0;
   /** Whether somebody has asked for more. */
   let isWanted = false;
@@ -143,14 +144,13 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     }
     mark();
     const last = all.at(-1);
-    const isNews = newest !== undefined && last && last.id !== newest;
-    const isOwnNews = isNews && last.from === app.client.user;
+    const isOwnNews = newest !== undefined && last && last.id !== newest && last.from === app.client.user;
     if (isOwnNews) [from, to, firstNew] = [Math.max(from, all.length - MOST), all.length, null];
     if (wasAtEnd || isOwnNews) {
       draw();
       toEnd();
     } else drawAround();
-    if (isNews && !isOwnNews) tellNews();
+    tellNews();
     if (newest !== undefined || about.isLive) newest = last?.id ?? null;
     if (opened) open();
     if (isAtEnd()) news = 0;
@@ -182,12 +182,16 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
 
   /** Said once, by those who read with their ears: who wrote what. */
   const tellNews = () => {
-    const place = all.findIndex(({ id }) => id === newest);
-    const others = all.slice(place < 0 && newest ? -1 : place + 1).filter(({ from: sender, deletedAt }) => sender !== app.client.user && !deletedAt);
-    if (!others.length || document.hidden) return;
+    const before = highest;
+    if (before !== undefined || about.isLive) highest = all.findLast(({ seq }) => seq)?.seq ?? 0;
+    if (before === undefined || !(highest > before)) return;
+    const place = all.findLastIndex(({ seq }) => seq <= before);
+    const others = all.slice(place + 1).filter(({ from: sender, deletedAt, seq }) => seq && sender !== app.client.user && !deletedAt);
+    if (!others.length) return;
+    news += others.length;
+    if (document.hidden) return;
     said.replaceChildren(...others.slice(-3).map(({ from: sender, text, attachments }) =>
       h("span", {}, `${known.name(sender)}: ${text || (attachments ? "sent a file" : "")} `)));
-    news += others.length;
   };
   const showFresh = () => {
     fresh.hidden = !all.length || (to === all.length && node.scrollHeight - node.scrollTop - node.clientHeight < Math.max(NEAR, news ? 0 : node.clientHeight / 2));

@@ -18,7 +18,7 @@ export const iconButton = (drawing, name, attributes = {}) => {
  * press elsewhere, and gives the focus back.
  */
 export const openMenu = (anchor, items, at) => {
-  const node = h("div", { class: "menu", role: "menu", popover: "auto", "aria-label": anchor.ariaLabel ?? "Actions" });
+  const node = h("div", { class: "menu", role: "menu", popover: "auto", tabindex: "-1", "aria-label": anchor.ariaLabel ?? "Actions" });
   for (const [text, act, drawing] of items) {
     const choose = () => {
       node.hidePopover();
@@ -29,7 +29,7 @@ export const openMenu = (anchor, items, at) => {
   const move = (event) => {
     const all = [...node.children];
     const here = all.indexOf(document.activeElement);
-    const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: -1 }[event.key];
+    const to = { ArrowDown: here + 1, ArrowUp: here < 0 ? -1 : here - 1, Home: 0, End: -1 }[event.key];
     if (event.key === "Tab") node.hidePopover();
     if (to === undefined && event.key !== "Tab") return;
     event.preventDefault();
@@ -42,6 +42,7 @@ export const openMenu = (anchor, items, at) => {
     node.remove();
   });
   document.body.append(node);
+  const isByKeyboard = anchor.matches(":focus-visible");
   node.showPopover();
   anchor.setAttribute("aria-expanded", "true");
   const { left, right, bottom, top } = at ? { left: at.x, right: at.x, top: at.y, bottom: at.y } : anchor.getBoundingClientRect();
@@ -50,7 +51,7 @@ export const openMenu = (anchor, items, at) => {
   const y = bottom + height + EDGE < innerHeight ? bottom + 4 : top - height - 4;
   node.style.left = `${Math.max(EDGE, x)}px`;
   node.style.top = `${Math.max(EDGE, y)}px`;
-  node.firstChild.focus();
+  (isByKeyboard ? node.firstChild : node).focus();
   return node;
 };
 

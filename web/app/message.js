@@ -64,14 +64,15 @@ export const messageRow = ({ app, conversation, known }) => {
   const text = h("p", { class: "text", dir: "auto" });
   const files = h("ul", { class: "files", hidden: true });
   const meta = h("p", { class: "meta" });
-  const more = iconButton("down", "Actions", { class: "more", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false" });
   const failed = h("div", { class: "row", hidden: true });
   const line = h("div", { class: "said-line" }, text, meta);
-  const bubble = h("div", { class: "bubble" }, said, who, files, line, more);
+  const bubble = h("div", { class: "bubble" }, said, who, files, line);
   const node = h("li", { tabindex: "-1" }, avatar, bubble);
   let shown = {};
   let drawn = {};
   let editing = null;
+  /** Made when somebody points at the row: most are only read. */
+  let more;
 
   const problem = (error) => toast(textOf(error));
   const act = (label, does) => {
@@ -112,7 +113,8 @@ export const messageRow = ({ app, conversation, known }) => {
       if (event.key === "Escape") end();
       if (event.key === "Enter" && !event.shiftKey) (event.preventDefault(), editing.requestSubmit());
     });
-    text.hidden = more.hidden = true;
+    text.hidden = true;
+    more?.remove();
     bubble.insertBefore(editing, line);
     input.focus();
   };
@@ -133,9 +135,13 @@ export const messageRow = ({ app, conversation, known }) => {
   };
   const open = (at) => {
     const items = editing ? [] : actions();
-    if (items.length) openMenu(at ? node : more, items, at);
+    if (items.length) openMenu(at ? node : more ?? node, items, at);
   };
-  more.addEventListener("click", () => open());
+  node.addEventListener("pointerenter", () => {
+    more ??= iconButton("down", "Actions", { class: "more", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false", onclick: () => open() });
+    if (!editing && actions().length) bubble.append(more);
+    else more.remove();
+  });
   node.addEventListener("keydown", (event) => {
     if (event.target !== node || !["Enter", " "].includes(event.key)) return;
     event.preventDefault();
@@ -178,6 +184,8 @@ export const messageRow = ({ app, conversation, known }) => {
       files.replaceChildren(...(message.attachments ?? []).map(attachmentOf));
       files.hidden = !message.attachments?.length;
     }
+    bubble.classList.toggle("pictured", !!message.attachments?.some(({ kind }) => kind === "image"));
+    bubble.classList.toggle("bare", !message.text && !message.deletedAt && message.status !== "failed");
     meta.replaceChildren(...told(message, isDirect, isLive));
     const isFailed = message.status === "failed";
     if (isFailed && !failed.isConnected) {
@@ -186,7 +194,6 @@ export const messageRow = ({ app, conversation, known }) => {
     } else if (!isFailed) failed.remove();
     failed.hidden = !isFailed;
     text.hidden = !!editing || !text.textContent;
-    more.hidden = !!editing || !actions().length;
     node.setAttribute("aria-label", [name, text.hidden ? files.textContent || (files.hidden ? "" : "Picture") : text.textContent, meta.textContent].join(", "));
     if (editing && message.deletedAt) (editing.remove(), (editing = null), (text.hidden = false));
   };

@@ -132,7 +132,7 @@ export const squaresOf = (text) => {
     for (let right = size - 1; right >= 1; right -= 2) {
       if (right === 6) right = 5;
       for (let step = 0; step < size; step++) for (const x of [right, right - 1]) {
-        const y = (right + 1) & 2 ? size - 1 - step : step;
+        const y = (right + 1) & 2 ? step : size - 1 - step;
         if (!isSet[y][x]) dark[y][x] = ((bits[next++] ?? 0) ^ (mask(x, y) === 0 ? 1 : 0)) === 1;
       }
     }

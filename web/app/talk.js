@@ -47,7 +47,8 @@ class Talk extends Screen {
       }
     };
     const log = logOf({ app, conversation: id, known, read, readEarlier, signal: this.signal });
-    const empty = h("div", { class: "empty", hidden: true }, icon("chat"), h("p", {}, "Nothing has been said yet."), h("p", { class: "quiet" }, "Say hello."));
+    const emptyText = h("p");
+    const empty = h("div", { class: "empty", hidden: true }, icon("chat"), emptyText);
 
     const showHead = () => {
       const conversation = this.#conversation;
@@ -64,7 +65,8 @@ class Talk extends Screen {
     };
     const showPage = () => {
       const { messages: all, hasEarlier, live } = this.#page;
-      empty.hidden = all.length > 0 || !live;
+      empty.hidden = all.length > 0 || (!live && client.connection.state !== "waiting");
+      emptyText.textContent = live ? "Nothing has been said yet. Say hello!" : "What was said here is not known without a connection.";
       log.show(all, {
         isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
         unread: live ? this.#conversation?.unread : undefined, hasEarlier,
@@ -83,7 +85,7 @@ class Talk extends Screen {
       ];
     });
     const back = h("a", { class: "icon-button back", href: "/app#/chats", "aria-label": "Back to chats", title: "Back" }, icon("back"));
-    const about = h("div", { class: "about-talk" }, avatar, h("div", { class: "names" }, heading, status, typing));
+    const about = h("div", { class: "about-talk" }, avatar, h("div", { class: "names" }, heading, typing, status));
     about.addEventListener("click", ({ target }) => target.closest("button") || !this.#conversation || open());
     const content = h("div", { class: "talk-body" }, h("div", { class: "frame" }, log.earlier, log.fresh, empty, log.said, log.node), composer.node);
     document.addEventListener("visibilitychange", () => log.tellRead(), { signal: this.signal });
@@ -110,6 +112,7 @@ class Talk extends Screen {
       if (page.live) memory.talk(id, page.messages);
       showPage();
     }).catch((error) => (problem.textContent = textOf(error)));
+    this.each(client.connections({ signal: this.signal }), showPage);
     this.each(client.typing(id, { signal: this.signal }), ({ users, more: others, live }) => {
       const names = live ? users.map((user) => known.name(user)) : [];
       if (live && others) names.push(`${others} more`);
