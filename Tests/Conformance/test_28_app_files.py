@@ -7,8 +7,9 @@ import os
 import re
 
 from support.api import API
-from support.app import EVERYTHING
+from support.app import EVERYTHING, app, title
 from support.browser import WEB
+from support.line import Line
 
 
 async def test_files_have_types_tags_and_are_compressed(start):
@@ -86,3 +87,18 @@ async def test_all_of_it_is_small(start):
     total = sum(len(answer.content) for answer in answers)
     print(f"{total} bytes")
     assert total <= 200 * 1_024
+
+
+async def test_little_comes_before_somebody_signs_in(chromium, start):
+    server = start(EVERYTHING)
+    async with Line(server) as line, chromium:
+        page = await app(chromium, line, expected=())
+        await title(page, "Sign in")
+        await page.run("await new Promise(requestIdleCallback)")
+        paths = {url.removeprefix(line.origin) for _, url in page.requests}
+        assert {"/app", "/app/app.js", "/presence.js"} <= paths and not {"/app/inside.js", "/app/worker.js"} & paths, paths
+        total = 0
+        for path in paths:
+            total += len((await asyncio.to_thread(raw, server, path)).content)
+        print(f"{total} bytes in {len(paths)} files")
+        assert total <= 60 * 1_024

@@ -16,7 +16,7 @@ async def test_the_servers_address_alone_is_the_app(chromium, accounts):
         await title(page, "Chats")
 
 
-async def test_somebody_signs_up_sets_up_a_profile_and_sees_the_chats(chromium, accounts):
+async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         await title(page, "Sign in")

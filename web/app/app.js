@@ -25,13 +25,6 @@ const forget = () => {
   internals.stored(KNOWN, (held) => (held ? null : undefined)).catch(() => {});
 };
 
-/** Opens the app without a network, and never with the scripts of an older server. */
-const work = () => {
-  const at = "/app/worker.js";
-  const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: (url) => url });
-  navigator.serviceWorker?.register(policy?.createScriptURL(at) ?? at, { scope: "/app" }).catch(() => {});
-};
-
 class App extends HTMLElement {
   account = new PresenceAccount();
   client = null;
@@ -57,7 +50,6 @@ class App extends HTMLElement {
     this.replaceChildren(this.#banner, h("main", {}, this.#side, this.#detail));
     addEventListener("hashchange", () => this.#follow());
     this.#run();
-    addEventListener("load", work);
   }
 
   #takeMailToken() {

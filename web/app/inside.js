@@ -15,12 +15,20 @@ const PLACES = [["Chats", "/chats", "chats-list", "chat"], ["People", "/people",
 /** In ms: storage that does not answer is not waited for. */
 const LATE = 500;
 
+/** From now on the app opens without a network. Who only looks at the sign-in does not pay for it. */
+export const keepFiles = () => {
+  const at = "/app/worker.js";
+  const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: (url) => url });
+  navigator.serviceWorker?.register(policy?.createScriptURL(at) ?? at, { scope: "/app" }).catch(() => {});
+};
+
 /** Begins with a user: what was known of before comes first. */
 export const begin = async (app, client) => {
   const memory = new Memory(client.user);
   await Promise.race([memory.load(), new Promise((resolve) => setTimeout(resolve, LATE))]);
   const messages = new PresenceMessages(client, { user: client.user });
   Object.assign(app, { client, memory, messages });
+  keepFiles();
   // What goes wrong, the list of the conversations says.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;

@@ -48,8 +48,7 @@ const codewords = (bytes, version) => {
     .map(([value, length]) => value.toString(2).padStart(length, "0")).join("").slice(0, room * 8);
   const data = bits.padEnd(Math.ceil(bits.length / 8) * 8, "0").match(/.{8}/g).map((byte) => parseInt(byte, 2));
   for (let pad = 0xec; data.length < room; pad ^= 0xec ^ 0x11) data.push(pad);
-  const short = Math.floor(room / blocks);
-  const longer = room % blocks;
+  const [short, longer] = [Math.floor(room / blocks), room % blocks];
   let at = 0;
   const parts = Array.from({ length: blocks }, (_, block) => data.slice(at, (at += short + (block >= blocks - longer ? 1 : 0))));
   const turns = (all, length) => Array.from({ length }, (_, place) => all.map((part) => part[place])).flat().filter((byte) => byte !== undefined);
@@ -67,9 +66,8 @@ const drawn = (version) => {
     isSet[y][x] = true;
   };
   const square = (x, y, reach, light) => {
-    for (let dy = -reach; dy <= reach; dy++) for (let dx = -reach; dx <= reach; dx++) {
-      set(x + dx, y + dy, !light.includes(Math.max(Math.abs(dx), Math.abs(dy))));
-    }
+    const reached = Array.from({ length: 2 * reach + 1 }, (_, place) => place - reach);
+    for (const dy of reached) for (const dx of reached) set(x + dx, y + dy, !light.includes(Math.max(Math.abs(dx), Math.abs(dy))));
   };
   for (let place = 8; place < size - 8; place++) {
     set(place, 6, place % 2 === 0);
@@ -82,9 +80,9 @@ const drawn = (version) => {
   if (version > 6) {
     const bits = checked(version, 0x1f25, 12);
     for (let bit = 0; bit < 18; bit++) {
-      const [far, near] = [size - 11 + (bit % 3), Math.floor(bit / 3)];
-      set(far, near, !!((bits >> bit) & 1));
-      set(near, far, !!((bits >> bit) & 1));
+      const [far, near, value] = [size - 11 + (bit % 3), Math.floor(bit / 3), !!((bits >> bit) & 1)];
+      set(far, near, value);
+      set(near, far, value);
     }
   }
   const format = (mask) => {
@@ -92,10 +90,8 @@ const drawn = (version) => {
     const bits = checked(mask, 0x537, 10) ^ 0x5412;
     for (let bit = 0; bit < 15; bit++) {
       const value = !!((bits >> bit) & 1);
-      if (bit < 8) set(size - 1 - bit, 8, value);
-      else set(bit < 9 ? 7 : 14 - bit, 8, value);
-      if (bit < 8) set(8, bit < 6 ? bit : bit + 1, value);
-      else set(8, size - 15 + bit, value);
+      set(bit < 8 ? size - 1 - bit : bit < 9 ? 7 : 14 - bit, 8, value);
+      set(8, bit < 6 ? bit : bit < 8 ? bit + 1 : size - 15 + bit, value);
     }
     set(8, size - 8, true);
   };
@@ -105,17 +101,16 @@ const drawn = (version) => {
 
 /** How hard it is to read: long runs, squares of one colour, what looks like a corner, too much of one colour. */
 const penalty = (dark) => {
-  const size = dark.length;
   const lines = [...dark, ...dark.map((_, x) => dark.map((row) => row[x]))].map((line) => line.map((each) => (each ? 1 : 0)).join(""));
   let sum = 0;
   for (const line of lines) {
     for (const [run] of line.matchAll(/0{5,}|1{5,}/g)) sum += run.length - 2;
     sum += 40 * [...line.matchAll(/(?=10111010000|00001011101)/g)].length;
   }
-  for (let y = 1; y < size; y++) for (let x = 1; x < size; x++) {
+  for (let y = 1; y < dark.length; y++) for (let x = 1; x < dark.length; x++) {
     if (dark[y][x] === dark[y - 1][x] && dark[y][x] === dark[y][x - 1] && dark[y][x] === dark[y - 1][x - 1]) sum += 3;
   }
-  const share = dark.flat().filter(Boolean).length / size ** 2;
+  const share = dark.flat().filter(Boolean).length / dark.length ** 2;
   return sum + 10 * Math.floor(Math.abs(share * 20 - 10));
 };
 
