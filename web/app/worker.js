@@ -10,6 +10,8 @@ const FILES = [
 const OURS = "presence app ";
 /** In ms: a network that does not answer is none. */
 const PATIENCE = 3_000;
+/** The version that is served; a worker that begins anew looks for it. */
+let serving;
 
 const read = async (path, signal) => {
   // Asked for each time, and mostly answered 304.
@@ -27,6 +29,7 @@ const keep = async (name, page) => {
   const cache = await caches.open(name);
   await Promise.all(answers.map((answer, place) => cache.put(FILES[place], answer)));
   await cache.put(PAGE, page);
+  serving = name;
   for (const other of await caches.keys()) if (other.startsWith(OURS) && other !== name) await caches.delete(other);
 };
 
@@ -38,11 +41,14 @@ const newest = async () => {
   return page;
 };
 
-const held = async (path) => {
-  for (const name of (await caches.keys()).filter((each) => each.startsWith(OURS)).reverse()) {
-    if (await whole(name)) return (await caches.open(name)).match(path);
-  }
+const find = async () => {
+  for (const name of (await caches.keys()).filter((each) => each.startsWith(OURS)).reverse()) if (await whole(name)) return name;
   return undefined;
+};
+
+const held = async (path) => {
+  serving ??= await find();
+  return serving && (await caches.open(serving)).match(path);
 };
 
 addEventListener("install", (event) => {
