@@ -16,7 +16,7 @@ async def test_addresses_in_texts_are_links_that_ask_nobody_before_they_are_foll
         "(https://example.org/wiki/Swift_(bird))": ["https://example.org/wiki/Swift_(bird)"],
         "(see https://example.org/x)": ["https://example.org/x"],
         "javascript:alert(1) data:text/html,x http:// https://[ ana@example.org": [],
-        "<a href='https://example.org/q'>x</a>": ["https://example.org/q'"],
+        "<a href='https://example.org/q'>x</a>": ["https://example.org/q"],
     }
     for number, text in enumerate(texts):
         await client.did("send", conversation=id, message={"id": f"m{number}", "text": text})

@@ -37,7 +37,8 @@ export const linked = (text) => {
   let at = 0;
   for (const { 0: found, index } of text.matchAll(LINK)) {
     let address = found.replace(BEHIND, "");
-    while (address.endsWith(")") && !address.includes("(")) address = address.slice(0, -1).replace(BEHIND, "");
+    // A bracket that was opened before the address does not belong to it.
+    while (address.endsWith(")") && address.split(")").length > address.split("(").length) address = address.slice(0, -1).replace(BEHIND, "");
     const href = address.startsWith("www.") ? `https://${address}` : address;
     if (!URL.canParse(href)) continue;
     parts.push(text.slice(at, index), h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, address));
