@@ -25,7 +25,8 @@ final class SimulatedCall {
     ///   - token: As simulated shards read it.
     ///   - address: Where it comes from.
     init(
-        _ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil, from address: String = "127.0.0.1",
+        _ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil,
+        from address: String = "127.0.0.1",
         to shard: SimulatedShard
     ) {
         let bytes = Array((try? JSONSerialization.data(withJSONObject: body)) ?? Data())

@@ -54,7 +54,8 @@ final class SimulatedShard {
         channels = Dictionary(uniqueKeysWithValues: zip(partitions.eventChannels, 0...))
         workers = SimulatedWorkers(world: world, shard: self)
         logic = ShardLogic(
-            configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers, executor: steps,
+            configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
+            executor: steps,
             isAlone: false, random: SplitMix64(world.random.next()),
             logger: Logger(label: name) { [log] _ in KeepingLogHandler(log) },
             features: world.features,

@@ -82,7 +82,8 @@ package final class ShardLogic {
 
     package init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets,
-        workers: any WorkerThreads, executor: any TaskExecutor, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
+        workers: any WorkerThreads, executor: any TaskExecutor, isAlone: Bool, random: any RandomNumberGenerator,
+        logger: Logger,
         place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
         database: Int = 0, features: [any Feature.Type],
         sign: @escaping TokenSigner = { _, _, _, _ in nil },

@@ -71,7 +71,9 @@ package struct ScriptHeader: Sendable {
         }
         if !keys.row.isEmpty {
             let row = keys.row
-            let place = (1...row.count).map { "KEYS[\(firstKey + keys.names.count - row.count - 1 + $0) + n * \(row.count)]" }
+            let place = (1...row.count).map {
+                "KEYS[\(firstKey + keys.names.count - row.count - 1 + $0) + n * \(row.count)]"
+            }
             lines.append("local function eachKey(n) return \(place.joined(separator: ", ")) end")
         }
         return lines.filter { !$0.isEmpty }.map { $0 + "\n" }.joined()

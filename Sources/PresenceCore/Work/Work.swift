@@ -122,7 +122,8 @@ extension HTTPCall {
             switch error {
             case .poolIsFull(let refusal): throw Refusal(refusal)
             case .addressHasShare:
-                throw met(.workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
+                throw met(
+                    .workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
             }
         }
     }

@@ -27,7 +27,9 @@ package final class WorkerPools: Sendable {
     }
 
     func places(of plan: WorkerPlan) -> AddressBudget {
-        guard let places = places[plan.name] else { preconditionFailure("no feature has planned the pool \(plan.name)") }
+        guard let places = places[plan.name] else {
+            preconditionFailure("no feature has planned the pool \(plan.name)")
+        }
         return places
     }
 

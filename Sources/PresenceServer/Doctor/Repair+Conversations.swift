@@ -10,7 +10,8 @@ extension Repair {
             ScriptCall(
                 .mendLog,
                 [
-                    "shards": keys.shards, "floor": keys.floor, "conversation": key, "log": keys.log(id), "changes": keys.changes(id),
+                    "shards": keys.shards, "floor": keys.floor, "conversation": key, "log": keys.log(id),
+                    "changes": keys.changes(id),
                     "prints": keys.prints(id),
                 ], ["channel": keys.events, "incarnation": "", "conversation": id]))
     }

@@ -31,7 +31,9 @@ extension Mutation {
                 ])),
         Mutation(
             name: "a stale timer: the end of an earlier status ends the next",
-            mistake: ("never-cleared", "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"), faults: [],
+            mistake: (
+                "never-cleared", "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"
+            ), faults: [],
             shows: .lost,
             history: SimulatedHistory(
                 seed: 8, people: 3, shards: 4, times: .short,

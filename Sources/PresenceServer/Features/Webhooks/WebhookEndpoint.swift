@@ -93,5 +93,6 @@ extension FeatureSetting {
     static let webhookQueue = count(
         "webhookQueue", 100_000, in: 100...1_000_000,
         about: "How many events may wait for one endpoint, with at most 1 KiB of Redis' memory for each of them on "
-            + "average. Beyond it, those of the user with most are dropped, then those whose next attempt is furthest away.")
+            + "average. Beyond it, those of the user with most are dropped, then those whose next attempt is furthest away."
+    )
 }

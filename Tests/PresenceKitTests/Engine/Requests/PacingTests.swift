@@ -86,7 +86,9 @@ import Testing
     @Test mutating func `requests of other libraries and subscriptions to conversations come again one by one`() {
         bench.connect()
         func request(_ number: UInt64) -> Input {
-            .call(CallID(number: number), .other(OtherRequest(type: "follow", members: Data(#"{"talk":\#(number)}"#.utf8))))
+            .call(
+                CallID(number: number),
+                .other(OtherRequest(type: "follow", members: Data(#"{"talk":\#(number)}"#.utf8))))
         }
         bench.handle((1...800).map(request))
         let last = bench.lastID
