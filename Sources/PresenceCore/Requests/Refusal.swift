@@ -10,6 +10,8 @@ package struct Refusal: Error {
     package var status: Int?
     /// The connection that asked has gone: there is nothing to answer.
     var isUnheard = false
+    /// Too many jobs wait for a pool's threads.
+    private var isOfWork = false
     /// The session that asked has ended, or its device's next connection has its place.
     var endsSession = false
 
@@ -38,7 +40,10 @@ package struct Refusal: Error {
 
     package init(_ failure: DecodingFailure) { self.init(failure.errorMessage) }
 
-    package init(_ refusal: WorkRefusal) { self.init(.init(refusal)) }
+    package init(_ refusal: WorkRefusal) {
+        self.init(.init(refusal))
+        isOfWork = true
+    }
 
     /// What a feature's function has thrown.
     init(thrown error: any Error) {
@@ -61,7 +66,7 @@ package struct Refusal: Error {
         guard message.code != .unauthorized || status != nil else { return HTTPAPI.unauthorized(message.message) }
         let status = status ?? HTTPAPI.status(of: message.code)
         var response = HTTPResponse.error(status, message)
-        if status == 429 || status == 503, let wait = message.retryAfter {
+        if status == 429 || isOfWork, let wait = message.retryAfter {
             response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
         }
         return response

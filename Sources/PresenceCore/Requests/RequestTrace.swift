@@ -34,14 +34,7 @@ final class RequestTrace {
         return { [self] value in following(request) { then(value) } }
     }
 
-    /// A task that acts for a request stops for a while: what comes next on the thread is not its.
-    ///
-    /// - Returns: What ``resume(_:)`` gets when the task goes on.
-    func suspend() -> String? {
-        defer { current = nil }
-        return current
-    }
-
+    /// A task acts for this request from now on; `nil`: it waits, or has ended.
     func resume(_ request: String?) { current = request }
 
     // MARK: Connections

@@ -22,9 +22,11 @@ package final class ShardTasks {
 
     /// Waits for what `begin` begins, and hands over once: on the shard's thread, during the call or later.
     package func wait<Value>(for begin: (@escaping (Value) -> Void) -> Void) async -> Value {
-        let request = trace?.suspend()
+        let request = trace?.current
         let value = await withUnsafeContinuation { (continuation: UnsafeContinuation<OnOneThread<Value>, Never>) in
             begin { continuation.resume(returning: OnOneThread(value: $0)) }
+            // What runs next on the thread is not this request's.
+            trace?.resume(nil)
         }
         trace?.resume(request)
         return value.value

@@ -26,8 +26,8 @@ EDITS = (
      """'"updatedAt":' .. int(now)\n""",
      f"""'"updatedAt":' .. int(now) .. ',"{MEMBER}":2'\n"""),
     ("-- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.",
-     "sender.own = c.last\n",
-     f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1))\n"),
+     "sender.own = c.last -- mutation: own-is-read\n",
+     f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1)) -- mutation: own-is-read\n"),
 )
 
 IN_ALL = ("if given ~= 0 then return given end", "if 0 ~= given then return given end")

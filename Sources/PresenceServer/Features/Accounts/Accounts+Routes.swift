@@ -38,12 +38,11 @@ extension Accounts {
             answer: { [unowned self] (call) async throws(Refusal) in
                 try await remove(call.ids[0], held: nil, by: call.writer)
             })
-        for (path, isDisabled) in [("disable", true), ("enable", false)] {
-            registry.route(
-                "POST", "/v1/users/{id}/account/\(path)",
-                answer: { [unowned self] (call) async throws(Refusal) in
-                    try await setDisabled(isDisabled, call.ids[0])
-                })
-        }
+        registry.route(
+            "POST", "/v1/users/{id}/account/disable",
+            answer: { [unowned self] in try await setDisabled(true, $0.ids[0]) })
+        registry.route(
+            "POST", "/v1/users/{id}/account/enable",
+            answer: { [unowned self] in try await setDisabled(false, $0.ids[0]) })
     }
 }

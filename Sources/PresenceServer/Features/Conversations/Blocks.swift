@@ -47,7 +47,8 @@ struct Blocks {
         await shard.tasks.each(users, window: 64) { user in
             do throws(Refusal) {
                 let record = shard.partitions.keys(of: user).user(user)
-                if try await shard.ask("HEXISTS", record, "deletedAt").int == 1 { deleted.insert(user) }
+                // Part of a change: a failure is that of the change, whose outcome is unknown.
+                if try await shard.ask("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
             } catch {
                 refusal = error
             }

@@ -20,11 +20,10 @@ extension VisibilityRequests {
         registry.route(
             "PATCH", "/v1/users/{id}/visibility",
             answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
-        for list in [PolicyList.contacts, .blocks] {
-            registry.route(
-                "PATCH", "/v1/users/{id}/\(list.rawValue)",
-                answer: { [unowned self] (call) async throws(Refusal) in try await change(list, call) })
-        }
+        registry.route(
+            "PATCH", "/v1/users/{id}/contacts", answer: { [unowned self] in try await change(.contacts, $0) })
+        registry.route(
+            "PATCH", "/v1/users/{id}/blocks", answer: { [unowned self] in try await change(.blocks, $0) })
     }
 
     private func set(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {

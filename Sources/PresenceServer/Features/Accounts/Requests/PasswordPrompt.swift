@@ -17,7 +17,7 @@ extension Accounts {
         let place: KeptPlace
     }
 
-    /// The account of whoever calls, if the password is right; a wrong one counts as a guess, and ends no session.
+    /// The account of the caller, if the password is right; a wrong one counts as a guess, and ends no session.
     ///
     /// - Parameter check: What is to be refused before anything is tried.
     func confirm(
@@ -72,6 +72,7 @@ extension Accounts {
             throw .weakPassword(rule, field: "newPassword")
         }
         let hash = try await call.work(Self.passwords) { PasswordHash(of: wanted) }
+        withExtendedLifetime(account.place) {}
         let (user, keys) = (account.user, shard.partitions.keys(of: account.user))
         let grant = renews && call.grant != nil ? newGrant() : nil
         let set = ScriptCall(
