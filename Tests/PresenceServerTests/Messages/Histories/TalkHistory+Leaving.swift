@@ -55,7 +55,8 @@ extension TalkHistory {
     /// It was answered `OK`.
     func note(_ script: Script, _ arguments: [String]) {
         switch script {
-        case .members: note(Array(arguments[7...]))
+        case .members:
+            note(stride(from: 7, to: arguments.count - 1, by: 2).map { arguments[$0] + arguments[$0 + 1] })
         case .participants: note(arguments[5...].map { "+" + $0 })
         case .depart: note(["-" + arguments[5]])
         case .settle where arguments[4] == group:
