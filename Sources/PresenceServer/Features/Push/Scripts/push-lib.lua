@@ -57,7 +57,7 @@ local function devicesOf(key, grantsKey, userKey, idle)
         local platform, at, token = string.match(fields[i + 1], '^(%a+) (%d+) (.+)$')
         local id = string.match(fields[i], '^g:(.+)$')
         local value = id and redis.call('HGET', grantsKey, id)
-        local held = value and grant(value)
+        local held = value and deviceOf(value)
         local isCurrent = held and held.used + idle >= now
         if not id then isCurrent = tonumber(at or '0') >= revokedAt end
         if platform and isCurrent then
