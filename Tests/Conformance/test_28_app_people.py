@@ -101,6 +101,10 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
                 held = null;
                 for (const [socket, text] of all) send.call(socket, text);
             };""")
+        # Nor is there anything from before.
+        await page.run("""
+            document.querySelector("presence-app").memory.close();
+            await (await import("/presence.js")).internals.stored("presence app", () => null);""")
         await page.reload()
         for name in ("People", "Chats"):
             await press(page, name)
