@@ -11,7 +11,11 @@ import WebSockets
 /// On the shard's thread.
 final class RequestTrace {
     /// `nil` for what the shard does by itself.
-    private(set) var current: String?
+    var current: String? { followed ?? Self.ofTask }
+    /// That of callbacks, while they run.
+    private var followed: String?
+    /// That of an async function (`ShardTasks`).
+    @TaskLocal static var ofTask: String?
     /// Upgrades and calls, by their connections.
     private var names: [SocketID: String] = [:]
     /// Whose the next event of a partition is.
@@ -22,9 +26,9 @@ final class RequestTrace {
     private static let most = 32
 
     func following<Failure: Error>(_ request: String?, _ act: () throws(Failure) -> Void) throws(Failure) {
-        let before = current
-        current = request
-        defer { current = before }
+        let before = followed
+        followed = request
+        defer { followed = before }
         try act()
     }
 
@@ -33,9 +37,6 @@ final class RequestTrace {
         guard let request = current else { return then }
         return { [self] value in following(request) { then(value) } }
     }
-
-    /// A task acts for this request from now on; `nil`: it waits, or has ended.
-    func resume(_ request: String?) { current = request }
 
     // MARK: Connections
 

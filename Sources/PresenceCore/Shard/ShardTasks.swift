@@ -16,19 +16,15 @@ package final class ShardTasks {
 
     /// Begins `operation` in this turn of the loop, after the call. It acts for the request for which it was begun.
     package func run(_ operation: @escaping () async -> Void) {
-        let begun = Begun(operation: operation, trace: trace, request: trace?.current)
+        let begun = Begun(operation: operation, request: trace?.current)
         Task(executorPreference: executor) { await begun.run() }
     }
 
     /// Waits for what `begin` begins, and hands over once: on the shard's thread, during the call or later.
     package func wait<Value>(for begin: (@escaping (Value) -> Void) -> Void) async -> Value {
-        let request = trace?.current
         let value = await withUnsafeContinuation { (continuation: UnsafeContinuation<OnOneThread<Value>, Never>) in
             begin { continuation.resume(returning: OnOneThread(value: $0)) }
-            // What runs next on the thread is not this request's.
-            trace?.resume(nil)
         }
-        trace?.resume(request)
         return value.value
     }
 
@@ -52,13 +48,11 @@ package final class ShardTasks {
 // @unchecked: the executor of `ShardTasks` is the shard's thread.
 private struct Begun: @unchecked Sendable {
     let operation: () async -> Void
-    let trace: RequestTrace?
     let request: String?
 
     func run() async {
-        trace?.resume(request)
-        await operation()
-        trace?.resume(nil)
+        guard let request else { return await operation() }
+        await RequestTrace.$ofTask.withValue(request) { await operation() }
     }
 }
 
