@@ -103,7 +103,7 @@ async def test_a_data_directory_that_is_gone_is_named_and_readiness_tells(start)
             return (await room.api.request("GET", "/readyz")).status == 503
         await eventually(unready, "503")
         log = os.path.join(moved, "server.log")
-        await eventually(lambda: f"the data directory {server.directory} is gone" in open(log).read(), "its name")
+        await eventually(lambda: f"the data directory {server.directory} does not exist" in open(log).read(), "its name")
         assert "setpriv cannot be started" not in open(log).read()
     finally:
         shutil.move(moved, server.directory)

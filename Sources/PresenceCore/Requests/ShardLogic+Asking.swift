@@ -15,8 +15,7 @@ extension ShardLogic {
     package func run(
         _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil
     ) async throws(Refusal) -> ScriptReply {
-        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
-        let result = await result(of: call)
+        let result = try await result(from: { run(call, reply: $0) })
         if let refusal = WriteRefusal(result, changes: changes, known: call.script.header?.replies ?? []) {
             throw noted(refusal, result, session: call.session, about: id)
         }
@@ -29,8 +28,7 @@ extension ShardLogic {
     package func ask(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
-        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
-        let result = await result(of: words)
+        let result = try await result(from: { store.command(words, lane: .commands, reply: $0) })
         if case .success(let value) = result { return value }
         throw noted(WriteRefusal(result, changes: changes)!, result, about: id)
     }
@@ -46,14 +44,26 @@ extension ShardLogic {
     package func reply(
         changes: Bool = true, from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> ScriptReply {
-        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
-        let result = await tasks.wait(for: run)
-        link.noticeFencing(in: result)
+        let result = try await result(from: run)
         if case .success(let value) = result {
             let reply = ScriptReply(value)
             if !["FENCED", "REVOKED", "ENDED"].contains(reply.word) { return reply }
         }
         throw noted(WriteRefusal(result, changes: changes)!, result)
+    }
+
+    /// What `run` asks, unless no request may ask now: that is judged in the same step.
+    private func result(
+        from run: (@escaping StoreReply) -> Void
+    ) async throws(Refusal) -> Result<RedisValue, RedisFailure> {
+        var refusal: WriteRefusal?
+        let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
+            refusal = refusalOfWrites()
+            if refusal == nil { run(done) } else { done(.failure(.overloaded)) }
+        }
+        if let refusal { throw Refusal(refusal) }
+        link.noticeFencing(in: result)
+        return result
     }
 
     private func noted(

@@ -20,8 +20,12 @@ struct PushRules {
     private static let second: Timestamp = 1_000
     private static let wait: Timestamp = 10_000
 
-    init(_ past: PushPast, isCalm: Bool) {
+    /// Whether Redis' clock stepped back: an entry that is due later than any can be is taken at once.
+    private let stepsBack: Bool
+
+    init(_ past: PushPast, isCalm: Bool, stepsBack: Bool) {
         (self.past, margin) = (past, isCalm ? 1_000 : DuePushes.lease)
+        self.stepsBack = stepsBack
     }
 
     /// - Parameter now: Everything that was noted has been decided and told.
@@ -131,6 +135,7 @@ struct PushRules {
 
     /// Who has a session has ten seconds.
     private func early(_ push: Push, _ place: Place) -> String? {
+        guard !stepsBack else { return nil }
         let unread = past.read(place, at: push.at - margin)
         let sent = past.sent[place.talk] ?? []
         let first = sent.indices.first {
