@@ -94,7 +94,8 @@ final class PushHistory: DrawnHistory {
             }
             try quieten()
             let isCalm = trouble == 0 && redisTrouble == nil
-            let fault = fault ?? PushRules(past, isCalm: isCalm, stepsBack: clockSteps).fault(at: now) ?? notificationFault()
+            let fault =
+                fault ?? PushRules(past, isCalm: isCalm, stepsBack: clockSteps).fault(at: now) ?? notificationFault()
             if let fault { throw HistoryFault(description: fault) }
         }
     }
