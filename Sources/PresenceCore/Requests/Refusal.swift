@@ -10,6 +10,8 @@ package struct Refusal: Error {
     package var status: Int?
     /// The connection that asked has gone: there is nothing to answer.
     var isUnheard = false
+    /// Redis was asked, and did not answer.
+    private(set) var isOfStore = false
     /// Too many jobs wait for a pool's threads.
     private var isOfWork = false
     /// The session that asked has ended, or its device's next connection has its place.
@@ -31,7 +33,10 @@ package struct Refusal: Error {
     /// Redis could not.
     ///
     /// - Parameter changes: Whether something may have been changed.
-    package init(_ failure: RedisFailure, changes: Bool) { self.init(WriteRefusal(failure, changes: changes)) }
+    package init(_ failure: RedisFailure, changes: Bool) {
+        self.init(WriteRefusal(failure, changes: changes))
+        isOfStore = failure.mayHaveRun
+    }
 
     init(_ refusal: WriteRefusal) {
         self.init(refusal.message(id: nil))
@@ -52,6 +57,12 @@ package struct Refusal: Error {
         case let failure as DecodingFailure: self.init(failure)
         default: self.init(.internal, "the server could not do this")
         }
+    }
+
+    /// The same of a change whose first questions Redis did not answer: its client repeats it, as if its outcome were unknown.
+    package var ofChange: Refusal {
+        guard message.code == .unavailable, isOfStore else { return self }
+        return Refusal(.disconnected(sent: true), changes: true)
     }
 
     static var unheard: Refusal {

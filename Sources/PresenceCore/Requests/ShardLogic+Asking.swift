@@ -71,8 +71,9 @@ extension ShardLogic {
         about id: Identifier? = nil
     ) -> Refusal {
         if refusal.code == .internal { logInternalError(result, session: session) }
-        if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
-        return Refusal(refusal)
+        guard case .failure(let failure) = result else { return Refusal(refusal) }
+        if let id, failure.isLasting { noteDamage("conversation", of: id) }
+        return Refusal(failure, changes: refusal.outcomeUnknown)
     }
 
     // MARK: For the server itself

@@ -12,7 +12,11 @@ extension Conversations {
             "createConversation", price: { RequestPrice.ids($0.participants.count) },
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.create(members) },
             answer: { [unowned self] (request, context) async throws(Refusal) in
-                answer("conversationCreated", try await create(request, context), context)
+                do throws(Refusal) {
+                    return answer("conversationCreated", try await create(request, context), context)
+                } catch {
+                    throw error.ofChange
+                }
             })
         registry.request(
             "getConversation", order: .question,
