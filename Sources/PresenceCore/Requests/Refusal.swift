@@ -10,8 +10,6 @@ package struct Refusal: Error {
     package var status: Int?
     /// The connection that asked has gone: there is nothing to answer.
     var isUnheard = false
-    /// Redis was asked, and did not answer.
-    private(set) var isOfStore = false
     /// Too many jobs wait for a pool's threads.
     private var isOfWork = false
     /// The session that asked has ended, or its device's next connection has its place.
@@ -35,7 +33,6 @@ package struct Refusal: Error {
     /// - Parameter changes: Whether something may have been changed.
     package init(_ failure: RedisFailure, changes: Bool) {
         self.init(WriteRefusal(failure, changes: changes))
-        isOfStore = failure.mayHaveRun
     }
 
     init(_ refusal: WriteRefusal) {
@@ -59,9 +56,10 @@ package struct Refusal: Error {
         }
     }
 
-    /// The same of a change whose first questions Redis did not answer: its client repeats it, as if its outcome were unknown.
+    /// The same of a change under way, whose questions Redis did not answer: its client repeats it, as if its outcome were
+    /// unknown.
     package var ofChange: Refusal {
-        guard message.code == .unavailable, isOfStore else { return self }
+        guard message == Refusal(.disconnected(sent: false), changes: false).message else { return self }
         return Refusal(.disconnected(sent: true), changes: true)
     }
 

@@ -52,6 +52,11 @@ extension ShardLogic {
         throw noted(WriteRefusal(result, changes: changes)!, result)
     }
 
+    /// - Throws: If no request may ask Redis now.
+    package func admitWrites() throws(Refusal) {
+        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
+    }
+
     /// What `run` asks, unless no request may ask now: that is judged in the same step.
     private func result(
         from run: (@escaping StoreReply) -> Void
@@ -71,9 +76,8 @@ extension ShardLogic {
         about id: Identifier? = nil
     ) -> Refusal {
         if refusal.code == .internal { logInternalError(result, session: session) }
-        guard case .failure(let failure) = result else { return Refusal(refusal) }
-        if let id, failure.isLasting { noteDamage("conversation", of: id) }
-        return Refusal(failure, changes: refusal.outcomeUnknown)
+        if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
+        return Refusal(refusal)
     }
 
     // MARK: For the server itself

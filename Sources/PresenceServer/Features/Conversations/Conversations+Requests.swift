@@ -12,6 +12,7 @@ extension Conversations {
             "createConversation", price: { RequestPrice.ids($0.participants.count) },
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.create(members) },
             answer: { [unowned self] (request, context) async throws(Refusal) in
+                try shard.admitWrites()
                 do throws(Refusal) {
                     return answer("conversationCreated", try await create(request, context), context)
                 } catch {
