@@ -99,9 +99,9 @@ async def test_who_wrote_what_is_heard_and_news_are_said_once(chromium, accounts
         await say(client, id, "Are you there?")
         await page.until("told.length === 1")
         await write(page, "Yes")
-        await say(client, id, "Good")
+        last = await say(client, id, "Good")
         await page.until("told.length > 1")
-        await client.did("editMessage", conversation=id, message=(await client.did("getMessages", conversation=id, limit=1))["messages"][0]["id"], text="Very good")
+        await client.did("editMessage", conversation=id, message=last["id"], text="Very good")
         await page.until(f"{BUBBLES}.includes('Very good')")
         assert await page.value("told") == ["Bob Ray: Are you there?", "Bob Ray: Good"]
         # Every part that can be used has a name.

@@ -25,6 +25,8 @@ final class SimulatedShard {
     /// A loop that stands still: everything for it waits.
     private(set) var isStopped = false
     private var waiting: [() -> Void] = []
+    /// All that comes is one turn, until it is false.
+    var isGathering = false
     private var plannedWake: Milliseconds = .max
 
     // The connections to Redis; their functions are in `SimulatedShard+Store`.
@@ -105,7 +107,7 @@ final class SimulatedShard {
         clock.advance(to: world.now + clockOffset)
         body(logic)
         steps.run()
-        _ = logic.endTurn()
+        if !isGathering { _ = logic.endTurn() }
         planTick()
     }
 

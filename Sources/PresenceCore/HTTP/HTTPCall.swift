@@ -86,9 +86,7 @@ package struct HTTPCall {
 
     /// Refuses for a limit of the caller's address, which is counted and logged: many people may have that address.
     package func refuse(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) {
-        shard.metrics.met(limit)
-        shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
-        refuse(retryAfter: wait, message)
+        respond(met(limit, retryAfter: wait, message).response)
     }
 
     /// Counts and logs that a limit of the caller's address was met; returns what the caller is told.
@@ -100,8 +98,6 @@ package struct HTTPCall {
 
     /// Refuses as too fast, with the time after which to come again.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
-        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
-        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
-        respond(response)
+        respond(Refusal(.rateLimited, message, retryAfter: wait).response)
     }
 }

@@ -12,6 +12,8 @@ package struct Refusal: Error {
     var isUnheard = false
     /// Too many jobs wait for a pool's threads.
     private var isOfWork = false
+    /// Redis is out of reach, and nothing was changed.
+    private var isOutOfReach = false
     /// The session that asked has ended, or its device's next connection has its place.
     var endsSession = false
 
@@ -38,6 +40,7 @@ package struct Refusal: Error {
     init(_ refusal: WriteRefusal) {
         self.init(refusal.message(id: nil))
         endsSession = refusal.endsSession
+        isOutOfReach = refusal.isOutOfReach
     }
 
     package init(_ failure: DecodingFailure) { self.init(failure.errorMessage) }
@@ -59,8 +62,7 @@ package struct Refusal: Error {
     /// The same of a change under way, whose questions Redis did not answer: its client repeats it, as if its outcome were
     /// unknown.
     package var ofChange: Refusal {
-        guard message == Refusal(.disconnected(sent: false), changes: false).message else { return self }
-        return Refusal(.disconnected(sent: true), changes: true)
+        isOutOfReach ? Refusal(.disconnected(sent: true), changes: true) : self
     }
 
     static var unheard: Refusal {

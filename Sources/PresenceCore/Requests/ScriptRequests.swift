@@ -100,6 +100,8 @@ struct WriteRefusal {
     package let outcomeUnknown: Bool
     /// Nothing comes of this session any more.
     private(set) var endsSession = false
+    /// Redis is out of reach, and nothing was changed.
+    private(set) var isOutOfReach = false
 
     /// `nil` for a reply of one of the script's own words, `FENCED` aside.
     init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool, known words: [String]) {
@@ -165,6 +167,7 @@ struct WriteRefusal {
                 ? "the store was lost while this was under way: whether it was changed is unknown"
                 : "the store is out of reach: nothing was changed"
             self.init(code: .unavailable, text: text, retryAfter: 1_000, outcomeUnknown: outcomeUnknown)
+            isOutOfReach = !outcomeUnknown
         }
     }
 

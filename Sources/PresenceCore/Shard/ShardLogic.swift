@@ -273,6 +273,12 @@ package final class ShardLogic {
         sockets.close(connection.socket, code: code, reason: reason)
     }
 
+    /// Writes what a connection is due by now, also of this turn's changes: it is about to hear no more of a topic.
+    package func writeNow(to connection: Connection) {
+        watchers.markWatchers()
+        delivery.flush(now: connection)
+    }
+
     /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused.
     package func refuse(_ connection: Connection, _ message: String) {
         logSparsely("session refused", ["reason": message], level: .warning)

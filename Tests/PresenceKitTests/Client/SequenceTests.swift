@@ -218,6 +218,7 @@ import Testing
         mine?.connect()
         let server = await dialler.next()
         await server.welcome()
+        while await mine?.connectionState != .live { await Task.yield() }
         weak let runner = mine?.runner
         mine = nil
         #expect(await server.message()?.body == .disconnect)

@@ -89,4 +89,15 @@ import Testing
         try room.world.run(for: 20_000)
         #expect(room.heard == ["first", "second", "third"])
     }
+
+    @Test func `who is taken out hears what was said before, also in the same turn, and nothing of what follows`() throws {
+        let room = try Room()
+        room.world.shards[1].isGathering = true
+        try room.say("first")
+        try room.ask(#""type":"changeMembers","remove":["cy"]"#)
+        try room.say("second")
+        room.world.shards[1].isGathering = false
+        try room.world.run(for: 1_000)
+        #expect(room.heard == ["first"])
+    }
 }

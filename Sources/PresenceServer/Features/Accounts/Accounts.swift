@@ -101,7 +101,7 @@ final class Accounts: Feature {
     /// - Throws: If the caller's address has asked for too many sign-ups and mails: with the message.
     func chargeSignUp(_ call: HTTPCall, _ message: String) throws(Refusal) {
         guard let wait = signUps.take(by: call.address, at: shard.clock.now) else { return }
-        throw call.refusal(.signUps, retryAfter: wait, message)
+        throw call.met(.signUps, retryAfter: wait, message)
     }
 
     /// A user was deleted: watchers are told.

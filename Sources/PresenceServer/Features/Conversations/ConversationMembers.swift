@@ -34,14 +34,18 @@ final class ConversationMembers {
 
     /// Lets only members hear of a topic of the conversation.
     ///
+    /// - Parameter leaving: Gets each connection whose watch rests from now on, before it does.
     /// - Returns: Those whose watch rests from now on.
     @discardableResult
-    func apply(to topic: Topic, in watchers: Watchers) -> [Connection] {
+    func apply(to topic: Topic, in watchers: Watchers, leaving: (Connection) -> Void = { _ in }) -> [Connection] {
         let left = topic.watchers.compactMap { watchers.connections[Int($0.connection)] }.filter { !isIn($0) }
         let back = watchers.paused(on: topic).filter(isIn)
         // A topic may go with its last watcher.
         topic.holds += 1
-        for connection in left { watchers.pause(connection, on: topic) }
+        for connection in left {
+            leaving(connection)
+            watchers.pause(connection, on: topic)
+        }
         for connection in back { watchers.resume(connection, on: topic) }
         watchers.release(topic)
         return left

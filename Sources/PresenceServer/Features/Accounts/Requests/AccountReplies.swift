@@ -79,13 +79,6 @@ extension HTTPCall {
         do throws(DecodingFailure) { return try read(RequestObject(json: body)) } catch { throw Refusal(error) }
     }
 
-    /// For a limit of the caller's address, which is counted and logged: many people may have that address.
-    func refusal(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) -> Refusal {
-        _ = shard.met(limit, retryAfter: wait)
-        shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
-        return Refusal(.rateLimited, message, retryAfter: wait)
-    }
-
     // MARK: For calls that are answered by callbacks
 
     func refuse(_ status: Int, _ code: ErrorCode, reason: String, _ message: String, field: String? = nil) {

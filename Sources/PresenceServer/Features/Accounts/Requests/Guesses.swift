@@ -71,7 +71,7 @@ extension Accounts {
         if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
             ?? tries.take(by: call.address, at: shard.clock.now)
         {
-            throw call.refusal(
+            throw call.met(
                 .guesses, retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
         }
         let email = email ?? .nobody
