@@ -90,7 +90,7 @@ import Testing
         #expect(room.heard == ["first", "second", "third"])
     }
 
-    @Test func `who is taken out hears what was said before, also in the same turn, and nothing of what follows`() throws {
+    @Test func `a removed member receives earlier messages, also of the same turn, and no later ones`() throws {
         let room = try Room()
         room.world.shards[1].isGathering = true
         try room.say("first")
