@@ -207,7 +207,7 @@ async def test_unknown_messages_and_members_are_ignored(chromium, server, room):
         await say(device, id, "hello")
         await page.until(f"{TEXTS} === 'hello'")
         await write(page, id, "hello yourself")
-        await page.until(f"{TEXTS} === 'hello,hello yourself'")
+        await page.until(f"{TEXTS} === 'hello,hello yourself' && seen.page.value.messages[1].status === 'sent'")
         await device.status("busy", text="In a meeting")
         await page.until("seen.bob.value.presence.text === 'In a meeting'")
         await page.run("await client.updateProfile({ displayName: 'Ana Lee' })")
