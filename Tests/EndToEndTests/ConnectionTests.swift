@@ -4,7 +4,7 @@ import PresenceKit
 import Testing
 
 /// The life of a client's connection, by the library's calls against a server.
-@Suite(.sharedServer(["tokenExpiringNotice": "4s"]))
+@Suite(.sharedServer(["tokenExpiringNotice": "8s"]))
 struct ConnectionTests {
     let server = SharedServer.current!
 
@@ -94,13 +94,13 @@ struct ConnectionTests {
                     count += 1
                     return count == 1
                 }
-                return isFirst ? try await server.token("renew", expires: "10s") : lasting
+                return isFirst ? try await server.token("renew", expires: "16s") : lasting
             })
         let connection = Sightings(client.connectionStates)
         client.connect()
         try await connection.until("live") { $0 == .live }
         // Another client, whose token is as short, cannot renew it, and is disconnected at its end.
-        let short = try await server.token("renew-not", expires: "10s")
+        let short = try await server.token("renew-not", expires: "16s")
         let control = PresenceClient(url: server.url, token: short)
         let controlled = Sightings(control.connectionStates)
         control.connect()

@@ -1,8 +1,8 @@
 import PresenceKit
 import Testing
 
-/// Typing in a conversation, by the library's calls against a server whose typing expires after 2 s.
-@Suite(.sharedServer(["typing.expiry": "2s"]))
+/// Typing in a conversation, by the library's calls against a server whose typing expires after 4 s.
+@Suite(.sharedServer(["typing.expiry": "4s"]))
 struct TypingTests {
     let server = SharedServer.current!
 

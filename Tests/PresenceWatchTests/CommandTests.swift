@@ -137,7 +137,7 @@ struct CommandTests {
 
     @Test func `an expired token ends it`() async throws {
         let server = try await Server()
-        let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "10s"))
+        let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "20s"))
         #expect(expired.status == 77)
         #expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
     }

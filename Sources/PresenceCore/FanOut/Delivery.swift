@@ -2,7 +2,7 @@ import PresenceProtocol
 import WebSockets
 
 /// Writes, once a turn, everything that each connection has waiting, in one call if the socket takes it.
-final class Delivery {
+package final class Delivery {
     private let watchers: Watchers
     private let sockets: any Sockets
     private let clock: ShardClock
@@ -71,6 +71,12 @@ final class Delivery {
 
     /// Before a close: what waits goes out now.
     func flush(now connection: Connection) { flush(connection.index) }
+
+    /// Writes everything pending for a connection, this turn's changes included, before it leaves a topic.
+    package func writeNow(to connection: Connection) {
+        watchers.markWatchers()
+        flush(connection.index)
+    }
 
     private func flush(_ index: Int) {
         switch watchers.takeDue(UInt32(index)) {

@@ -31,7 +31,7 @@ package final class ShardLogic {
     package let watchers: Watchers
     /// `nil` where every shard hears everything.
     package let interests: Interests?
-    let delivery: Delivery
+    package let delivery: Delivery
     package let replies: Replies
     private(set) var longAnswers: LongAnswers!
     let awaitedProfiles = AwaitedProfiles()
@@ -271,12 +271,6 @@ package final class ShardLogic {
             sessions.lost(session, lastHeard: connection.lastHeard, isFinal: code.isFinal)
         }
         sockets.close(connection.socket, code: code, reason: reason)
-    }
-
-    /// Writes what a connection is due by now, also of this turn's changes: it is about to hear no more of a topic.
-    package func writeNow(to connection: Connection) {
-        watchers.markWatchers()
-        delivery.flush(now: connection)
     }
 
     /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused.

@@ -47,8 +47,8 @@ final class MessageLogs: TopicKind {
         }
         let users = Set(event.words.compactMap { UserID($0) })
         members.toldAtMost(users)
-        // What has come before this event is theirs.
-        members.apply(to: topic, in: shard.watchers) { shard.writeNow(to: $0) }
+        // Former members still get the messages that came before this event.
+        members.apply(to: topic, in: shard.watchers) { shard.delivery.writeNow(to: $0) }
         let areBack = shard.watchers.paused(on: topic).contains { connection in
             connection.session.map { users.contains($0.user.id) } ?? false
         }
