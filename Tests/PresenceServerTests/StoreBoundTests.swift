@@ -9,7 +9,7 @@ import Testing
 @testable import Simulator
 
 /// The bounds of what is sent to Redis and what it answers, at them and one past them.
-@Suite(.serialized, .timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct StoreBoundTests {
     /// A store on a loop of its own.
     private actor Holder {
