@@ -6,9 +6,7 @@ import WebSockets
 
 /// All decisions of a shard, between its ports: inputs are messages, replies, events and the time; outputs are calls of
 /// `Sockets`, `Store` and `WorkerThreads`. It does no I/O, uses no threads and reads no clock, so the same code runs in
-/// the server and in the simulator.
-///
-/// Everything is plain and synchronous: one input is handled completely before the next.
+/// the server and in the simulator. Everything is synchronous: one input is handled completely before the next.
 package final class ShardLogic {
     package let configuration: ServerConfiguration
     package let clock: ShardClock
@@ -38,7 +36,6 @@ package final class ShardLogic {
     var pendingShares: PendingShares
     /// A fault for tests, which have to find it: requests of a connection overtake each other.
     var letsRequestsPass = false
-    /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
     package var logReader: LogReader { delivery.logReader }
     package private(set) var link: ShardMembership!
@@ -47,11 +44,9 @@ package final class ShardLogic {
     private(set) var reaper: Reaper!
     package private(set) var policies: Policies!
     package private(set) var intents: Intents!
-    /// In the order of their list.
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
-    /// Signs an access token; returns `nil` without a secret.
     package let sign: TokenSigner
     package var random: any RandomNumberGenerator
     /// Called with the kind and partition of each event, for a feature that tracks activity by partition.
@@ -63,7 +58,6 @@ package final class ShardLogic {
     private let logger: Logger
     /// The shard's number in the process, and their count.
     package let place: (number: Milliseconds, of: Milliseconds)
-    /// A feature's placeholder in bodies of profiles.
     package var bodyMark: BodyMark?
     /// The server's settings in each `connected`, encoded once.
     lazy var settingsOfConnected = ServerMessageWriter.settings(
@@ -71,11 +65,9 @@ package final class ShardLogic {
         linger: configuration.linger, limits: connectionLimits)
     /// Asks features to drop this many bytes of pending data that they can read again; each returns what it dropped.
     package var onExcess: [(Int) -> Int] = []
-    /// No new connections are accepted.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
     private var sparseLog = SparseLog()
-    /// How often the loop stood still.
     var standstills = 0
     /// Connections that are still to be closed by a drain.
     var departures = 0
