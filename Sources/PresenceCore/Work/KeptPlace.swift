@@ -28,7 +28,8 @@ package final class KeptPlace {
 
     /// The job was submitted.
     func take(for pool: WorkerPlan) {
-        precondition(self.pool == pool && isKept, "a place in the pool \(self.pool.name) is taken twice, or for another pool")
+        precondition(
+            self.pool == pool && isKept, "a place in the pool \(self.pool.name) is taken twice, or for another pool")
         isKept = false
     }
 }
