@@ -26,7 +26,7 @@ package final class Policy {
         blocks = isNew ? [] : nil
     }
 
-    /// What a viewer may see of a user.
+    /// The part of a user that a viewer may see.
     package enum View {
         case whole
         /// An offline user looks as if their presence were unknown: `since` and the version would reveal when they

@@ -37,7 +37,7 @@ package final class Connection {
     /// Limits its request rate.
     var bucket = TokenBucket()
     var refusals = RateRefusals()
-    /// The server has closed it, or it is gone; nothing more is read from it or written to it.
+    /// The server has closed it, or it was lost; nothing more is read from it or written to it.
     package var isClosed = false
     /// The code with which the server closed it.
     var closedWith: CloseCode?
@@ -51,7 +51,7 @@ package final class Connection {
     /// A request of it waits for its turn (`LongAnswers`).
     var isInLine = false
     var lane = RequestLane()
-    /// Its peer had gone when the loop stood still: its earlier messages are too late to be carried out.
+    /// Its peer disconnected while the loop stood still: its earlier requests are too late to be carried out.
     var isDeserted = false
     var isReadingPaused = false
 

@@ -4,8 +4,8 @@ import PresenceProtocol
 /// with watchers.
 ///
 ///     wanted ──▶ subscribing ──▶ confirmed ──▶ idle: not wanted ──▶ left, after `pause`
-///                     ▲             │  ▲         │
-///                     └── a break ──┘  └─────────┘ wanted again
+///                     ▲              │  ▲        │
+///                     └── a break ───┘  └────────┘ wanted again
 ///
 /// A subject is read only after its channel is confirmed: earlier changes are in what is read, later ones arrive as
 /// events. A channel is left only when it is confirmed. Otherwise, if it were wanted again, the confirmation of the
@@ -102,7 +102,7 @@ package final class Interests {
     // MARK: Reports of the store
 
     func confirm(_ channel: String) {
-        // A channel that was left meanwhile has no interest.
+        // An unwanted one is left a little later.
         guard let interest = interests[channel], !interest.isConfirmed else { return }
         interest.isConfirmed = true
         if interest.wishes == 0 { rest(interest) }

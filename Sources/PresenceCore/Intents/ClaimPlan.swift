@@ -56,7 +56,7 @@ package struct ClaimPlan: Sendable {
 
 /// The call that makes a change: of the plan's script, or of another script that makes a further change in the same
 /// step, such as creating the owner. It returns the reply of `fulfil`, possibly followed by words of its own. With any
-/// other reply the wish must be gone from the record, and the claim is dropped.
+/// other reply the script must have removed the wish from the record, and the claim is dropped.
 package typealias ClaimChange = (ClaimWish, PartitionKeys) -> ScriptCall
 
 /// The parameters of a wish for the script that makes its change.

@@ -28,11 +28,11 @@ package struct IntentKind: Hashable {
 ///     KEYS: shards, unfinished, …the step's own
 ///     ARGV: now, channel, incarnation, intent, …the step's own
 ///
-/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes the intent adds it to the set (`SADD KEYS[2]
-/// ARGV[4]`), the one that ends it removes it. If a user makes the request, the writing step gets their `Writer.keys`
-/// as its last keys; later steps get none, since an intent that was written is completed. Each step may run twice,
-/// late, or after the end of the intent. So an intent has a number that only grows in its subject's record, and a step
-/// changes something only if the numbers show that it is still current.
+/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes the intent adds it to the set
+/// (`SADD KEYS[2] ARGV[4]`), the one that ends it removes it. If a user makes the request, the writing step gets their
+/// `Writer.keys` as its last keys; later steps get none, since an intent that was written is completed. Each step may
+/// run twice, late, or after the end of the intent. So an intent has a number that only grows in its subject's record,
+/// and a step changes something only if the numbers show that it is still current.
 package struct IntentStep {
     /// The subject whose record the step uses.
     let subject: Identifier

@@ -12,7 +12,7 @@ package struct MetricsSnapshot: Sendable {
     var histograms: [Histogram: MetricHistogram] = [:]
     /// The features' metrics, in the order of registration.
     package var features: [Feature] = []
-    /// Of the process, not of a shard: set once, when the shards have been added up.
+    /// For the whole process: set once, when the shards have been added up.
     var workers: [WorkerNumbers] = []
     /// When the certificate expires, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?

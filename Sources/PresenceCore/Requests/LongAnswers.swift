@@ -15,8 +15,8 @@ final class LongAnswers {
         let act: () -> Void
     }
 
-    /// A reply whose client has gone was read from Redis nevertheless. Its length is unknown: it is charged at this
-    /// multiple of the request's price, which for the longest page is 1 MiB.
+    /// The reply to a client that has disconnected was read from Redis nevertheless. Its length is unknown: it is
+    /// charged at this multiple of the request's price, which for the longest page is 1 MiB.
     private static let abandoned = 24
 
     /// The most that run at once on a shard, of all users.

@@ -1,4 +1,5 @@
-/// What a request has to wait for, so that the requests of one connection take effect in the order in which they were sent.
+/// The earlier requests for which a request has to wait, so that the requests of one connection take effect in the
+/// order in which they were sent.
 package enum RequestOrder {
     /// One script on the user's own presence, or memory only: it is passed on at once, which preserves its order.
     case immediate

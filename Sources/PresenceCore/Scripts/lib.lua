@@ -15,8 +15,9 @@ local shardsKey, floorKey, channel, incarnation = KEYS[1], KEYS[2], ARGV[2], ARG
 -- Lua's own conversion turns large integers into 1.7e+12. ('%.0f' gives the same result at five times the cost.)
 local function int(number) return string.format('%d', number) end
 
--- Servers that log requests (level debug) pass the name of the request as the last key. Each event is then preceded by "@ -
--- 0 TIME NAME", so that all servers can attribute the change. It is not a real key and is removed before the script runs.
+-- Servers that log requests (level debug) pass the name of the request as the last key. Each event is then preceded by
+-- "@ - 0 TIME NAME", so that all servers can attribute the change. It is not a real key and is removed before the
+-- script runs.
 local redis = redis
 local request = string.match(KEYS[#KEYS] or '', '^[^{]*{p%d+}:request:(.+)$')
 if request then
@@ -172,8 +173,9 @@ local function lapse(user)
     if user.clearAt and tonumber(user.clearAt) <= now then choose(user, 'auto', 'null', '') end
 end
 
--- The reply with a user's chosen status, the time since which tokens are valid, and the visibility: OK, "now chosen
--- clearAt version revokedAt text", visibility. `clearAt` is - if there is none, and the text is empty if there is none.
+-- The reply with a user's chosen status, the time since which tokens are valid, and the visibility: OK,
+-- "now chosen clearAt version revokedAt text", visibility. `clearAt` is - if there is none, and the text is empty if
+-- there is none.
 local function ownStatus(user)
     return { 'OK', table.concat({ int(now), user.chosen or 'auto', user.clearAt or '-', user.chosenVersion or '0',
         user.revokedAt or '0', user.text or '' }, ' '), user.visibility or '' }
@@ -225,9 +227,9 @@ local function remember(user, before, from)
     end
 end
 
--- Recomputes from all sessions what others see. If it has changed, it gets a new version and is published as "P user
--- version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began. A script that
--- knows the sessions' values puts them into `user.sessions`.
+-- Recomputes from all sessions what others see. If it has changed, it gets a new version and is published as
+-- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began. A script
+-- that knows the sessions' values puts them into `user.sessions`.
 local function announce(user, since)
     local before = user.status or 'offline'
     local kinds, present, active = {}, false, false

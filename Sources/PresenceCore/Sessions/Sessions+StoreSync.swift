@@ -267,7 +267,7 @@ extension Sessions {
     }
 
     private func assertAgain(_ session: Session) {
-        // Before the shard has joined there is no need: then it asserts all sessions.
+        // Before the shard has joined this is unnecessary: it asserts all sessions once it has.
         guard shard.link.hasJoined else { return }
         tell(session) { [self] outcome in settle(session, outcome) }
     }

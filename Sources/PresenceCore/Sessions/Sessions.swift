@@ -41,8 +41,8 @@ package final class Sessions {
         session.wantedStatus = connect.status
         connection.session = session
         shard.watchers.set(.background, session.activity == .background, on: connection)
-        // Of two sessions of one device that begin in the same ms, the earlier one is older, also when both are
-        // asserted again.
+        // If two sessions of one device begin in the same ms, the first one stays older, also when both are asserted
+        // again.
         if let device = connect.device?.id {
             var next = session.began
             for older in user.sessions.reversed() where older.device?.id == device {

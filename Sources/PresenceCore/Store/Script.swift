@@ -16,8 +16,8 @@ package struct Script: Sendable {
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
-    ///   - body: Its text. One of the first two lines may be `-- flags: allow-oom` or, for one that only reads, `--
-    ///     flags: no-writes`: that runs even if Redis rejects writes.
+    ///   - body: Its text. One of the first two lines may be `-- flags: allow-oom` or, for one that only reads,
+    ///     `-- flags: no-writes`: that runs even if Redis rejects writes.
     ///   - library: The functions that it may use.
     ///   - allowsFullMemory: Whether it also runs when memory is full; `nil`: as in the file.
     ///
