@@ -80,7 +80,7 @@ extension ShardLogic {
         for (connection, _) in stuck where excess > 0 {
             excess -= connection.waitingBytes
             metrics.met(.outboxBytes)
-            close(connection, .tooSlow, reason: "too much waited for it")
+            close(connection, .tooSlow, reason: "too much data was pending")
         }
     }
 }

@@ -131,7 +131,7 @@ package final class CatchUps {
             after = entry.sequence
             metrics.deliveries += 1
         }
-        // An empty page does not advance the request.
+        // An empty page does not count as an answer.
         guard after > request.after else {
             retry(request)
             return onNothing(request.topic)

@@ -215,12 +215,12 @@ extension HTTPAPI {
     func refusal(_ limit: Limit) -> HTTPResponse {
         switch limit {
         case .userUploads:
-            tooFast(limit, "this user has an upload under way: one at a time", retryAfter: 1_000)
+            tooFast(limit, "this user has an upload in progress: one at a time", retryAfter: 1_000)
         case .uploadsPerAddress:
-            tooFast(limit, "too many uploads are under way from this address: try again later", retryAfter: 1_000)
+            tooFast(limit, "too many uploads from this address are in progress: try again later", retryAfter: 1_000)
         case .downloadsPerAddress:
             tooFast(limit, "too many files are being sent to this address: try again later", retryAfter: 1_000)
-        case .uploads: busy(limit, "too many uploads are under way: try again later")
+        case .uploads: busy(limit, "too many uploads are in progress: try again later")
         default: busy(limit, "too many files are being sent: try again later")
         }
     }

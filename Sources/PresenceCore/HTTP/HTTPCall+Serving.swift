@@ -55,7 +55,7 @@ extension HTTPCall {
                 refuse(404, .notFound, "there is no such file")
             case .failure(let failure):
                 failed(failure)
-                refuse(500, .internal, "the server could not read this")
+                refuse(500, .internal, "the server could not read the file")
             }
         }
     }

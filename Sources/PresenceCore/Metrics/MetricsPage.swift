@@ -130,7 +130,7 @@ package struct MetricsSnapshot: Sendable {
             case .downloads: "files of more than 64 KiB that are being sent"
             case .diskFree: "bytes free on the disk of the data directory"
             case .diskReserve: "bytes of these that are reserved; with fewer all uploads are refused"
-            case .logEntries: "log entries held in memory"
+            case .logEntries: "log entries in memory"
             case .logBytes: "bytes of these entries"
             case .intentsPending: "unfinished changes that span partitions, of all servers, at the last sweep"
             case .intentsWaiting: "changes that span many partitions and wait to continue"

@@ -146,7 +146,7 @@ package struct Registry {
     ///   - resume: The step that reads the state of a subject's intent, and continues from there.
     @discardableResult
     package mutating func intents(_ name: String, resume: @escaping (Identifier) -> IntentStep) -> IntentKind {
-        precondition(!name.contains(" "), "the kind of intents \(name) has a space")
+        precondition(!name.contains(" "), "the kind of intents \(name) contains a space")
         precondition(intents.updateValue(resume, forKey: name) == nil, "two features register the intents \(name)")
         return IntentKind(name: name)
     }

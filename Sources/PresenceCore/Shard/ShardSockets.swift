@@ -107,7 +107,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         hasNoticedProxy = true
         let text =
             "a proxy on this machine sends X-Forwarded-For, and trustedProxies does not name it: limits of addresses are off, and "
-            + "what is for this machine is open to all its clients"
+            + "everything for this machine alone is open to all its clients"
         logger.warning("\(text)")
     }
 
