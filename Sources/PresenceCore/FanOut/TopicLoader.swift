@@ -15,8 +15,8 @@ package final class TopicLoader {
     /// If, as far as is known, `participant` may not watch a topic, it is read again (`TopicKind.isDoubtful`): they may
     /// just have been given access on another shard.
     ///
-    /// The viewer's own settings decide what they see. If these have to be read first, `done` waits for them; if they
-    /// cannot be read, the viewer does not get to see it.
+    /// The viewer's own settings limit what they see. If these have to be read first, `done` waits for them; if they
+    /// cannot be read, the viewer does not get last seen.
     ///
     /// - Parameter payer: The user who is charged for long lists that have to be read; by default the requester.
     package func load(

@@ -20,7 +20,7 @@ extension Watchers {
         guard isHere(topic) else { return .known }
         let outcome = log.judge(sequence)
         guard outcome == .appended else { return outcome }
-        // The rest becomes another change, so that no write gets too long.
+        // Further entries become another change, so that no write gets too long.
         if log.isFull(with: frame) { markWatchers() }
         log.append(frame, sequence)
         guard !topic.watchers.isEmpty else { return outcome }

@@ -259,7 +259,7 @@ package final class ShardLogic {
         outboxes.release(connection)
         watchers.close(connection)
         connection.closedWith = code
-        // The session is not kept until the peer answers the close.
+        // The session's end does not wait until the peer answers the close.
         if let session = connection.session {
             sessions.lost(session, lastHeard: connection.lastHeard, isFinal: code.isFinal)
         }
@@ -272,7 +272,8 @@ package final class ShardLogic {
         delivery.flush(now: connection)
     }
 
-    /// The store rejects this session: the client may try again. While Redis rejects writes, all of them are affected.
+    /// The store rejects this session: the client may try again. While Redis rejects writes, all new sessions are
+    /// affected.
     package func refuse(_ connection: Connection, _ message: String) {
         logSparsely("session refused", ["reason": message], level: .warning)
         close(connection, .tryAgainLater, reason: reconnectAdvice())
