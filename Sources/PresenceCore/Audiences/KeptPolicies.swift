@@ -1,12 +1,12 @@
 import PresenceProtocol
 
-/// Whose policies are kept for a moment although nothing needs them, because their lists are long.
+/// Policies with long lists that are cached for a moment after nothing needs them any more.
 struct KeptPolicies {
-    /// How long, in ms.
+    /// Duration, in ms.
     static let duration: Milliseconds = 60_000
-    /// Shorter lists are read again at no cost worth speaking of.
+    /// Shorter lists are cheap to read again.
     private static let fewest = 100
-    /// So many ids are kept on a shard at most: some 10 MB, 20 of the longest ids.
+    /// The most ids that are cached on a shard: some 10 MB, or 20 MB with the longest ids.
     private static let most = 100_000
 
     private var entries: [UserID: (listed: Int, until: Milliseconds)] = [:]
@@ -14,7 +14,7 @@ struct KeptPolicies {
 
     var all: [UserID] { Array(entries.keys) }
 
-    /// - Returns: Whether its policy is worth keeping.
+    /// - Returns: Whether the policy is worth caching.
     mutating func keep(_ user: UserID, listed: Int, at now: Milliseconds) -> Bool {
         forget(user)
         guard Self.fewest...Self.most ~= listed else { return false }
@@ -30,7 +30,7 @@ struct KeptPolicies {
 
     func isOver(_ user: UserID, at now: Milliseconds) -> Bool { entries[user].map { now >= $0.until } ?? false }
 
-    /// Those that are too many, the longest kept first; they are forgotten.
+    /// Removes the oldest entries that exceed the limit, and returns them.
     mutating func excess() -> [UserID] {
         var users: [UserID] = []
         while sum > Self.most,

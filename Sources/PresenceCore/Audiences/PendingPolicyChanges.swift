@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// Changes of policies that Redis has been asked for, until this shard has followed them: their answers wait for that.
+/// Changes of policies that were sent to Redis, until this shard has applied them: their replies wait for that.
 final class PendingPolicyChanges {
     private var changes: [PendingPolicyChange] = []
 
@@ -21,7 +21,7 @@ final class PendingPolicyChanges {
         settled.forEach { $0.done?(true) }
     }
 
-    /// The lists of a user could not be read: whether a change of theirs is followed here cannot be said.
+    /// The user's lists could not be read: whether a change of theirs is applied here is unknown.
     func lost(_ user: UserID, _ version: Int64) {
         for pending in changes where pending.user == user { pending.lost = max(pending.lost, version) }
         let waiting = changes.filter { $0.user == user && $0.done != nil }
@@ -29,7 +29,7 @@ final class PendingPolicyChanges {
         waiting.forEach { $0.done?(false) }
     }
 
-    /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
+    /// Redis is lost: whether a stored change is applied here is unknown.
     func lostAll() {
         let waiting = changes.filter { $0.done != nil }
         changes.removeAll { $0.done != nil }
@@ -37,11 +37,11 @@ final class PendingPolicyChanges {
     }
 }
 
-/// A change whose answer waits until its event has come.
+/// A change whose reply waits for its event.
 final class PendingPolicyChange {
     let user: UserID
     var seen: Int64 = 0
-    /// The newest that came and could not be followed.
+    /// The newest version that arrived and could not be applied.
     var lost: Int64 = 0
     private var version: Int64 = .max
     private(set) var done: ((Bool) -> Void)?

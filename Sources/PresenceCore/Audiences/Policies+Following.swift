@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// What a known policy means for watchers: their topic is frozen while lists are read, and they move to the view that is theirs.
+/// Applies policies to watchers: freezes a topic while lists are read, and moves watchers to their view.
 extension Policies {
-    /// Moves all users to where the policy wants them, or only those a change concerns.
+    /// Moves all users to the view that the policy gives them, or only those concerned by a change.
     func follow(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
         guard policy.isComplete else {
             if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
@@ -24,21 +24,21 @@ extension Policies {
         frozen[person.index] = Frozen()
     }
 
-    /// The version of the newest register that is held of a topic, announced or not.
+    /// The version of a topic's newest register here, announced or not.
     func newest(_ kind: RegisterKind, of topic: Topic) -> Int64 {
         (frozen.isEmpty ? nil : frozen[topic.index]?.registers[kind]?.register.version) ?? topic.version(of: kind)
     }
 
     func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
 
-    /// To be noted before Redis is asked, and set in the topic (`policyRound`) with its answer.
+    /// The caller notes it before asking Redis, and sets it in the topic (`policyRound`) with the reply.
     func round(of person: UserID) -> Int { rounds[shard.partitions.index(of: person)] }
 
     /// Events may have been missed, of all partitions or of these.
     func doubt() { doubt(rounds.indices) }
     func doubt(_ partitions: some Sequence<Int>) { for partition in partitions { rounds[partition] += 1 } }
 
-    /// Who may see a person is known and followed: what waited for that is announced.
+    /// A person's policy is known and applied: announces the changes that waited for it.
     func thaw(_ person: Topic) {
         guard person.policyRound == round(of: person.subject), self[person.subject]?.isComplete ?? true,
             let waiting = frozen.removeValue(forKey: person.index)
@@ -53,7 +53,7 @@ extension Policies {
     func rehomeAll(on person: Topic, at: Timestamp) {
         person.holds += 1
         for part in [person, person.limited, person.hidden].compactMap({ $0 }) {
-            // From the end: the watcher filling a gap has been looked at.
+            // From the end: the watcher that fills a gap has been processed.
             var place = part.watchers.count
             while place > 0 {
                 place -= 1
@@ -79,7 +79,7 @@ extension Policies {
         shard.watchers.release(person)
     }
 
-    /// What a user shows of themselves decides what they see of others.
+    /// The user's own policy also limits what they see of others.
     func rehome(_ local: LocalUser, at: Timestamp) {
         for case let connection? in local.sessions.map(\.connection) {
             shard.watchers.moveAll(of: connection, at: at) { part in
@@ -90,7 +90,7 @@ extension Policies {
         withhold(false, from: local)
     }
 
-    /// Until a user's own lists have been read, events wait for their connections: what others show them depends on it.
+    /// Withholds events from a user's connections until their own lists are read, since these decide what others show them.
     func withhold(_ isWithheld: Bool, from local: LocalUser?) {
         for case let connection? in local?.sessions.map(\.connection) ?? [] {
             shard.watchers.set(.withheld, isWithheld, on: connection)

@@ -1,10 +1,10 @@
 import PresenceProtocol
 import Redis
 
-/// A look at a user whom nobody watches: of long lists only that is asked which decides for the one who looks.
+/// One-time reads of a user without watchers. Long lists are not read; Redis is asked only whether the viewer is in them.
 extension Policies {
-    /// - Parameter done: Gets whether it is known now what the viewer may see (`view`), for as long as somebody holds the user's
-    ///   topic. If not, the lists have to be read.
+    /// - Parameter done: Gets whether the viewer's view is now known, for as long as the user's topic is held. If not,
+    ///   the lists have to be read.
     func glance(at user: UserID, _ head: PolicyHead, for viewer: UserID, done: @escaping (Bool) -> Void) {
         let keys = shard.partitions.keys(of: user)
         var answers: [RedisValue] = []
@@ -12,7 +12,7 @@ extension Policies {
             shard.store.command(["SISMEMBER", list, viewer.string], lane: .commands) { [self] result in
                 answers.append((try? result.get()) ?? .null)
                 guard answers.count == 2 else { return }
-                // A change has come meanwhile, or Redis did not say.
+                // A change arrived meanwhile, or Redis failed.
                 guard self[user] == nil, answers.allSatisfy({ $0.int != nil }) else { return done(false) }
                 let read = PolicyRead(
                     head: head, contacts: answers[0].int == 1 ? [viewer] : [],

@@ -1,39 +1,39 @@
 import PresenceProtocol
 import Redis
 
-/// Who may see which user on this shard: the policies, if ever set, of users who are watched or have sessions here, and
-/// the consequences when one changes.
+/// The policies of this shard: those of users who are watched or have sessions here and have ever set one. Applies
+/// their changes to watchers.
 ///
-/// Views are decided when a watch begins and when a policy changes; never when something is written. A person's
-/// watchers stand in up to three topics, one for each view (`Watchers+Audiences.swift`), and each topic's watchers get
-/// the same bytes. A change of policy comes through the same channel as the changes of presence, in the order in which
-/// they were made. It moves the viewers concerned before anything after it is taken in: so what was made after a block
-/// reaches no blocked user, however it is delayed.
+/// Views are decided when a watch begins and when a policy changes, never when something is written. A person's
+/// watchers are in up to three topics, one for each view (`Watchers+Audiences.swift`), and all watchers of a topic get
+/// the same bytes. Changes of policies arrive on the same channel as changes of presence, in the order in which they
+/// were made. A change moves the viewers concerned before any later event is processed. So changes made after a block
+/// never reach the blocked user, even if they are delayed.
 ///
-/// A policy with lists still to be read freezes its topic: what changes meanwhile waits, and so do requests. A lost
-/// subscription freezes every changed topic until it is read again: a change of policy before it may have been lost.
+/// A policy whose lists must be read first freezes its topic: changes and requests wait. A lost subscription freezes
+/// each topic that changes afterwards until it is read again, since an earlier change of policy may have been lost.
 package final class Policies {
     unowned let shard: ShardLogic
     private var held: [UserID: Policy] = [:]
     /// Topics whose policy is being read, by their numbers. They are held.
     var frozen: [UInt32: Frozen] = [:]
-    /// A partition's number grows whenever events of it may have been missed, changes of policies among them: until Redis
-    /// has been asked again who may see a person there, nothing is announced of them.
+    /// A partition's number grows whenever its events, changes of policies among them, may have been missed. Nothing is
+    /// announced of a person there until their policy has been read again.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
-    /// What is known of users with long lists whom somebody looks at and nobody watches, for each who does.
+    /// Policies of users with long lists who are read without being watched, for each viewer.
     var glances: [UserID: [UserID: Policy]] = [:]
     /// Those that nothing needs any more.
     private var kept = KeptPolicies()
 
-    /// The newest registers that came meanwhile.
+    /// The newest registers that arrived meanwhile.
     struct Frozen {
         var registers: [RegisterKind: (register: Register, at: Timestamp)] = [:]
     }
 
-    /// How long after a failed reading the lists are read again.
+    /// Delay before the lists are read again after a failure.
     private static let patience: Milliseconds = 1_000
-    /// Between two readings of one user's lists, which may be a megabyte.
+    /// Minimum interval between two reads of one user's lists, which may be a megabyte.
     private static let readingPause: Milliseconds = 500
 
     package init(_ shard: ShardLogic) {
@@ -48,9 +48,9 @@ package final class Policies {
 
     // MARK: Deciding
 
-    /// What somebody is shown of a person; `nil` is a backend, who sees everyone.
+    /// The view of a person for a viewer; `nil` is a backend, which sees everyone.
     ///
-    /// Since when someone is away is seen mutually: by those alone who let that person see it of themselves.
+    /// Last seen is mutual: only viewers who show it to that person may see theirs.
     package func view(of person: UserID, for viewer: UserID?) -> Policy.View {
         guard !held.isEmpty || !glances.isEmpty, let viewer, viewer != person else { return .whole }
         let shown = (held[person] ?? glances[person]?[viewer])?.view(for: viewer) ?? .whole
@@ -58,9 +58,9 @@ package final class Policies {
         return .withoutLastSeen
     }
 
-    /// The topic to watch for somebody who watches this person.
+    /// The topic of this person that the viewer has to watch.
     package func topic(_ person: Topic, for viewer: UserID) -> Topic {
-        // Mostly nobody has a policy.
+        // Usually there are no policies.
         guard !held.isEmpty else { return person }
         switch view(of: person.subject, for: viewer) {
         case .whole: return person
@@ -69,9 +69,9 @@ package final class Policies {
         }
     }
 
-    // MARK: What is announced
+    // MARK: Announcing
 
-    /// A register of a person has changed: everyone gets of it what they may see.
+    /// A register of a person has changed: sends it to each watcher according to their view.
     package func announce(_ register: Register, _ kind: RegisterKind, on person: Topic, at: Timestamp) {
         if person.isLoaded, person.policyRound != round(of: person.subject) { freeze(person) }
         if !frozen.isEmpty, frozen[person.index] != nil {
@@ -87,14 +87,14 @@ package final class Policies {
         }
     }
 
-    // MARK: What Redis says
+    // MARK: Reports of Redis
 
     /// A policy changed.
     package func handle(_ event: StoreEvent) {
         guard let user = event.subject else { return }
         let topic = shard.watchers.person(event.subjectBytes)
         let local = shard.sessions.users[user]
-        // Most shards have nothing to do with this user: they do not read further. What is kept for a moment is not followed.
+        // Most shards have nothing to do with this user and read no further. A cached policy is dropped instead of updated.
         guard topic != nil || local != nil else {
             drop(user)
             return changes.settle(user, event.version)
@@ -108,7 +108,7 @@ package final class Policies {
         policy.take(change)
         follow(policy, concerning: concerned, at: event.at)
         if let local { tellFeatures(of: local) }
-        // What is answered afterwards obeys the change, so its `ok` waits for lists that have to be read.
+        // Replies after the `ok` must obey the change, so it waits for lists that have to be read.
         complete(user) { [self, version = event.version] outcome in
             if outcome == .loaded { changes.settle(user, version) } else { changes.lost(user, version) }
         }
@@ -118,14 +118,14 @@ package final class Policies {
         for feature in shard.features { feature.visibilityKnown(of: user) }
     }
 
-    /// A user's hash was read. `asOf`: the version held when the question was asked, if an older answer is the truth all
-    /// the same: Redis lost what came after it.
+    /// Takes the policy from a user's hash. `asOf`: the version at the time of the request. If that is still the
+    /// version here, an older reply is correct: Redis lost the later changes.
     package func take(_ head: PolicyHead?, of user: UserID, asOf before: Int64? = nil) {
         let policy = held[user]
         let version = policy?.head.version ?? 0
         let isNewer = (head?.version ?? 0) > version
         let wasLost = before == version && (head?.version ?? 0) < version
-        // Whether it is damaged or mended, the answer may be older than an event: the lists are read, and decide.
+        // The reply may be older than an event, whether the field was damaged or repaired: the lists are read, and decide.
         let differs = (head?.isDamaged ?? false) != (policy?.head.isDamaged ?? false)
         guard isNewer || wasLost || differs else { return }
         let taking = policy ?? Policy(of: user, isNew: false)
@@ -133,14 +133,14 @@ package final class Policies {
         taking.take(head ?? PolicyHead())
         held[user] = taking
         follow(taking, concerning: nil, at: shard.clock.redisNow)
-        // A client just connected reads it if needed.
+        // A client that has just connected reads it if needed.
         if let local = shard.sessions.users[user], local.chosen != nil {
             tellFeatures(of: local)
         }
     }
 
-    /// Calls `done` once a user's policy is all there: mostly at once. `payer` pays for lists that have to be read, by the
-    /// numbers that are known before.
+    /// Calls `done` once a user's policy is complete: usually at once. `payer` is charged for lists that have to be
+    /// read, by their lengths as known beforehand.
     func complete(_ user: UserID, for payer: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void) {
         guard let policy = self[user], !policy.isComplete else { return done(.loaded) }
         policy.waiters.append(done)
@@ -154,7 +154,7 @@ package final class Policies {
 
     func read(_ policy: Policy) {
         guard !policy.isReading else { return }
-        // Somebody who changes long lists all the time makes each shard that needs them read them twice a second.
+        // If a user keeps changing long lists, each shard that needs them reads them at most twice a second.
         let next = policy.lastReading.map { $0 + Self.readingPause } ?? .min
         if shard.clock.now < next, shard.link.isLive {
             return shard.deadlines.set(.policy(policy.user), at: next)
@@ -167,7 +167,7 @@ package final class Policies {
             policy.isPaidFor = false
             if case .success(let value) = result, PolicyReading.isChanged(value) { return self.read(policy) }
             guard case .success(let value) = result, let read = PolicyRead(value) else { return failed(policy) }
-            // Events have overtaken the answer: it is asked again.
+            // Newer events have arrived: read again.
             let isOvertaken =
                 read.head.isDamaged ? policy.head.version != asked : read.head.version < policy.head.version
             guard !isOvertaken else { return self.read(policy) }
@@ -181,9 +181,9 @@ package final class Policies {
 
     private func failed(_ policy: Policy) {
         tell(policy, .failed)
-        // While Redis is away the resynchronisation reads it.
+        // While Redis is unreachable, nothing is retried: the resynchronisation reads it.
         guard shard.link.isLive, held[policy.user] === policy else { return }
-        // What cannot be read decides against its user too: they go on hearing of others, without last seen.
+        // Unreadable lists limit their user too: they continue to receive changes of others, without last seen.
         if let local = shard.sessions.users[policy.user] { rehome(local, at: shard.clock.redisNow) }
         shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
     }
@@ -194,7 +194,7 @@ package final class Policies {
         waiters.forEach { $0(outcome) }
     }
 
-    /// The lists of a policy could not be read a while ago.
+    /// Reads the lists again after a failure, or ends the caching of a policy.
     func retry(_ user: UserID) {
         if kept.isOver(user, at: shard.clock.now) {
             if isUnused(user) { drop(user) } else { kept.forget(user) }
@@ -205,11 +205,12 @@ package final class Policies {
         if shard.link.isLive { read(policy) } else { failed(policy) }
     }
 
-    /// Redis is back: what could not be read meanwhile is.
+    /// Redis is back: reads incomplete policies.
     func resume() { held.values.filter { !$0.isComplete }.forEach(read) }
 
-    /// Nobody is watched or here under this id any more. Long lists are kept for a moment: who comes and goes, or is looked at
-    /// again and again, does not have them read each time. Whatever needs them again compares the version first (`take`).
+    /// Called when a user has neither a topic nor sessions here any more. Long lists are cached for a moment, so that
+    /// they are not read again each time a user reconnects or is looked up. Before they are used again, the version is
+    /// compared (`take`).
     func forgetIfUnused(_ user: UserID) {
         if !glances.isEmpty { glances[user] = nil }
         guard !held.isEmpty, let policy = held[user], isUnused(user) else { return }
@@ -225,14 +226,14 @@ package final class Policies {
     private func drop(_ user: UserID) {
         kept.forget(user)
         guard let policy = held.removeValue(forKey: user) else { return }
-        // A reading that is only planned will not be made.
+        // A planned read will not take place.
         if !policy.isReading { tell(policy, .failed) }
     }
 
     // MARK: Changing
 
-    /// Changes a policy in Redis. An `OK` is handed on when this shard has followed the change; `decided` is called before, as
-    /// soon as Redis has answered.
+    /// Changes a policy in Redis. An `OK` is passed on once this shard has applied the change; `decided` is called
+    /// before, as soon as Redis has replied.
     package func change(
         _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none,
         _ change: ListChange = .init(), by writer: Writer? = nil, decided: @escaping () -> Void = {},
@@ -256,13 +257,13 @@ package final class Policies {
                 return done(result)
             }
             pending.wait(for: version) { done($0 ? result : .failure(.disconnected(sent: true))) }
-            // Its event may never come: the resynchronisation brings the change itself.
+            // Its event may never arrive: the resynchronisation brings the change itself.
             if !shard.link.isLive { lost() } else if version <= pending.lost { changes.lost(user, version) }
             decided()
         }
     }
 
-    /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
+    /// Redis is lost: whether a stored change is applied here is unknown.
     package func lost() {
         changes.lostAll()
         for user in kept.all where isUnused(user) { drop(user) }

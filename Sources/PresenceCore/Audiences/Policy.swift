@@ -1,10 +1,10 @@
 import PresenceProtocol
 import Redis
 
-/// Who may see one user, as Redis holds it: the settings and the user's lists.
+/// One user's policy as stored in Redis: the settings and the lists.
 ///
-/// A list is held only while it is needed to decide, and is `nil` when it has not been read. What then cannot be
-/// decided is decided against the viewer.
+/// A list is in memory only while it is needed for decisions, and is `nil` if it has not been read. A decision that
+/// needs a missing list denies access.
 package final class Policy {
     package let user: UserID
     package private(set) var head = PolicyHead()
@@ -12,31 +12,31 @@ package final class Policy {
     package private(set) var blocks: Set<UserID>?
     /// Its lists are being read.
     var isReading = false
-    /// Somebody has paid for their reading that is to come.
+    /// A user was charged for the next read of the lists.
     var isPaidFor = false
-    /// When they were last asked for.
+    /// When the lists were last requested.
     var lastReading: Milliseconds?
     /// Callers awaiting lists.
     var waiters: [(Topic.RedisOutcome) -> Void] = []
 
-    /// - Parameter isNew: Redis is known to hold nothing of the user's visibility yet, so both lists are empty.
+    /// - Parameter isNew: Redis is known to have no visibility settings of the user yet, so both lists are empty.
     init(of user: UserID, isNew: Bool) {
         self.user = user
         contacts = isNew ? [] : nil
         blocks = isNew ? [] : nil
     }
 
-    /// What a viewer may be shown of a user.
+    /// The part of a user that a viewer may see.
     package enum View {
         case whole
-        /// An offline user looks as if nothing were known of their presence: `since` and the version would tell when
-        /// they left as well as `lastSeen` does.
+        /// An offline user looks as if their presence were unknown: `since` and the version would reveal when they
+        /// left, as `lastSeen` does.
         case withoutLastSeen
-        /// An unknown user.
+        /// The user looks like an unknown one.
         case nothing
     }
 
-    /// What this user alone would let somebody else see. Of a record that cannot be read, nothing.
+    /// The view that this user's policy alone gives a viewer: nothing if the record is damaged.
     package func view(for viewer: UserID) -> View {
         guard !head.isDamaged, let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else {
             return .nothing
@@ -52,24 +52,24 @@ package final class Policy {
         }
     }
 
-    /// Everything is there that decides.
+    /// Whether all lists needed for decisions are in memory.
     var isComplete: Bool { blocks != nil && (contacts != nil || !needsContacts) }
 
-    /// How many ids are held of its lists.
+    /// The number of ids in memory.
     var listed: Int { (contacts?.count ?? 0) + (blocks?.count ?? 0) }
 
     private var needsContacts: Bool { head.visibility.presence == .contacts || head.visibility.lastSeen == .contacts }
 
-    // MARK: What Redis says
+    // MARK: Reports of Redis
 
-    /// A newer state of which only the head is known.
+    /// Takes a newer state without its lists.
     package func take(_ head: PolicyHead) {
         self.head = head
         contacts = head.contacts == 0 && !head.isDamaged ? [] : nil
         blocks = head.blocks == 0 && !head.isDamaged ? [] : nil
     }
 
-    /// The next state, by what changed.
+    /// Applies a change to the next version.
     func take(_ change: PolicyChange) {
         head = change.head
         contacts = Self.list(contacts, change.list == .contacts ? change : nil, count: head.contacts)
@@ -77,16 +77,16 @@ package final class Policy {
         if !needsContacts, head.contacts > 0 { contacts = nil }
     }
 
-    /// A state as it was read.
+    /// Takes a state that was read.
     package func take(_ read: PolicyRead) {
         head = read.head
         contacts = needsContacts || head.contacts == 0 ? Set(read.contacts) : nil
         blocks = Set(read.blocks)
     }
 
-    /// The users the next change concerns; `nil`: it may be anybody.
+    /// The users concerned by the next change; `nil` if it may be any.
     func concerned(by change: PolicyChange) -> [UserID]? {
-        // While the lists are unknown, so are the users a change concerns.
+        // While the lists are unknown, so are the users concerned by a change.
         guard isComplete, !head.isDamaged, change.head.visibility.presence == head.visibility.presence,
             change.head.visibility.lastSeen == head.visibility.lastSeen
         else { return nil }
@@ -94,8 +94,8 @@ package final class Policy {
         return change.isUntold ? nil : change.added + change.removed
     }
 
-    /// A list after a change, `nil` if it cannot be told. It then has every user the change adds: if their number is
-    /// `count`, the list is whole, whatever was known before.
+    /// A list after a change, `nil` if it is unknown. The result contains at least all users that the change adds. If
+    /// its size is `count`, it is complete, even if the former list was not known.
     private static func list(_ held: Set<UserID>?, _ change: PolicyChange?, count: Int) -> Set<UserID>? {
         if count == 0 { return [] }
         if change?.isUntold == true { return nil }
@@ -106,15 +106,15 @@ package final class Policy {
     }
 }
 
-/// What the user's hash holds of their visibility: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings by their
-/// first letters, the lists by their lengths; then who sees what they have read, once they said that.
+/// The visibility field of the user's hash: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings as first letters,
+/// the lists as lengths. The setting for read receipts follows once it was set.
 package struct PolicyHead: Equatable {
-    /// 0 if the user never set anything.
+    /// 0 if the user has never set anything.
     package var version: Int64 = 0
     package var visibility = Visibility()
     package var contacts = 0
     package var blocks = 0
-    /// Redis holds something that no script writes. What the user allowed is not known, so nobody else sees them.
+    /// Redis has a value that no script writes. The user's settings are unknown, so no other user sees them.
     package private(set) var isDamaged = false
 
     package init() {}
@@ -125,13 +125,13 @@ package struct PolicyHead: Equatable {
         self.init(version: version, words[1...])
     }
 
-    /// The hash's field as it was read: `nil` if it has none.
+    /// Parses the hash's field: `nil` if there is none.
     package static func read(_ field: RedisValue) -> PolicyHead? {
         if field.isNull || field.bytes?.isEmpty == true { return nil }
         return field.string.flatMap { PolicyHead($0) } ?? damaged
     }
 
-    /// Reading the lists costs more than asking whether one user is in them.
+    /// Whether reading the lists costs more than asking whether one user is in them.
     var isLong: Bool { !isDamaged && RequestPrice.listed(contacts + blocks) > 0 }
 
     package static var damaged: PolicyHead {
@@ -158,19 +158,19 @@ package struct PolicyHead: Equatable {
     package var own: OwnVisibility { OwnVisibility(visibility: visibility, contacts: contacts, blocks: blocks) }
 }
 
-/// A change of somebody's visibility, as a script published it.
+/// A change of a user's visibility, as published by a script.
 package struct PolicyChange {
     package let head: PolicyHead
     package private(set) var list = PolicyList.none
     package private(set) var added: [UserID] = []
     package private(set) var removed: [UserID] = []
-    /// More ids changed than the event names: the list has to be read.
+    /// The event does not contain the changed ids, because there are too many: the list has to be read.
     package private(set) var isUntold = false
 
-    /// `nil` for what no script of ours publishes.
+    /// `nil` for an event that no script publishes.
     package init?(_ event: StoreEvent) {
         var words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
-        // Who sees what they have read, once they said that.
+        // The setting for read receipts, once it was set.
         let receipts = words.last?.first == "=" ? words.removeLast().dropFirst() : nil
         guard words.count >= 5, var head = PolicyHead(version: event.version, words[..<4]),
             let list = PolicyList(rawValue: String(words[4]))
@@ -192,7 +192,7 @@ package enum PolicyList: String {
     case none = "-"
 }
 
-/// What was read of who may see a user: `OK`, the field of the hash, the number of contacts, contacts and blocks.
+/// The result of reading a policy: `OK`, the field of the hash, the number of contacts, contacts and blocks.
 package struct PolicyRead {
     package let head: PolicyHead
     package let contacts: [UserID]
@@ -205,7 +205,7 @@ package struct PolicyRead {
     package init?(_ value: RedisValue) {
         guard let answer = value.array, answer.count >= 3 else { return nil }
         head = PolicyHead.read(answer[1]) ?? PolicyHead()
-        // An id or a head that is no text is none.
+        // Ids and heads that are not text are ignored.
         let words = answer.map { $0.string ?? "" }
         guard words[0] == "OK", let count = answer[2].int.map({ Int($0) }), 0...words.count - 3 ~= count else {
             return nil

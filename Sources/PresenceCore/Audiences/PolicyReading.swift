@@ -1,26 +1,26 @@
 import PresenceProtocol
 import Redis
 
-/// One reading of who may see a user: the settings, then the lists, then once more the settings, whose version says whether a
-/// list has changed meanwhile.
+/// Reads a policy: the settings, the lists, then the settings again, whose version shows whether a list has changed
+/// meanwhile.
 ///
-/// Not a script: Redis does nothing else while a script runs, and in Lua two lists of 10,000 ids take 16 to 28 ms, or many
-/// times that if somebody has chosen ids that Lua's table of strings finds in one place. Long lists are read in pieces.
+/// This is not a script, because Redis does nothing else while a script runs. In Lua two lists of 10,000 ids take 16 to
+/// 28 ms, or many times that if a user has chosen ids that collide in Lua's string table. Long lists are read in pieces.
 final class PolicyReading {
-    /// Ids that are read at a time: some 0.5 ms of Redis.
+    /// The number of ids to read at a time: some 0.5 ms of Redis.
     private static let piece = 1_000
-    /// Lists that change all the time are read later; a shard's own reading has a pause before the next.
+    /// Lists that keep changing are read later; a shard's own read pauses before the next.
     private static let mostAttempts = 4
     private static let changed = "CHANGED"
 
     private let store: any Store
     private let user: String
     private let lists: (contacts: String, blocks: String)
-    /// The contacts too where no setting asks for them.
+    /// Whether to read the contacts even if no setting needs them.
     private let readsAll: Bool
     private let reply: StoreReply
     private var attempts = 0
-    /// Of a long list so far. One that Redis moves while the list is walked through may come twice.
+    /// The ids of a long list so far. An id that Redis moves during the scan may be returned twice.
     private var found: Set<RedisValue> = []
 
     init(of user: UserID, all: Bool, on shard: ShardLogic, reply: @escaping StoreReply) {
@@ -32,7 +32,7 @@ final class PolicyReading {
         self.reply = reply
     }
 
-    /// `reply` gets what `PolicyRead` reads.
+    /// `reply` gets a value for `PolicyRead`.
     func begin() {
         attempts += 1
         readHead { [self] field in
@@ -82,13 +82,13 @@ final class PolicyReading {
 }
 
 extension PolicyReading {
-    /// A list has changed while it was read.
+    /// Whether a list changed while it was read.
     static func isChanged(_ answer: RedisValue) -> Bool { answer.array?.first?.string == changed }
 }
 
 extension Policies {
-    /// Reads who may see a user, with both lists if `all`; `reply` gets what `PolicyRead` reads. Without `all` it may be that a
-    /// list has changed meanwhile (`PolicyReading.isChanged`).
+    /// Reads a user's policy, with both lists if `all`; `reply` gets a value for `PolicyRead`. Without `all` the reply
+    /// may be that a list has changed meanwhile (`PolicyReading.isChanged`).
     package func read(_ user: UserID, all: Bool, reply: @escaping StoreReply) {
         PolicyReading(of: user, all: all, on: shard, reply: reply).begin()
     }

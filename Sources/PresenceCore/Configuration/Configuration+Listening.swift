@@ -2,12 +2,12 @@ import Foundation
 import Installation
 import WebSockets
 
-/// What has to be looked at outside of the configuration itself before a server can listen: names, and files.
+/// Checks outside of the configuration itself, before a server can listen: names, and files.
 extension ServerConfiguration {
-    /// Says what is wrong with who may connect and how, or returns.
+    /// Checks who may connect and how.
     ///
-    /// - Throws: ``InvalidConfiguration``: plain connections from elsewhere that nobody asked for, or a certificate that
-    ///   cannot be used.
+    /// - Throws: ``InvalidConfiguration`` for plain connections from other machines that are not explicitly allowed, or
+    ///   for an unusable certificate.
     public func validateListening() throws(InvalidConfiguration) {
         if let mistake = tls.mistake() { throw mistake }
         guard !allowPlain, !tls.isOn else { return }
@@ -19,12 +19,13 @@ extension ServerConfiguration {
         }
     }
 
-    /// Whether only this machine can reach that address. A name that cannot be resolved is told of when it is listened on.
+    /// Whether the address can be reached from this machine only. A name that cannot be resolved is reported when
+    /// listening on it.
     func isLoopback(_ host: String) -> Bool {
         (try? ListeningPort.isLoopback(host)) ?? true
     }
 
-    /// The second port speaks TLS where others than this machine can reach it, if there is a certificate.
+    /// Whether the second port uses TLS: with a certificate, if other machines can reach it.
     package var isAPISecure: Bool { tls.isOn && !isLoopback(api.host) }
 
     private static func plainRefused(_ host: String) -> String {
@@ -37,9 +38,9 @@ extension ServerConfiguration.TLS {
     /// Whether a certificate is configured.
     public var isOn: Bool { certificateFile != nil || keyFile != nil }
 
-    /// Reads the files, as they are now; `nil` if there is no TLS.
+    /// Reads the current files; `nil` if there is no TLS.
     ///
-    /// - Throws: ``InvalidConfiguration``, with what is wrong with them.
+    /// - Throws: ``InvalidConfiguration`` if they are unusable.
     package func identity() throws(InvalidConfiguration) -> TLSIdentity? {
         guard isOn else { return nil }
         guard let certificateFile, let keyFile else {
@@ -47,7 +48,7 @@ extension ServerConfiguration.TLS {
             throw InvalidConfiguration(key: missing, reason: "is missing: TLS needs a certificate and its key")
         }
         for (key, file) in [("tls.certificateFile", certificateFile), ("tls.keyFile", keyFile)] {
-            // OpenSSL would wait for a pipe, perhaps for ever.
+            // OpenSSL would block on a pipe, possibly forever.
             do throws(StartFailure) { _ = try PlainFile.read(file) } catch {
                 throw InvalidConfiguration(key: key, reason: error.message)
             }
@@ -70,13 +71,13 @@ extension ServerConfiguration.TLS {
 }
 
 extension ServerConfiguration {
-    /// The data directory: the one that is set, or the standard one.
+    /// The data directory: the configured one, or the standard one.
     package var dataPath: String { dataDirectory ?? DataDirectory.standardPath() }
 }
 
 extension ServerConfiguration {
-    /// Where the server is reached, for addresses that it tells, as far as it knows: what it listens on, without a slash at the
-    /// end. Shards have the port that was taken, where any was asked for.
+    /// The server's address for URLs, as far as it knows: the one on which it listens, without a slash at the end.
+    /// Shards have the actual port, also if any free one was configured.
     package var publicAddress: String {
         let name =
             ["0.0.0.0", "::"].contains(host) ? "localhost" : host.contains(":") ? "[\(host)]" : host

@@ -1,12 +1,11 @@
 import Installation
 import Redis
 
-/// What of the way to Redis is looked at before it is gone.
+/// Checks of the connection to Redis before it is made.
 extension ServerConfiguration.Redis {
-    /// The Redis at a URL: the configured one, or the server's own. Where it is spoken to over TLS, the files for that
-    /// are read now.
+    /// The Redis at a URL: the configured one, or the server's own. For TLS, the certificate files are read now.
     ///
-    /// - Throws: ``InvalidConfiguration``, which repeats no password.
+    /// - Throws: ``InvalidConfiguration``, which does not contain a password.
     package func location(_ url: String) throws(InvalidConfiguration) -> RedisLocation {
         var location = try parse(url)
         guard location.isSecure else { return location }
@@ -22,7 +21,7 @@ extension ServerConfiguration.Redis {
         return location
     }
 
-    /// Says what is wrong with the address, the prefix and what belongs to them, or returns.
+    /// Checks the address, the prefix and related settings.
     func validate() throws(InvalidConfiguration) {
         guard KeySpace.isPrefix(prefix) else {
             throw InvalidConfiguration(
@@ -56,7 +55,7 @@ extension ServerConfiguration.Redis {
         do throws(RedisEndpointError) {
             return try RedisLocation(url: url)
         } catch {
-            // Not the address itself: it may hold a password.
+            // The address itself is omitted, since it may contain a password.
             throw InvalidConfiguration(key: "redis.url", reason: error.message)
         }
     }

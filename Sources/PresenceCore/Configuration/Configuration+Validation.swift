@@ -3,15 +3,15 @@ import PresenceProtocol
 import WebSockets
 
 extension ServerConfiguration {
-    /// The longest duration that may be set: 30 days. Longer ones are slips of the unit, and sums stay far from overflow.
+    /// The longest duration that may be set: 30 days. Longer ones are probably in a wrong unit, and sums cannot overflow.
     public static let longestDuration: Milliseconds = 30 * 24 * 3_600_000
 
-    /// Promise 4: within so many ms of losing sight of the truth the server says so.
+    /// Promise 4: within this many ms of losing Redis the server informs its clients.
     static let stalenessPromise: Milliseconds = 5_000
 
-    /// Says what is wrong, the first thing found, or returns.
+    /// Checks everything, and throws the first fault.
     ///
-    /// Beyond each value's own range it holds the relations that the promises rest on.
+    /// Besides the range of each value, this checks the relations on which the promises depend.
     package func validate(with features: [any Feature.Type]) throws(InvalidConfiguration) {
         try validateDurations()
         try validateNumbers()
@@ -44,12 +44,13 @@ extension ServerConfiguration {
         ] {
             try check(key, duration, in: 1...Self.longestDuration, unit: " ms")
         }
-        // These may be nothing: no notice, no patience, no look.
+        // These may be 0: no notice, no wait, no check.
         try check("tokenExpiringNotice", tokenExpiringNotice, in: 0...Self.longestDuration, unit: " ms")
         try check("drain.duration", drain.duration, in: 0...Self.longestDuration, unit: " ms")
         try check("drain.timeout", drain.timeout, in: 0...Self.longestDuration, unit: " ms")
         try check("auth.keyCheck", auth.keyCheck, in: 0...Self.longestDuration, unit: " ms")
-        // A token from further ahead is no matter of clocks; and a revocation could be outlived by so much.
+        // A token from further in the future is not explained by clocks; and this is how long a token could survive its
+        // revocation.
         try check("auth.leeway", auth.leeway, in: 0...600_000, unit: " ms")
     }
 
@@ -59,7 +60,7 @@ extension ServerConfiguration {
         if let shards { try check("shards", shards, in: 1...1_024) }
         try check("partitions", partitions, in: 1...16_384)
         try check("redis.wait", redis.wait, in: 0...100)
-        // The smallest message bounds still let a `connect` with a token, and a register with all its texts, pass.
+        // The smallest message limits still allow a `connect` with a token, and a register with all its texts.
         try check("limits.maxMessageBytes", limits.maxMessageBytes, in: 4_096...67_108_864)
         try check("limits.maxServerMessageBytes", limits.maxServerMessageBytes, in: 16_384...1_048_576)
         try check("limits.subscriptions", limits.subscriptions, in: 1...1_000_000)
@@ -96,19 +97,19 @@ extension ServerConfiguration {
     }
 
     private func validateRelations() throws(InvalidConfiguration) {
-        // A reaped user must have had their linger time to come back elsewhere.
+        // Before a user is reaped, their linger time for reconnecting elsewhere must be over.
         guard lease.duration >= linger else {
             throw InvalidConfiguration(
                 key: "lease.duration",
                 reason: "is \(lease.duration) ms, but must not be shorter than linger (\(linger) ms)")
         }
-        // One renewal may be late or lost without the shard being taken for dead.
+        // One renewal may be late or lost before the shard counts as dead.
         guard lease.renewal * 2 <= lease.duration else {
             throw InvalidConfiguration(
                 key: "lease.renewal",
                 reason: "is \(lease.renewal) ms, but must be at most half of lease.duration (\(lease.duration) ms)")
         }
-        // The canary goes out with each renewal: a silence is noticed at the latest after both times.
+        // The canary is sent with each renewal: silence is noticed at the latest after both times.
         guard lease.renewal + staleAfter <= Self.stalenessPromise else {
             throw InvalidConfiguration(
                 key: "staleAfter",
@@ -129,8 +130,8 @@ extension ServerConfiguration {
         }
     }
 
-    /// Contacts and blocks of one user together: Redis answers with both at once, and an answer of more than 1,048,576
-    /// elements (`AnswerObjects.longestArray`) would end the connection.
+    /// The most contacts and blocks of one user together: Redis replies with both at once, and a reply of more than
+    /// 1,048,576 elements (`AnswerObjects.longestArray`) would end the connection.
     static let longestLists = 1_000_000
 
     private func validateListeningValues() throws(InvalidConfiguration) {

@@ -1,14 +1,15 @@
-/// Messages of a connection whose token is being verified, or whose session Redis has not let in yet: the token may have been
-/// revoked, or its user have too many connections. They wait, so that nothing acts or answers for a client that turns out not
-/// to be let in; when it is, they are handled in their order, as if they had come then. So are a request that waits for those
-/// before it (`RequestLane`), and what comes behind it or behind one that waits for another of its user (`LongAnswers`).
+/// Messages that wait. While a connection's token is being verified, or its session is not admitted yet, its messages
+/// are held: the token may have been revoked, or the user may have too many connections. So nothing is done for a
+/// client that is not admitted. Once it is, they are handled in order, as if they had just arrived. A request that
+/// waits for earlier ones (`RequestLane`) is held too, and so are those behind it, or behind one that waits for another
+/// request of its user (`LongAnswers`).
 ///
-/// A client can send as much ahead as one connection may have pending (`limits.pendingRequests`), or one message of the
-/// largest size; beyond that it is not read from (`Replies.adjustReading`). All of them count in
-/// `limits.inboxBytes`.
+/// A client can send ahead as many messages as a connection may have pending (`limits.pendingRequests`), or one message
+/// of the largest size; beyond that the server stops reading from it (`Replies.adjustReading`). All of them count
+/// towards `limits.inboxBytes`.
 extension ShardLogic {
-    /// Whether what comes on the connection has to wait. While Redis is out of reach nothing can be decided: the session is
-    /// let in for the time being, reads are answered from what is held, and writes are refused.
+    /// Whether messages of the connection have to wait. While Redis is unreachable nothing can be decided: the session
+    /// is admitted provisionally, reads are answered from memory, and writes are rejected.
     func mustWait(_ connection: Connection) -> Bool {
         if connection.isVerifying || connection.isInLine || connection.lane.isWaiting { return true }
         guard let session = connection.session, !session.isAdmitted else { return false }
@@ -23,7 +24,7 @@ extension ShardLogic {
         replies.adjustReading(of: connection)
     }
 
-    /// The token was verified, the session was let in, or Redis is out of reach: what waited is handled, up to a message
+    /// The token was verified, the session was admitted, or Redis is unreachable: handles the held messages, up to one
     /// (a `refresh`) for which the others have to wait again.
     func handleHeld(of connection: Connection) {
         guard !connection.held.isEmpty else { return }
@@ -33,13 +34,13 @@ extension ShardLogic {
                 connection.held.insert(message, at: 0)
                 break
             }
-            // What was held of a connection that is closed now has been let go of with it.
+            // Closing the connection has released its held messages.
             if !connection.isClosed { release(message.count, of: connection) }
         }
         replies.adjustReading(of: connection)
     }
 
-    /// Room for so many bytes more that are kept for the connection; false if there is none.
+    /// Reserves memory for bytes of the connection; false if there is none.
     func reserve(_ bytes: Int, of connection: Connection) -> Bool {
         guard sockets.reserveInbox(bytes, of: connection.address) else { return false }
         connection.heldBytes += bytes

@@ -2,11 +2,11 @@ import PresenceProtocol
 import Synchronization
 import WebSockets
 
-/// What waits for all connections of a process that do not take it: messages to single connections, and what was
-/// begun to be written, in bytes; and answers over HTTP. (Events that wait are marks, 4 bytes for each thing watched.)
+/// The pending data of all connections of a process: messages to single connections, partly written data, and HTTP
+/// responses, in bytes. (Pending events are marks, 4 bytes for each watched topic.)
 ///
-/// Each shard adds its own once a turn; one number, no lock. Answers are counted as they wait, and have at most half of it,
-/// short ones aside, of which each address has a share. WebSockets have the rest.
+/// Each shard adds its own sum once a turn: one number, no lock. HTTP responses are counted as they wait, and may use
+/// at most half; except for short ones, each address has a share of that. WebSockets have the rest.
 package final class OutboxBudget: Sendable {
     /// 0: no limit.
     package let most: Int
@@ -14,14 +14,14 @@ package final class OutboxBudget: Sendable {
     private let shards: Int
     private let held = Atomic(0)
 
-    /// - Parameter countsLoopback: whether addresses of this machine have shares of the answers too.
+    /// - Parameter countsLoopback: Whether addresses of this machine have shares too.
     package init(_ most: Int, shards: Int = 1, countsLoopback: Bool = false) {
         self.most = most
         self.shards = max(1, shards)
         answers = AnswerBudget((most + 1) / 2, countsLoopback: countsLoopback)
     }
 
-    /// What all WebSockets may hold, at least half of it, and those of a shard in any case.
+    /// The bytes for all WebSockets, at least half of the total, and those that each shard may have in any case.
     var room: (all: Int, shard: Int) {
         let room = max(most / 2, most - answers.held)
         return (room, room / shards)
@@ -35,23 +35,23 @@ package final class OutboxBudget: Sendable {
 package final class Outboxes {
     private let budget: OutboxBudget
     private(set) var held = 0
-    /// What the budget was told last.
+    /// The number last added to the budget.
     private var told = 0
 
     init(_ budget: OutboxBudget) { self.budget = budget }
 
-    /// More, or fewer, bytes wait.
+    /// Counts pending bytes that were added or removed.
     package func change(by bytes: Int) { held += bytes }
 
-    /// The connection gets nothing any more: what waited for it is let go.
+    /// The connection gets nothing any more: drops its pending data.
     package func release(_ connection: Connection) {
         held -= connection.waitingBytes
         connection.outbox = []
         connection.unsent = 0
     }
 
-    /// Tells the process' sum; returns how many bytes this shard has to let go. When the sum is too large, there is
-    /// always a shard that holds more than its share.
+    /// Updates the process' sum; returns how many bytes this shard has to drop. If the sum is too large, at least one
+    /// shard has more than its share.
     func settle() -> Int {
         let sum = budget.add(held - told)
         told = held
@@ -62,13 +62,13 @@ package final class Outboxes {
 }
 
 extension Connection {
-    /// What waits for it: whole messages, and what was begun to be written, at most.
+    /// The pending bytes: whole messages, and an upper bound of a partly written one.
     var waitingBytes: Int { outbox.count + Int(unsent) }
 }
 
 extension ShardLogic {
-    /// When too much waits, what can be read again is let go, and then stuck connections are closed, the fullest first; of two equal ones the one stuck for
-    /// longer. No connection that reads is touched.
+    /// If too much is pending, drops what can be read again, then closes congested connections, the fullest first; of
+    /// equal ones, the one congested for longer. Connections that read are not affected.
     func boundOutboxes() {
         var excess = outboxes.settle()
         for letGo in onExcess where excess > 0 { excess -= letGo(excess) }
@@ -80,7 +80,7 @@ extension ShardLogic {
         for (connection, _) in stuck where excess > 0 {
             excess -= connection.waitingBytes
             metrics.met(.outboxBytes)
-            close(connection, .tooSlow, reason: "too much waited for it")
+            close(connection, .tooSlow, reason: "too much data was pending")
         }
     }
 }

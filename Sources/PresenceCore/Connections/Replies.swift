@@ -1,11 +1,11 @@
 import PresenceProtocol
 import WebSockets
 
-/// Answers in the order of the requests, and everything else that goes to one connection alone.
+/// Replies in the order of the requests, and everything else for one connection alone.
 ///
-/// A request that waits for Redis holds its place; later answers wait behind it. `emit` runs when the answer's turn
+/// A request that waits for Redis keeps its place; later replies wait behind it. `emit` runs when the reply's turn
 /// comes, so that a snapshot is taken at the moment from which its events follow. It runs exactly once, also when the
-/// connection has gone meanwhile: the callback then has something to release.
+/// connection has closed meanwhile, since the callback may have something to release.
 package final class Replies {
     private let watchers: Watchers
     private let sockets: any Sockets
@@ -24,11 +24,11 @@ package final class Replies {
         self.outboxes = outboxes
     }
 
-    /// Takes the next place in the connection's answers.
+    /// Takes the next place in the connection's replies.
     ///
-    /// - Parameter hurry: Of a request that waits for others to be carried out with it: carries it out now. It is called when
-    ///   an answer that does not wait so takes its place behind this one, when a request has to wait for it (`RequestLane`), and
-    ///   when the connection goes.
+    /// - Parameter hurry: For a request that waits to be carried out together with others: carries it out now. It is
+    ///   called when a request without `hurry` takes its place behind this one, when a request has to wait for it
+    ///   (`RequestLane`), and when the connection closes.
     package func expect(on connection: Connection, hurry: (() -> Void)? = nil) -> Connection.Reply {
         let reply = Connection.Reply()
         if let hurry {
@@ -41,7 +41,7 @@ package final class Replies {
         return reply
     }
 
-    /// Those that may be hurried are the last ones, but for some that are answered and wait for their turn.
+    /// Replies with `hurry` are the last ones, apart from some whose content is known and which wait for their turn.
     func hurry(_ connection: Connection) {
         for reply in connection.replies.reversed() {
             guard let hurry = reply.hurry else {
@@ -77,7 +77,7 @@ package final class Replies {
         decided()
     }
 
-    /// Answers at once, in its turn.
+    /// Replies as soon as it is its turn, without waiting for anything else.
     package func now(on connection: Connection, emit: @escaping () -> Void) {
         if connection.replies.isEmpty { return emit() }
         fulfil(expect(on: connection), on: connection, emit: emit)
@@ -89,8 +89,8 @@ package final class Replies {
         answered(bytes)
     }
 
-    /// The connection is gone: waiting callbacks run, to find that out. A request that waits for Redis keeps its turn among its
-    /// user's (`LongAnswers`) until that has answered.
+    /// The connection is closed: runs the ready callbacks, which check for that. A request that waits for Redis keeps
+    /// its turn among its user's (`LongAnswers`) until Redis has replied.
     func abandon(_ connection: Connection) {
         let replies = connection.replies
         connection.replies.removeAll()
@@ -102,7 +102,7 @@ package final class Replies {
 
     // MARK: Sending
 
-    /// Puts one message into what the connection gets at the end of the turn.
+    /// Adds a message to those sent at the end of the turn.
     package func send(_ payload: [UInt8], to connection: Connection) {
         guard !connection.isClosed else { return }
         let before = connection.outbox.count
@@ -128,7 +128,7 @@ package final class Replies {
 
     // MARK: Bounds
 
-    /// A client that asks faster than it can be answered, or does not read its answers, is not read from meanwhile.
+    /// Stops reading from a client that sends requests faster than they are answered, or does not read its replies.
     func adjustReading(of connection: Connection) {
         guard !connection.isClosed else { return }
         let full =

@@ -1,26 +1,26 @@
 import PresenceProtocol
 
-/// What bodies of profiles hold in the place of how some of their addresses begin, and what is told instead: where the server is
-/// reached, which is not the same for good, nor for every server.
+/// Fills in a placeholder at the beginning of URLs in profile bodies with the server's public URL, which can change and
+/// differ between servers.
 ///
-/// A body is what Redis holds and passes on unparsed. It is filled once, where a server takes it in, and not for each watcher.
+/// Redis keeps and forwards the body unparsed. It is filled in once, when a server receives it, and not for each watcher.
 package struct BodyMark {
-    /// What stands at the beginning of a value.
+    /// The placeholder, at the beginning of a value.
     private let mark: [UInt8]
     private let told: [UInt8]
 
     /// - Parameters:
-    ///   - mark: No address that clients may give begins so.
-    ///   - told: As a plain text.
+    ///   - mark: No URL that clients may set begins with it.
+    ///   - told: The replacement, as plain text.
     package init(_ mark: String, told: String) {
-        // A quote within a string has a backslash before it, so this stands between a member's name and its value only.
+        // A quote within a string is escaped, so this pattern occurs only between a member's name and its value.
         self.mark = Array((#"":""# + mark).utf8)
         var encoded: [UInt8] = []
         JSONWriter.string(told, to: &encoded)
         self.told = Array(#"":"#.utf8) + encoded.dropLast()
     }
 
-    /// A body as clients are told it; `nil` if it is that already.
+    /// A body for clients; `nil` if it needs no change.
     func filling(_ body: UnsafeRawBufferPointer) -> [UInt8]? {
         var (filled, from, at): ([UInt8], Int, Int) = ([], 0, 0)
         while at + mark.count <= body.count {
@@ -39,7 +39,7 @@ package struct BodyMark {
 }
 
 extension BodyMark? {
-    /// A profile's body as clients are told it.
+    /// A profile's body for clients.
     package func filled(_ body: [UInt8]) -> [UInt8] {
         guard let self else { return body }
         return body.withUnsafeBytes { self.filling($0) } ?? body
@@ -47,7 +47,7 @@ extension BodyMark? {
 }
 
 extension ShardLogic {
-    /// The event of a register whose body Redis sent.
+    /// The event of a register whose body came from Redis.
     func frame(_ kind: RegisterKind, of user: UserID, _ event: StoreEvent) -> Register {
         func frame(_ body: UnsafeRawBufferPointer) -> Register {
             RegisterFrame.event(kind, user: user, version: event.version, body: body, at: event.at)

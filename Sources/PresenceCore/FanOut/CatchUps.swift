@@ -1,11 +1,11 @@
 import DequeModule
 import PresenceProtocol
 
-/// A watcher of a log needs entries that are no longer in memory.
+/// A watcher's request for entries of a log that are no longer in memory.
 package final class CatchUp {
     package let connection: Connection
     package let topic: Topic
-    /// The last entry that it has.
+    /// The last entry that the watcher has.
     package let after: Int64
     fileprivate var isAnswered = false
 
@@ -15,15 +15,15 @@ package final class CatchUp {
         self.after = after
     }
 
-    /// The last entry that it needs: from the next one on they are in memory. More than that does no harm.
+    /// The last entry needed: later ones are in memory. A feature may return more.
     package var through: Int64 { (topic.log?.first ?? 1) - 1 }
-    /// The connection is still there, and watches, and asks.
+    /// The connection is still open, watches the topic and waits for these entries.
     fileprivate var isWanted: Bool {
         !connection.isClosed && topic.log?.asked[UInt32(connection.index)] === self
     }
 }
 
-/// An entry of a log as every client gets it.
+/// An entry of a log, the same for every client.
 package struct LogEntry {
     package let sequence: Int64
     /// The whole WebSocket frame.
@@ -35,33 +35,33 @@ package struct LogEntry {
     }
 }
 
-/// Asks features for the older entries of logs, a page for each connection and some connections at a time.
+/// Requests the older entries of logs from features: a page for each connection, for some connections at a time.
 ///
-/// While a connection waits for a page, its other topics go on. The page goes out like a reply, and the rest follows from
-/// memory, or with the next page once the socket has taken this one. So a
-/// connection that catches up holds what one turn brings, and nothing is read for one that takes no more.
+/// While a connection waits for a page, its other topics are still delivered. The page is sent like a reply, and the
+/// rest follows from memory, or with the next page once the socket has accepted this one. So a connection that catches
+/// up buffers no more than one turn adds, and nothing is read for a connection that accepts no more.
 package final class CatchUps {
-    /// Asked and not handed to their features yet, in their order. Some may not be wanted any more.
+    /// Requests in order that no feature has received yet. Some may be obsolete.
     private var waiting = Deque<CatchUp>()
-    /// When so many wait, those that are not wanted any more are let go.
+    /// At this number of waiting requests, obsolete ones are removed.
     private var sweepAt = CatchUps.sweptFrom
     private var underWay = 0
-    /// Could not be read; asked again when it is time.
+    /// Requests that failed, to be retried at `retryAt`.
     private var failed: [CatchUp] = []
     private var retryAt: Milliseconds = 0
     private var isHandingOut = false
 
-    /// Told of a log of which the store has not what was asked for.
+    /// Called for a log for which the store had no entries to return.
     var onNothing: (Topic) -> Void = { _ in }
     private let watchers: Watchers
     private let outboxes: Outboxes
     private let clock: ShardClock
     private let metrics: Metrics
 
-    /// Each is a read of a page: Redis answers so many in about a millisecond, and they fill no socket.
+    /// Each reads a page. Redis answers this many in about a millisecond, and they do not fill a socket.
     static let mostUnderWay = 64
     private static let sweptFrom = 1_024
-    /// As long as for what else Redis refuses for a moment.
+    /// The same as for other temporary rejections by Redis.
     static let pause: Milliseconds = 500
 
     init(watchers: Watchers, outboxes: Outboxes, clock: ShardClock, metrics: Metrics) {
@@ -71,10 +71,11 @@ package final class CatchUps {
         self.metrics = metrics
     }
 
-    /// Those that wait for entries, at most: some may have gone meanwhile.
+    /// An upper bound of waiting requests: some may be obsolete.
     var count: Int { waiting.count + underWay + failed.count }
 
-    /// The topic is no longer among what the connection keeps; nothing is called before `handOut`.
+    /// Requests entries. The caller has removed the topic from the connection's kept changes; no feature is called
+    /// before `handOut`.
     func ask(_ connection: Connection, _ topic: Topic, after sequence: Int64) {
         let request = CatchUp(connection, topic, after: sequence)
         topic.log?.asked[UInt32(connection.index)] = request
@@ -84,7 +85,7 @@ package final class CatchUps {
         sweepAt = max(Self.sweptFrom, 2 * waiting.count)
     }
 
-    /// Hands requests to their features, as many as may be under way.
+    /// Passes requests to their features, up to the limit of concurrent ones.
     func handOut() {
         guard !isHandingOut else { return }
         isHandingOut = true
@@ -101,7 +102,7 @@ package final class CatchUps {
         isHandingOut = false
     }
 
-    /// Those that could not be read are asked again.
+    /// Retries failed requests.
     func tick() {
         guard !failed.isEmpty, clock.now >= retryAt else { return }
         waiting.append(contentsOf: failed)
@@ -109,28 +110,28 @@ package final class CatchUps {
         handOut()
     }
 
-    /// The entries after `request.after`, in order: all, or the first of them.
+    /// Takes the entries after `request.after`, in order: all, or the first of them.
     ///
-    /// An entry need not follow on the one before it. If the store no longer has what was asked for, the feature puts an
-    /// entry of its own into its place that tells the client to begin anew, with the number after which it continues.
+    /// There may be gaps between entries. If the store no longer has the entries, the feature passes an entry of its
+    /// own in their place. It instructs the client to start again, and has the number after which the log continues.
     package func answer(_ request: CatchUp, with entries: [LogEntry]) {
         finish(request)
         defer { handOut() }
         guard request.isWanted, let log = request.topic.log else { return }
         let connection = request.connection
-        // It asks again when it can be written.
+        // It is requested again when the connection is writable.
         guard !isBusy(connection) else { return putBack(request) }
-        // This turn's entries are not for those who have been asked for: they get them here.
+        // The requesting connection gets this turn's entries here, so they are not marked for it.
         if !request.topic.changed.isEmpty { watchers.markWatchers() }
         var after = request.after
         let before = connection.outbox.count
-        // What has not come here as an event yet will come.
+        // Newer entries that have not arrived as events yet will do so.
         for entry in entries where entry.sequence > after && entry.sequence <= log.last {
             connection.outbox += entry.frame
             after = entry.sequence
             metrics.deliveries += 1
         }
-        // Nothing is no answer.
+        // An empty page does not count as an answer.
         guard after > request.after else {
             retry(request)
             return onNothing(request.topic)
@@ -141,7 +142,7 @@ package final class CatchUps {
         watchers.markMail(connection)
     }
 
-    /// They cannot be read now. The feature is asked again half a second later.
+    /// The entries cannot be read now. The feature is asked again half a second later.
     package func fail(_ request: CatchUp) {
         finish(request)
         if request.isWanted { retry(request) }
@@ -154,12 +155,13 @@ package final class CatchUps {
         underWay -= 1
     }
 
-    /// Nothing of a log is written to it now, or the page before has not been taken: another would only fill memory.
+    /// Log entries are not written to the connection now, or it has not accepted the previous page: another would only
+    /// use memory.
     private func isBusy(_ connection: Connection) -> Bool {
         !watchers.lines[connection.index].flags.isDisjoint(with: [.background, .withheld, .congested])
     }
 
-    /// The connection stands where it stood before it asked.
+    /// Restores the connection's state before the request.
     private func putBack(_ request: CatchUp) {
         request.topic.log?.asked[UInt32(request.connection.index)] = nil
         watchers.fallBehind(request.connection.index, request.topic, after: request.after)

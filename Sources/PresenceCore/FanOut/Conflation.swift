@@ -1,15 +1,15 @@
-/// A connection that cannot take more, or that is in the background, keeps the numbers of the topics that changed, each
-/// once: it later gets only the newest of each.
+/// A connection that accepts no more data, or is in the background, keeps the numbers of changed topics, each once.
+/// Later it gets only the newest state of each.
 extension Line {
-    /// Up to here looking for a topic costs less than merging later.
+    /// Up to this length, searching for a topic costs less than merging later.
     static let searched = 32
 
-    /// Adds a change to what is kept; returns how many older ones it replaces.
+    /// Adds a change to the kept ones; returns the number of older changes that it replaces.
     mutating func keep(_ topic: UInt32, _ marks: Marks, _ merger: inout KeptMerger) -> Int {
         if kept.count > Self.searched {
             var replaced = 0
-            // Merged whenever it would have to grow, so that it grows only if half of it is needed: each change costs
-            // the same on average, however long the list is, and the list is at most twice as long as it need be.
+            // Merged before it would have to grow, so that it grows only if at least half of it is needed. The average cost
+            // of a change does not depend on the length of the list, and the list is at most twice as long as necessary.
             if kept.count == kept.capacity {
                 replaced = merger.merge(&kept)
                 if kept.count > kept.capacity / 2 { kept.reserveCapacity(2 * kept.count) }
@@ -26,21 +26,21 @@ extension Line {
         return replaced.rawValue.nonzeroBitCount
     }
 
-    /// An array that has been long is given back: most connections never need it again.
+    /// Frees an array that was long: most connections never need it again.
     mutating func clearKept() {
         kept.removeAll(keepingCapacity: kept.capacity <= 32)
     }
 }
 
-/// Brings the entries of one topic together, in time that grows with the list and not with its square.
+/// Merges the entries of each topic, in time linear in the length of the list.
 struct KeptMerger {
     /// By topic.
     private var met: [Met] = []
     private var merging: UInt32 = 0
-    /// Entries that were looked at, for tests.
+    /// Entries processed, for tests.
     private(set) var steps = 0
 
-    /// Each topic is there once afterwards, in its oldest place; returns how many marks were there twice.
+    /// Afterwards each topic occurs once, in its oldest place. Returns the number of marks that were there twice.
     mutating func merge(_ kept: inout [Line.Kept]) -> Int {
         begin()
         steps += kept.count
@@ -61,7 +61,7 @@ struct KeptMerger {
         return replaced
     }
 
-    /// Which merging met a topic last, and where its entry stands.
+    /// The merge that last met a topic, and the place of its entry.
     private struct Met {
         var merging: UInt32 = 0
         var place: UInt32 = 0

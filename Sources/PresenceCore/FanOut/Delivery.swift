@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// Writes, once a turn, everything that each connection has waiting, in one call if the socket takes it.
+/// Writes once a turn everything that each connection has pending, in one call if the socket accepts it.
 package final class Delivery {
     private let watchers: Watchers
     private let sockets: any Sockets
@@ -10,18 +10,18 @@ package final class Delivery {
     private let outboxes: Outboxes
     let catchUps: CatchUps
     let logReader: LogReader
-    /// Told when a connection has begun to take nothing.
+    /// Called when a connection becomes congested.
     var onCongestion: (Connection) -> Void = { _ in }
-    /// The encoded `stale` message, made when staleness begins.
+    /// The encoded `stale` message, created when staleness begins.
     var staleMessage: [UInt8] = []
-    /// What encodes each of a connection's own messages, in the order of their bits.
+    /// The encoders of a connection's own messages, in the order of their bits.
     var ownMessages: [(Connection) -> [UInt8]] = []
 
-    /// When the changes that wait began to be gathered, and how long the last flush took.
+    /// When waiting for further changes began, and the duration of the last flush.
     private var gatheringSince: Milliseconds?
     private var flushTook: Milliseconds = 0
 
-    /// Where more than one message is put together: as much as one write shall be.
+    /// Buffer for combining messages into one write of up to `batchBytes`.
     private var batch: [UInt8] = []
     private static let batchBytes = 64 * 1024
 
@@ -37,11 +37,11 @@ package final class Delivery {
         catchUps.onNothing = { [unowned logReader] in logReader.complete($0) }
     }
 
-    /// The end of the loop's turn: everything is written, unless it is better to wait for more.
+    /// Called at the end of the loop's turn: writes everything, unless it is better to wait for more.
     ///
-    /// Under load, when writing a change to everyone takes many ms, changes whose scripts are under way are waited for,
-    /// for a quarter of what the last flush took: one write of two messages costs little more than one of one. In quiet
-    /// a flush takes no ms, and nothing waits. Returns how long to wait at most.
+    /// Under load, when writing a change to everyone takes many ms, it waits for changes whose scripts are running, for
+    /// a quarter of the last flush: one write of two messages costs little more than one write of one. Otherwise a
+    /// flush takes less than a ms, and nothing waits. Returns the longest time to wait.
     func flush(commandsPending: Int) -> Milliseconds? {
         if commandsPending > 0, flushTook / 4 > 0, !watchers.turn.isEmpty {
             let since = gatheringSince ?? clock.now
@@ -55,21 +55,21 @@ package final class Delivery {
         writeToAll()
         watchers.endTurn()
         catchUps.handOut()
-        // A feature that answered at once has made another turn of it.
+        // A feature that responded at once has made changes, which need another turn.
         return watchers.dirty.isEmpty ? nil : 1
     }
 
-    /// How long the end of the turn took, by the loop's clock.
+    /// The duration of the end of the turn, by the loop's clock.
     func turnEnded(after duration: Milliseconds) {
         if hasFlushedChanges { flushTook = min(duration, Self.longestFlush) }
         hasFlushedChanges = false
     }
 
     private var hasFlushedChanges = false
-    /// What is longer was a pause rather than work.
+    /// Anything longer was a pause rather than work.
     private static let longestFlush: Milliseconds = 100
 
-    /// Before a close: what waits goes out now.
+    /// Writes a connection's pending data now, before a close.
     func flush(now connection: Connection) { flush(connection.index) }
 
     /// Writes everything pending for a connection, this turn's changes included, before it leaves a topic.
@@ -86,12 +86,12 @@ package final class Delivery {
         }
     }
 
-    /// The usual case needs no copy and no look-up: most connections are due the same run of this turn's changes.
+    /// The common case needs no copy and no look-up: most connections are due the same run of this turn's changes.
     private func writeToAll() {
-        // Nothing is laid out meanwhile.
+        // Nothing is laid out during the loop.
         let turn = watchers.turn
         var slice = Turn.Slice()
-        // Counted once a slice, not once a write.
+        // Counted per slice, not per write.
         var times = 0
         func settle() {
             metrics.writes += times
@@ -123,7 +123,7 @@ package final class Delivery {
         settle()
     }
 
-    /// A run that may be longer than a write. False when the socket takes no more.
+    /// Writes a run that may be longer than one write. Returns false when the socket accepts no more.
     @discardableResult
     private func writeLong(_ whole: Range<UInt32>, _ index: Int) -> Bool {
         let turn = watchers.turn
@@ -139,14 +139,14 @@ package final class Delivery {
         return true
     }
 
-    /// So many writes of so many events each.
+    /// Counts `times` writes of `events` events each.
     private func count(_ events: Int, _ times: Int) {
         guard events > 0, times > 0 else { return }
         metrics.deliveries += events * times
         metrics.batchSize.record(Int64(events), times: times)
     }
 
-    /// Everything that a connection has waiting, put together for it alone.
+    /// Writes everything that a connection has pending, assembled for this connection.
     private func flushAll(_ index: Int) {
         guard let connection = watchers.connections[index] else { return }
         batch.removeAll(keepingCapacity: true)
@@ -164,16 +164,17 @@ package final class Delivery {
             }
         }
         if watchers.lines[index].flags.isDisjoint(with: .silent) {
-            // What comes after them still waits, and its mark stays.
+            // Later parts still wait, and the mark stays.
             guard flushEvents(index) else { return }
         }
-        // After whatever changed: only then is what the client shows the truth.
+        // After all changes: only then is the client's state current.
         if connection.staleness == .live { appendStaleness(connection) }
         watchers.lines[index].flags.remove(.mail)
         if !batch.isEmpty { _ = batch.withUnsafeBytes { write($0, index) } }
     }
 
-    /// Appends the connection's events to the batch, writing it whenever it is full. False when the socket takes no more.
+    /// Appends the connection's events to the batch, writing it whenever it is full. Returns false when the socket
+    /// accepts no more.
     private func flushEvents(_ index: Int) -> Bool {
         let run = watchers.lines[index].turn
         watchers.lines[index].turn = 0..<0
@@ -202,7 +203,7 @@ package final class Delivery {
         }
         if !kept.isEmpty { watchers.lines[index].clearKept() }
         if !run.isEmpty {
-            // A connection that has kept something gets no run, so nothing is in both.
+            // A connection that keeps changes gets no run, so no change is in both.
             if watchers.turn.bytes(of: run).count > Self.batchBytes {
                 guard batch.isEmpty || writeBatch(of: &events, index) else {
                     watchers.keep(run, index)
@@ -224,7 +225,7 @@ package final class Delivery {
         return batch.withUnsafeBytes { write($0, index) }
     }
 
-    /// One topic's changes leave in the order of their making. Returns how many they are.
+    /// Appends one topic's changes in the order in which they were made. Returns their number.
     private func append(_ marks: Marks, of topic: Topic) -> Int {
         let secondIsOlder = topic.second.order < topic.first.order
         if marks.contains(.second), secondIsOlder { batch += topic.second.bytes }
@@ -233,10 +234,10 @@ package final class Delivery {
         return marks.rawValue.nonzeroBitCount
     }
 
-    /// Everything of a log after where the connection stands, writing the batch whenever it is full.
+    /// Appends all entries of a log after the connection's position, writing the batch whenever it is full.
     ///
-    /// - Returns: Whether the socket takes more, and whether the topic is no longer among what is kept: the connection has
-    ///   everything, or waits for entries that are not in memory.
+    /// - Returns: Whether the socket accepts more, and whether the topic can be removed from the kept ones: the
+    ///   connection has everything, or has requested entries that are not in memory.
     private func append(_ log: TopicLog, of topic: Topic, _ events: inout Int, _ index: Int) -> (Bool, isDone: Bool) {
         guard var after = log.behind.removeValue(forKey: UInt32(index)) else { return (true, true) }
         guard after + 1 >= log.first else {
@@ -259,7 +260,7 @@ package final class Delivery {
         connection.staleness = nil
     }
 
-    /// False when the connection takes no more for now.
+    /// Returns false when the connection accepts no more for now.
     private func write(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
         metrics.writes += 1
         return write(bytes, SocketID(index: UInt32(index), generation: watchers.lines[index].generation))
@@ -278,7 +279,7 @@ package final class Delivery {
             onCongestion(connection)
             return false
         case .refused:
-            // Closed, or closing: what it does not get, nobody misses.
+            // Closed, or closing: the data is not needed.
             return false
         }
     }

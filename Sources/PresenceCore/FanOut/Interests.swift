@@ -1,23 +1,24 @@
 import PresenceProtocol
 
-/// With `redis.interests`: which channels this shard follows, so that events which only watchers need come only to shards with
-/// watchers.
+/// With `redis.interests`: the channels that this shard subscribes to, so that events for watchers reach only shards
+/// with watchers.
 ///
-///     wanted ──▶ asked for ──▶ confirmed ──▶ idle: nobody wants it ──▶ left, after `pause`
-///                    ▲             │  ▲         │
-///                    └── a break ──┘  └─────────┘ wanted again
+///     wanted ──▶ subscribing ──▶ confirmed ──▶ idle: not wanted ──▶ left, after `pause`
+///                     ▲              │  ▲        │
+///                     └── a break ───┘  └────────┘ wanted again
 ///
-/// Nothing is read of a subject before its channel is confirmed: what is published after the reading is heard, what was before is
-/// in what is read. A channel is left only when it is confirmed: followed again, it waits for a confirmation, and a former one
-/// that is still to come would be taken for it. While there is no subscription none is to come, so it is left then too.
+/// A subject is read only after its channel is confirmed: earlier changes are in what is read, later ones arrive as
+/// events. A channel is left only when it is confirmed. Otherwise, if it were wanted again, the confirmation of the
+/// earlier subscription could be taken for that of the new one. Without a connection no confirmation is pending, so
+/// then it is left at once.
 package final class Interests {
     private final class Interest {
         let channel: String
         var wishes = 0
         var isConfirmed = false
-        /// Stands in `idle`.
+        /// It is in `idle`.
         var isIdle = false
-        /// When nobody wanted it any more, the last time.
+        /// When it was last released by all.
         var releasedAt: Milliseconds = 0
         var waiters: [(Bool) -> Void] = []
 
@@ -26,25 +27,25 @@ package final class Interests {
 
     /// Names are ASCII, so equal ones are the same bytes.
     private var interests: [String: Interest] = [:]
-    /// Those for whose confirmation somebody waits, in order; also some that are confirmed meanwhile.
+    /// Those with waiters, in order, and some that have been confirmed since.
     private var awaited: [Interest] = []
-    /// How many of these those are.
+    /// The number of those confirmed since.
     private var settled = 0
-    /// Those that nobody wanted, since when, oldest first, from `head` on.
+    /// Unwanted interests and since when, oldest first, starting at `head`.
     private var idle: [(interest: Interest, since: Milliseconds)] = []
     private var head = 0
 
     private let store: any Store
     private let partitions: Partitions
     private let clock: ShardClock
-    /// How many channels were asked for and how many left since the start.
+    /// Channels subscribed to and left since the start.
     private(set) var asked = 0
     private(set) var left = 0
 
-    /// Who comes back within this costs nothing.
+    /// A channel that is wanted again within this time costs nothing.
     static let pause: Milliseconds = 1_000
-    /// So many are left in a turn at most, or a sixteenth of those that nobody wants, so that leaving keeps up with any number
-    /// of new ones.
+    /// The most that are left in a turn; or a sixteenth of the idle ones if that is more, so that leaving keeps up with
+    /// any number of new ones.
     static let batch = 512
 
     init(store: any Store, partitions: Partitions, clock: ShardClock) {
@@ -57,16 +58,16 @@ package final class Interests {
 
     // MARK: Wanting
 
-    /// There is a topic of this user or conversation.
+    /// A topic of this user or conversation was made.
     func want(_ subject: Identifier) {
         let partition = partitions.index(of: subject)
         want(partitions.keys(partition).events(of: subject), of: partition)
     }
 
-    /// There is one less.
+    /// One of its topics was discarded.
     func release(_ subject: Identifier) { release(partitions.keys(of: subject).events(of: subject)) }
 
-    /// A channel of a partition is to be followed until `release`, which is called as often.
+    /// Subscribes to a channel of a partition until `release` has been called as often as this.
     package func want(_ channel: String, of partition: Int) {
         if let interest = interests[channel] {
             interest.wishes += 1
@@ -85,12 +86,12 @@ package final class Interests {
         if interest.wishes == 0 { rest(interest) }
     }
 
-    /// Calls `done` once nothing of the subject is missed any more, or with false if that cannot be now.
+    /// Calls `done` once all events of the subject are received, or with false if that is impossible now.
     func whenFollowed(_ subject: Identifier, done: @escaping (Bool) -> Void) {
         whenFollowed(partitions.keys(of: subject).events(of: subject), done: done)
     }
 
-    /// The same of a channel.
+    /// The same for a channel.
     package func whenFollowed(_ channel: String, done: @escaping (Bool) -> Void) {
         guard let interest = interests[channel] else { return done(false) }
         guard !interest.isConfirmed else { return done(true) }
@@ -98,10 +99,10 @@ package final class Interests {
         interest.waiters.append(done)
     }
 
-    // MARK: What the store says
+    // MARK: Reports of the store
 
     func confirm(_ channel: String) {
-        // One that nobody wants any more is left a little later.
+        // An unwanted one is left a little later.
         guard let interest = interests[channel], !interest.isConfirmed else { return }
         interest.isConfirmed = true
         if interest.wishes == 0 { rest(interest) }
@@ -114,7 +115,7 @@ package final class Interests {
         }
     }
 
-    /// The subscription broke: each channel is confirmed anew when there is another.
+    /// The subscription broke: each channel must be confirmed on the next one.
     func lost() {
         for interest in interests.values { interest.isConfirmed = false }
         let waiting = awaited
@@ -137,7 +138,7 @@ package final class Interests {
         idle.append((interest, clock.now))
     }
 
-    /// Leaves what nobody has wanted for a while. Called in every turn.
+    /// Leaves channels that have not been wanted for a while. Called in every turn.
     func tick() {
         guard head < idle.count, clock.now - idle[head].since >= Self.pause else { return }
         var count = 0

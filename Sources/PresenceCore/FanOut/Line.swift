@@ -1,47 +1,47 @@
 import WebSockets
 
-/// What fan-out has to know of one connection. Lines stand in one array, by the index of their socket, so that
-/// marking thousands of connections walks over memory and counts no references. 32 bytes.
+/// The data of one connection that fan-out needs. Lines are in one array, indexed by socket, so that marking thousands
+/// of connections is a walk over memory without reference counting. 32 bytes.
 struct Line {
-    /// That of its socket.
+    /// The socket's generation.
     var generation: UInt32 = 0
     var flags: Flags = []
-    /// Changes of this turn that it is still to be written, by their numbers: one run without gaps.
+    /// Changes of this turn to be written, as their numbers: one run without gaps.
     var turn: Range<UInt32> = 0..<0
     var subscriptions: [Subscription] = []
-    /// What could not be written in the turn of its change, in the order of the changes. In a long list a topic may be
-    /// there more than once until it is merged (`KeptMerger`).
+    /// Topics whose changes could not be written in their turn, in order of the changes. In a long list a topic may
+    /// occur more than once until the list is merged (`KeptMerger`).
     var kept: [Kept] = []
 
     struct Flags: OptionSet {
         let rawValue: UInt8
         /// In use, and not closed.
         static let open = Flags(rawValue: 1)
-        /// Stands in the list of those to be written to at the end of the turn.
+        /// In the list of connections to be written at the end of the turn.
         static let dirty = Flags(rawValue: 2)
-        /// Its `Connection` holds something for it beside events: replies, staleness, its user's own status.
+        /// Its `Connection` has something to send besides events: replies, staleness, its user's own status.
         static let mail = Flags(rawValue: 4)
-        /// The socket takes no more for now.
+        /// The socket accepts no more for now.
         static let congested = Flags(rawValue: 8)
-        /// Its client is in the background: events are held back, everything else goes on.
+        /// Its client is in the background: events are withheld, everything else is sent.
         static let background = Flags(rawValue: 16)
-        /// What its user may see has still to be read: events are held back so long.
+        /// Events are withheld until the policies are read that decide what its user may see.
         static let withheld = Flags(rawValue: 32)
-        /// What holds events back.
+        /// The flags that withhold events.
         static let silent: Flags = [.background, .withheld]
     }
 
-    /// Events for it are kept: it cannot or shall not get them now, or older ones wait already.
+    /// Its events are kept: they cannot or must not be sent now, or older ones are already waiting.
     var keeps: Bool { !flags.isDisjoint(with: [.congested, .background, .withheld]) || !kept.isEmpty }
 
     /// One watched topic, from the connection's side. 8 bytes.
     struct Subscription {
         let topic: UInt32
-        /// Where this connection stands in the topic's watchers.
+        /// This connection's index in the topic's watchers.
         var place: UInt32
     }
 
-    /// A topic with the registers of it that are to be written. 4 bytes.
+    /// A topic and those of its registers that are to be written. 4 bytes.
     struct Kept {
         private let bits: UInt32
 
@@ -51,15 +51,15 @@ struct Line {
         var marks: Marks { Marks(rawValue: UInt8(bits & 3)) }
     }
 
-    /// What it is to be written now.
+    /// The data due for writing.
     enum Due {
         case nothing
-        /// A run of this turn's changes and nothing else: the usual case.
+        /// Only a run of this turn's changes: the common case.
         case run(Range<UInt32>, generation: UInt32)
         case more
     }
 
-    /// Takes it off the list of those to be written to, with its run if that is all it is due.
+    /// Removes it from the list of those to be written, and its run too if nothing else is due.
     mutating func takeDue() -> Due {
         flags.remove(.dirty)
         guard flags.contains(.open), flags.isDisjoint(with: .congested) else { return .nothing }
@@ -79,7 +79,7 @@ package struct Marks: OptionSet {
 }
 
 extension Array {
-    /// Appends, growing by an eighth: doubling would cost as much memory again as all subscriptions need.
+    /// Appends, growing by an eighth: doubling could use as much memory again as all subscriptions need.
     mutating func appendSparingly(_ element: Element) {
         if count == capacity { reserveCapacity(count + Swift.max(4, count / 8)) }
         append(element)

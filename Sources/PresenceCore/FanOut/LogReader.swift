@@ -1,11 +1,11 @@
 import PresenceProtocol
 import Redis
 
-/// What the store says of a log.
+/// A part of a log, as read from the store.
 package struct LogPage {
-    /// The entries after the one that was asked for, in order and without holes: all, or the first of them.
+    /// The entries after the requested one, in order and without gaps: all, or the first of them.
     package let entries: [LogEntry]
-    /// The log's last entry in the store, 0 for none, read after it was asked.
+    /// The log's last entry in the store, 0 for none, read after the request.
     package let end: Int64
 
     package init(entries: [LogEntry], end: Int64) {
@@ -14,16 +14,16 @@ package struct LogPage {
     }
 }
 
-/// Appends to logs what the store has and they have not: after a hole, and after a break. Finds out when the store has lost
-/// entries, and tells watchers to begin anew.
+/// Fills gaps in logs from the store, also after a break. If the store has lost entries, it instructs watchers to start
+/// again.
 ///
-/// One read at a time is under way for a log. Who asks meanwhile hears after another one, because the answer on its way may
-/// be older than what they know of. A read that fails is repeated, as long as there is the topic.
+/// Each log has at most one read in progress. Callers that arrive meanwhile wait for another one, since the pending
+/// reply may be older than what they know of. A read that fails is repeated as long as the topic exists.
 package final class LogReader {
     private final class Reading {
         let topic: Topic
         var waiting: [(RedisFailure?) -> Void]
-        /// Came while a read was under way.
+        /// Arrived while a read was in progress.
         var later: [(RedisFailure?) -> Void] = []
 
         init(_ topic: Topic, _ done: @escaping (RedisFailure?) -> Void) {
@@ -34,7 +34,7 @@ package final class LogReader {
 
     /// By the index of their topic, which is held.
     private var underWay: [UInt32: Reading] = [:]
-    /// To be read again, if they are still there.
+    /// To be read again if they still exist.
     private var failed: [(index: UInt32, topic: ObjectIdentifier)] = []
     private var retryAt: Milliseconds = 0
 
@@ -48,10 +48,10 @@ package final class LogReader {
         self.clock = clock
     }
 
-    /// Reads what the log lacks, and appends it.
+    /// Reads the entries that the log lacks, and appends them.
     ///
-    /// - Parameter done: Called once: all that the store had when this was called is in the log, or why it could not be read.
-    ///   It is then read again by itself.
+    /// - Parameter done: Called once: with `nil` when the log has everything that the store had at the time of the
+    ///   call, or with the failure. Failed reads are repeated automatically.
     package func complete(_ topic: Topic, done: @escaping (RedisFailure?) -> Void = { _ in }) {
         precondition(topic.log != nil, "a topic of kind \(topic.kind) keeps no log")
         guard watchers.isHere(topic) else { return done(nil) }
@@ -62,7 +62,7 @@ package final class LogReader {
         read(reading)
     }
 
-    /// Those that could not be read are read again.
+    /// Repeats failed reads.
     func tick() {
         guard !failed.isEmpty, clock.now >= retryAt else { return }
         let again = failed
@@ -75,7 +75,8 @@ package final class LogReader {
     private func read(_ reading: Reading) {
         let topic = reading.topic
         guard let log = topic.log, let kind = watchers.kind(of: topic) else { return }
-        // What was known when it was asked: an answer with less has lost it. What comes meanwhile is newer than the answer.
+        // The state at the time of the request: if the reply has less, the store has lost entries. Entries that arrive
+        // meanwhile are newer than the reply.
         let (held, wasPlaced, ahead) = (log.last, log.isPlaced, log.ahead)
         kind.readLog(topic, after: held) { [self] result in
             switch result {
@@ -90,7 +91,7 @@ package final class LogReader {
                     restartThose(ahead, of: topic, beyond: page.end)
                 }
                 guard log.last >= page.end else {
-                    // Nothing where there should be something: asked again a little later.
+                    // The store returned less than its own end: read again a little later.
                     return log.last > held ? read(reading) : finish(reading, .overloaded)
                 }
                 guard !reading.later.isEmpty else { return finish(reading, nil) }
@@ -114,19 +115,20 @@ package final class LogReader {
 
     // MARK: A store that lost entries
 
-    /// The store has fewer entries than were delivered: every watcher is told to begin anew, and gets what comes after these.
+    /// The store has fewer entries than were delivered: instructs every watcher to start again, and to expect later entries.
     private func restart(_ topic: Topic, at end: Int64) {
         watchers.restart(topic, at: end)
         guard let frame = watchers.kind(of: topic)?.restartFrame(of: topic, at: end) else { return }
         for watch in topic.watchers { tell(watch.connection, frame) }
     }
 
-    /// Those who came with a cursor beyond the end: nobody can have told them more than the store had since.
+    /// For watchers whose cursor is beyond the end: no server can have delivered more entries than the store had, so it
+    /// has lost some.
     private func restartThose(_ ahead: [UInt32: Int64], of topic: Topic, beyond end: Int64) {
         guard let log = topic.log else { return }
         let lost = ahead.filter { $0.value > end && log.ahead[$0.key] == $0.value }
         guard !lost.isEmpty, let frame = watchers.kind(of: topic)?.restartFrame(of: topic, at: log.last) else { return }
-        // They get what comes after the present end, so this turn's entries are not for them.
+        // They start from the current end, so this turn's entries are not marked for them.
         watchers.markWatchers()
         for connection in lost.keys {
             log.ahead[connection] = nil
@@ -134,7 +136,7 @@ package final class LogReader {
         }
     }
 
-    /// Like a reply: also in the background, and before all events that follow.
+    /// Sends a frame like a reply: also in the background, and before all later events.
     private func tell(_ index: UInt32, _ frame: [UInt8]) {
         guard let connection = watchers.connections[Int(index)], !connection.isClosed else { return }
         connection.outbox += frame

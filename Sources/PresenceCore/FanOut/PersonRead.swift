@@ -1,18 +1,18 @@
 import PresenceProtocol
 import Redis
 
-/// What `HMGET` answers of a person.
+/// The result of `HMGET` for a person.
 struct PersonRead {
     package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
 
-    /// `nil` if the user never set any of it.
+    /// `nil` if the user has never set any of it.
     package let policy: PolicyHead?
-    /// Kind, version and body; version 0 for what is not there, or cannot be read.
+    /// Kind, version and body; version 0 if missing or damaged.
     package let registers: [(RegisterKind, Int64, [UInt8])]
-    /// What is there and no server has written: clients get nothing of it.
+    /// Registers that exist but were not written by a server: clients do not get them.
     package let damaged: [RegisterKind]
 
-    /// - Parameter mark: What profiles have in them that is told otherwise.
+    /// - Parameter mark: The placeholder to fill in in profiles.
     init(_ value: RedisValue, _ mark: BodyMark? = nil) {
         let fields = value.array ?? []
         var damaged: [RegisterKind] = []

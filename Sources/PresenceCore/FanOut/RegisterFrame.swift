@@ -1,9 +1,9 @@
 import PresenceProtocol
 import WebSockets
 
-/// Puts a register's event together, once for all who watch: `{"type":…,"user":…,"presence":{"version":V,BODY,"at":T}`.
+/// Assembles a register's event, once for all watchers: `{"type":…,"user":…,"presence":{"version":V,BODY,"at":T}`.
 package enum RegisterFrame {
-    /// The event of a register whose body Redis sent. `body` is everything after the version, with the closing brace.
+    /// The event of a register whose body came from Redis. `body` is everything after the version, with the closing brace.
     package static func event(
         _ kind: RegisterKind, user: UserID, version: Int64, body: UnsafeRawBufferPointer, at: Timestamp
     ) -> Register {
@@ -14,7 +14,7 @@ package enum RegisterFrame {
         return close(&payload, object: object, version: version, at: at)
     }
 
-    /// The event of a register whose object stands there already.
+    /// The event of a register whose object is already encoded.
     package static func event(
         _ kind: RegisterKind, user: UserID, object bytes: [UInt8], version: Int64, at: Timestamp
     ) -> Register {
@@ -25,7 +25,7 @@ package enum RegisterFrame {
         return close(&payload, object: object, version: version, at: at)
     }
 
-    /// The event that says that nothing is known of somebody any more, or may be seen.
+    /// The event of a register that no longer exists or may no longer be seen.
     package static func unknown(_ kind: RegisterKind, user: UserID, at: Timestamp) -> Register {
         var payload: [UInt8] = []
         let object = open(kind, user, &payload)
@@ -33,7 +33,7 @@ package enum RegisterFrame {
         return close(&payload, object: object, version: 0, at: at)
     }
 
-    /// A register as Redis was read: the object alone.
+    /// A register as read from Redis: the object alone.
     package static func object(version: Int64, body: [UInt8]) -> Register {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count + 32)
@@ -41,8 +41,8 @@ package enum RegisterFrame {
         return Register(version: version, bytes: bytes, object: 0..<bytes.count)
     }
 
-    /// Whether it can stand behind a version in an object that clients get. What a script puts together has parts that
-    /// Redis kept, so that damage there would come out in its events too.
+    /// Whether the body is valid after a version in an object for clients. Scripts assemble bodies from values in
+    /// Redis, so damage there would appear in their events too.
     package static func isBody(_ body: UnsafeRawBufferPointer) -> Bool {
         guard body.first == UInt8(ascii: "\"") else { return false }
         var scanner = JSONScanner(members: body)

@@ -1,17 +1,17 @@
 import Glibc
 import PresenceProtocol
 
-/// Finds the number of a topic by the bytes of its subject's id, as they come from Redis.
+/// Finds a topic's number by its subject's id, as bytes from Redis.
 ///
-/// Most events of a large installation are about people without a watcher on this shard. With a dictionary each event
-/// would cost a `String`, its check and its way through the dictionary; here it costs a hash and, mostly, one look.
-/// 8 bytes a slot, open addressing; the ids themselves stay in the topics.
+/// Most events of a large installation are for people without a watcher on this shard. With a dictionary each event
+/// would cost a `String`, its validation and a look-up; here it costs a hash and usually one comparison. 8 bytes a
+/// slot, open addressing; the ids themselves stay in the topics.
 struct SubjectTable {
-    /// Half of the hash in the upper bits, the number plus one in the lower; 0 where nobody is.
+    /// The low 32 bits of the hash in the upper half, the number plus one in the lower; 0 for an empty slot.
     private var slots = [UInt64](repeating: 0, count: 16)
     private(set) var count = 0
 
-    /// - Parameter isSubject: whether the topic of this number has these bytes; asked only where the hashes agree.
+    /// - Parameter isSubject: Whether the topic of this number has these bytes; called only if the hashes match.
     func find(_ bytes: UnsafeRawBufferPointer, isSubject: (UInt32) -> Bool) -> UInt32? {
         let hash = Self.hash(bytes)
         var place = Int(hash) & (slots.count - 1)
@@ -25,7 +25,7 @@ struct SubjectTable {
         return nil
     }
 
-    /// Adds a number whose subject is not there yet.
+    /// Adds a number whose subject is not in the table yet.
     mutating func insert(_ number: UInt32, _ bytes: UnsafeRawBufferPointer) {
         if (count + 1) * 4 > slots.count * 3 { grow() }
         place(UInt64(Self.hash(bytes)) << 32 | UInt64(number + 1))
@@ -40,7 +40,7 @@ struct SubjectTable {
             hole = (hole + 1) & mask
         }
         count -= 1
-        // An entry behind the hole that could stand in it moves into it: no tombstones are left.
+        // A later entry that could be in the hole moves there: no tombstones are needed.
         var next = (hole + 1) & mask
         while slots[next] != 0 {
             let home = Int(slots[next] >> 32) & mask
@@ -65,7 +65,7 @@ struct SubjectTable {
         slots[place] = slot
     }
 
-    /// Swift's own, seeded by the process: nobody can choose ids that all fall into one place.
+    /// Swift's hash is seeded per process: a client cannot choose ids that collide.
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
         var hasher = Hasher()
         hasher.combine(bytes: bytes)
@@ -74,7 +74,7 @@ struct SubjectTable {
 }
 
 extension Identifier {
-    /// Lends the id's bytes for the call.
+    /// Passes the id's bytes for the duration of the call.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         var string = string
         return string.withUTF8 { body(UnsafeRawBufferPointer($0)) }

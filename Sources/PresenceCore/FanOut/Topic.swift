@@ -1,40 +1,39 @@
 import PresenceProtocol
 
-/// Someone or something watched on this shard: the newest state, and who watches.
+/// A watched user or conversation on this shard: the newest state and the watchers.
 package final class Topic {
     package let subject: Identifier
     package let kind: TopicKindID
     package let index: UInt32
 
-    /// A person's presence, or what else the topic's kind shows.
+    /// A person's presence, or the register of another kind of topic.
     package var first = Register() { didSet { snapshot = [] } }
     /// A person's profile.
     package var second = Register() { didSet { snapshot = [] } }
-    /// What is said of both registers to somebody who begins to watch, encoded; empty until it is asked for. Kept while many
-    /// watch.
+    /// Both registers encoded for a new watcher; empty until it is needed. Kept while there are many watchers.
     package var snapshot: [UInt8] = []
-    /// Registers that have changed in this turn and stand to be laid out.
+    /// Registers that have changed in this turn and are not laid out yet.
     var changed: Marks = []
     package var watchers: [Watch] = []
     /// Requests that wait for it or are about to use it.
     package var holds = 0
 
-    /// Whether Redis has been read since the topic was made.
+    /// Whether it has been read from Redis since it was made.
     var isLoaded = false
     var isLoading = false
     var waiters: [(RedisOutcome) -> Void] = []
-    /// Of a person: the topics of those who may see less of them (`Watchers+Audiences.swift`), while there are any.
+    /// For a person: the topics of watchers with a lesser view (`Watchers+Audiences.swift`), while there are any.
     package var limited: Topic?
     package var hidden: Topic?
-    /// The round of `Policies` in which Redis was last asked who may see this person.
+    /// The round of `Policies` in which this person's policy was last read from Redis.
     var policyRound = 0
-    /// The topic of those who may hear nothing of it for now (`Watchers+Pausing.swift`), while there are any.
+    /// The topic of resting watches (`Watchers+Pausing.swift`), while there are any.
     package var paused: Topic?
-    /// Of such a topic: what it is a part of. The two keep each other until the part is discarded.
+    /// For such a part: the topic that it belongs to. The two retain each other until the part is discarded.
     var whole: Topic?
-    /// What its kind keeps beside the registers.
+    /// Other data of its kind, besides the registers.
     package var state: AnyObject?
-    /// The entries of a topic whose kind keeps a log; such a topic has no registers that change.
+    /// The entries, if the topic's kind keeps a log; such a topic has no registers that change.
     var log: TopicLog?
 
     package init(subject: Identifier, kind: TopicKindID, index: UInt32) {
@@ -46,21 +45,21 @@ package final class Topic {
     /// One watching connection, from the topic's side. 8 bytes.
     package struct Watch {
         package let connection: UInt32
-        /// Where the topic stands in the connection's subscriptions.
+        /// The topic's index in the connection's subscriptions.
         var position: UInt32
     }
 
     package enum RedisOutcome { case loaded, failed }
 }
 
-/// One register as clients get it, encoded once.
+/// One register as sent to clients, encoded once.
 package struct Register {
     package var version: Int64 = 0
-    /// The framed event, or, when Redis was read and nothing has happened since, the object alone.
+    /// The framed event; or the object alone, if the register was read from Redis and has not changed since.
     package var bytes: [UInt8] = []
-    /// Where the register's object is in `bytes`; empty when nothing is known.
+    /// The range of the register's object in `bytes`; empty if nothing is known.
     package var object: Range<Int> = 0..<0
-    /// Grows with every change on this shard: the order in which a person's events leave.
+    /// Grows with every change on this shard: the order in which a person's events are sent.
     var order: UInt64 = 0
 
     package init(version: Int64 = 0, bytes: [UInt8] = [], object: Range<Int> = 0..<0, order: UInt64 = 0) {

@@ -1,29 +1,29 @@
 import PresenceProtocol
 import Redis
 
-/// Reads what is watched from Redis: once for the first who asks, and again after every break.
+/// Reads watched topics from Redis: for the first request, and again after every break.
 ///
-/// There is no gap, because events are subscribed to before anything is read (with interests, those of its subject): a change is
-/// either in what was read or comes as an event, and the higher version holds, whichever comes first.
+/// There is no gap, because events are subscribed to before anything is read (with interests, the subject's channel): a
+/// change is either in what was read or arrives as an event. The higher version wins, whichever arrives first.
 package final class TopicLoader {
     private unowned let shard: ShardLogic
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// Calls `done` once all the topics hold something to answer from, or one of them could not be read.
+    /// Calls `done` once all the topics can be answered from memory, or one of them could not be read.
     ///
-    /// A topic that `participant` may not watch as far as is known is read again (`TopicKind.isDoubtful`): they may have
-    /// been let in a moment ago, on another shard.
+    /// If, as far as is known, `participant` may not watch a topic, it is read again (`TopicKind.isDoubtful`): they may
+    /// just have been given access on another shard.
     ///
-    /// What `viewer` shows of themselves decides what they see: if that has still to be read, it is waited for. If it
-    /// cannot be, it decides against them.
+    /// The viewer's own settings limit what they see. If these have to be read first, `done` waits for them; if they
+    /// cannot be read, the viewer does not get last seen.
     ///
-    /// - Parameter payer: Who pays for long lists that have to be read; by default who asks.
+    /// - Parameter payer: The user who is charged for long lists that have to be read; by default the requester.
     package func load(
         _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil, payer: UserID? = nil,
         done: @escaping (Topic.RedisOutcome) -> Void
     ) {
-        // Held once: it is unowned, and each look at it counts references.
+        // In a local variable: the property is unowned, and each access counts references.
         let shard = shard
         func isDoubtful(_ topic: Topic) -> Bool {
             guard topic.kind != .person, let participant, shard.link.isLive,
@@ -34,7 +34,7 @@ package final class TopicLoader {
         let policies = shard.policies!
         let policed = (viewer ?? participant).flatMap { policies[$0] == nil ? nil : $0 }
         let payer = payer ?? viewer ?? participant
-        // Mostly all of it is here.
+        // Usually everything is in memory.
         if topics.allSatisfy({ $0.isLoaded && !policies.isFrozen($0) && !isDoubtful($0) }) {
             guard let policed else { return done(.loaded) }
             return policies.complete(policed, for: payer) { _ in done(.loaded) }
@@ -76,7 +76,7 @@ package final class TopicLoader {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
-            // Events were missed since it was asked, and the reading anew that followed did not know of this topic.
+            // Events were missed since the request, and the reload that followed did not include this topic.
             guard round == shard.policies.round(of: topic.subject) else {
                 topic.isLoading = false
                 return read(topic, for: payer, glancing: viewer)
@@ -97,7 +97,7 @@ package final class TopicLoader {
                 return complete(topic, read.policy, for: payer)
             }
             shard.policies.glance(at: topic.subject, head, for: viewer) { [self] hasSeen in
-                // Somebody else has come to need all of it.
+                // Meanwhile another request needs the complete lists.
                 guard hasSeen, topic.waiters.count == 1, topic.watchers.isEmpty else {
                     return complete(topic, head, for: payer)
                 }
@@ -132,8 +132,8 @@ package final class TopicLoader {
 
     // MARK: After a break
 
-    /// Reads everything watched again, or what belongs to some partitions, and tells watchers what differs. `done` gets why
-    /// something could not be read now.
+    /// Reads everything watched again, or the part in some partitions, and informs watchers of differences. `done` gets
+    /// the reason if something could not be read now.
     func reload(_ partitions: Set<Int>? = nil, done: @escaping (RedisFailure?) -> Void) {
         var failure: RedisFailure?
         let topics = shard.watchers.topics.compactMap { $0 }.filter { topic in
@@ -175,7 +175,7 @@ package final class TopicLoader {
                     kind.take(value, of: topic, announced: true)
                     return done()
                 }
-                // Who may see a change is settled before anyone is told of it.
+                // The policy is applied before a change is published.
                 let read = PersonRead(value, shard.bodyMark)
                 noteDamage(in: read, of: topic)
                 topic.policyRound = round
@@ -198,12 +198,12 @@ package final class TopicLoader {
 
     private func newest(_ kind: RegisterKind, _ topic: Topic) -> Int64 { shard.policies.newest(kind, of: topic) }
 
-    /// `before`: the versions held when the question was asked. Returns whether what Redis holds is older.
+    /// `before`: the versions at the time of the request. Returns whether Redis has an older one.
     private func compare(_ topic: Topic, _ read: PersonRead, _ before: (Int64, Int64)) -> Bool {
         var isBehind = false
         for (kind, version, body) in read.registers {
             let held = newest(kind, topic)
-            // An event that came after the question was asked is newer than the answer.
+            // An event that arrived after the request is newer than the reply.
             let unchanged = held == (kind == .presence ? before.0 : before.1)
             if version > held {
                 let register = body.withUnsafeBytes {
@@ -224,8 +224,8 @@ package final class TopicLoader {
         return isBehind
     }
 
-    /// Redis came back with something older than what was shown: it is the truth now, and needs a newer version.
-    /// If Redis refuses that for now, it is told again.
+    /// Redis has lost changes, and now has something older than what was shown. That is the current state, and needs a
+    /// newer version. If Redis rejects this for now, it is retried.
     private func renumber(_ topic: Topic) {
         let keys = shard.partitions.keys(of: topic.subject)
         let call = ScriptCall(
@@ -242,7 +242,7 @@ package final class TopicLoader {
 
     private static let pause: Milliseconds = 500
 
-    /// Redis refused it a moment ago. After a break everything is compared anew.
+    /// Retries a rejected `renumber`. After a break everything is compared anew.
     func renumberAgain(_ user: UserID) {
         guard shard.link.isLive, let topic = shard.watchers.person(user), topic.isLoaded else { return }
         renumber(topic)

@@ -1,48 +1,48 @@
 import DequeModule
 
-/// The newest entries of one topic, in order and without holes, each framed once for all who watch.
+/// The newest entries of one topic, in order and without gaps, each framed once for all watchers.
 ///
-///     1 … first - 1        only the feature's store has them
+///     1 … first - 1        only in the feature's store
 ///     first … last         in memory: the ring
-///                          of these, the entries of this turn that are not laid out yet are those after `turnAfter`
+///                          of these, the entries after `turnAfter` belong to this turn and are not laid out yet
 ///
-/// A watcher that is written each turn costs nothing here. One that is not costs one number: where it stands.
+/// A watcher that is written in each turn costs nothing here. Any other costs one number: its position.
 package final class TopicLog {
     /// The newest entry; 0 before there is one.
     private(set) var last: Int64 = 0
     private var entries = Deque<[UInt8]>()
-    /// Of the ring.
+    /// The ring's size.
     private(set) var bytes = 0
-    /// Whether it is known where the log stands. The first that is heard of it decides.
+    /// Whether the log's position is known. The first entry or end that arrives determines it.
     private(set) var isPlaced = false
-    /// This turn's entries that are not laid out yet are those after this one.
+    /// The entries after this one belong to this turn and are not laid out yet.
     private var turnAfter: Int64?
-    /// Bytes of these entries.
+    /// The size of these entries.
     private var turnBytes = 0
 
-    // Where watchers stand that are not written each turn, by their index: the last entry that they have. A watcher is in
-    // one of the three at most.
-    /// The topic stands in what these keep (`Line.kept`), and the entries follow from the ring.
+    // The positions of watchers that are not written each turn, by index: the last entry that each has. A watcher is in
+    // at most one of the three.
+    /// The topic is among their kept ones (`Line.kept`), and the entries follow from the ring.
     var behind: [UInt32: Int64] = [:]
-    /// These need entries that the ring no longer has, and wait for the feature's answer.
+    /// These need entries that are no longer in the ring, and wait for the feature.
     var asked: [UInt32: CatchUp] = [:]
-    /// These have entries that this shard has not heard of yet.
+    /// These have entries that have not arrived on this shard yet.
     var ahead: [UInt32: Int64] = [:]
 
     /// Outlives it: both belong to `Watchers`.
     private unowned let memory: LogMemory
-    /// Where `LogMemory` has it; `nil` while the ring is empty.
+    /// Its index in `LogMemory`; `nil` while the ring is empty.
     var place: Int?
-    /// Whether it is to be looked at when the turn ends.
+    /// Whether it is in the list of logs to trim when the turn ends.
     var isNoted = false
 
     /// A second of a busy topic, and more than a page that a feature reads at once.
     static let mostEntries = 256
-    /// With entries of some 200 bytes the number is reached first; long ones do not make a ring long.
+    /// With entries of some 200 bytes the limit of entries applies first; this one bounds rings of long entries.
     static let mostBytes = 256 * 1024
-    /// So much of a log is laid out as one change, which is written whole: as much as one write shall be.
+    /// The most of a log that is laid out as one change, which is written whole: the size of one write.
     static let mostAtOnce = 64 * 1024
-    /// What an array of bytes and its place cost beside the bytes.
+    /// The memory for an array of bytes and its slot, beside the bytes.
     private static let overhead = 40
 
     init(_ memory: LogMemory) { self.memory = memory }
@@ -57,25 +57,24 @@ package final class TopicLog {
 
     // MARK: Entries
 
-    /// What became of an entry.
+    /// The outcome for an entry.
     package enum Outcome: Equatable {
         case appended
-        /// It is not newer than what the log has.
+        /// It is not newer than the log.
         case known
-        /// Entries after this one, up to the one before it, are not here: it was not taken. They must be read, and it
-        /// with them.
+        /// Entries between this one and the given one are missing here, so it was not appended. All of them must be read.
         case hole(after: Int64)
     }
 
-    /// What `append` would say.
+    /// The outcome that `append` would return.
     func judge(_ sequence: Int64) -> Outcome {
-        // Entries are numbered from 1: less is no entry, whatever the store says.
+        // Entries are numbered from 1: a smaller number is no entry, even if the store returned it.
         guard sequence > 0 else { return .known }
         if !isPlaced || sequence == last + 1 { return .appended }
         return sequence <= last ? .known : .hole(after: last)
     }
 
-    /// The store's log ends here. Says what `append` would have said of its last entry.
+    /// Notes the end of the store's log. Returns the outcome that `append` would have for its last entry.
     func note(last end: Int64) -> Outcome {
         guard isPlaced else {
             (last, isPlaced) = (end, true)
@@ -91,16 +90,16 @@ package final class TopicLog {
         memory.grew(self, by: frame.count + Self.overhead)
     }
 
-    /// The entry that was appended last is to be laid out at the end of the turn.
+    /// Adds the entry that was appended last to those laid out at the end of the turn.
     func enterTurn() {
         if turnAfter == nil { turnAfter = last - 1 }
         turnBytes += entries[entries.count - 1].count
     }
 
-    /// Whether the entries that wait to be laid out shall not become more.
+    /// Whether this frame would make the entries to be laid out too large.
     func isFull(with frame: [UInt8]) -> Bool { turnAfter != nil && turnBytes + frame.count > Self.mostAtOnce }
 
-    /// Appends the frames that wait for it; the sequence numbers before the first and of the last.
+    /// Appends the frames to be laid out; returns the sequence numbers before the first and of the last.
     func layOut(into bytes: inout [UInt8]) -> Range<Int64> {
         let after = turnAfter ?? last
         for index in Int(after + 1 - first)..<entries.count { bytes += entries[index] }
@@ -110,14 +109,14 @@ package final class TopicLog {
 
     // MARK: Watchers
 
-    /// From now on `connection` stands after this entry; false if it stands somewhere already.
+    /// Records that `connection` has the entries up to this one; false if it already has a position.
     func fallBehind(_ connection: UInt32, after sequence: Int64) -> Bool {
         guard behind[connection] == nil else { return false }
         behind[connection] = sequence
         return true
     }
 
-    /// It does not watch any more, or begins anew.
+    /// The connection no longer watches, or starts again.
     func forget(_ connection: UInt32) {
         guard hasCursors else { return }
         behind[connection] = nil
@@ -142,7 +141,7 @@ package final class TopicLog {
         memory.shrank(self, by: oldest.count + Self.overhead)
     }
 
-    /// The store's log ends with this entry, and what was held is not to be relied on: nobody stands anywhere.
+    /// The store's log ends with this entry, and the entries here are invalid: all positions are dropped.
     func restart(at end: Int64) {
         discard()
         (behind, asked, ahead) = ([:], [:], [:])
@@ -150,24 +149,24 @@ package final class TopicLog {
         (last, isPlaced) = (end, true)
     }
 
-    /// The topic has gone.
+    /// The topic was discarded.
     func discard() {
         while !entries.isEmpty { drop() }
     }
 }
 
-/// What the logs of a shard hold in memory, together within a bound.
+/// The memory of all logs of a shard, with a common bound.
 final class LogMemory {
     /// Logs with entries, dense.
     private var logs: [TopicLog] = []
-    /// To be looked at when the turn ends.
+    /// To be trimmed when the turn ends.
     private var noted: [TopicLog] = []
-    /// Who gives next when all together hold too much.
+    /// The next log to be trimmed when the bound is exceeded.
     private var hand = 0
     private(set) var entries = 0
     private(set) var bytes = 0
 
-    /// The longest rings of 256 busy topics; the entries of others are read again from the store when they are needed.
+    /// The longest rings of 256 busy topics; entries of others are read from the store again when needed.
     var most = 64 << 20
 
     func grew(_ log: TopicLog, by bytes: Int) {
@@ -195,8 +194,8 @@ final class LogMemory {
         log.place = nil
     }
 
-    /// The turn is over: nobody needs what it brought in any case. Logs in turn give half of what they hold until
-    /// together they hold as much as they may; each step frees something.
+    /// The turn is over, so its entries are no longer needed in memory. Logs in turn drop half of their entries until
+    /// the bound is met; each step frees something.
     func trim() {
         for log in noted {
             log.isNoted = false

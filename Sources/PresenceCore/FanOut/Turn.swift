@@ -1,24 +1,24 @@
-/// What changed in this turn of the loop, in order: the frames that go out at its end, one behind the other.
+/// The changes in this turn of the loop, in order: the frames to be sent at its end, in one buffer.
 ///
-/// A topic that changes twice in a turn is here once. A connection that is to get a run of changes without a gap, be it
-/// one change or all of them, is written that run as it stands here: nothing is put together for it.
+/// A topic that changes twice in a turn occurs once. A connection that is due a run of changes without a gap, one or
+/// all of them, is written that part of the buffer: nothing is assembled for it.
 struct Turn {
     struct Change {
         let topic: UInt32
-        /// The registers that changed; known when it is laid out.
+        /// The registers that changed; known once it is laid out.
         var marks: Marks = []
-        /// Entries of a log rather than registers: those after this sequence number.
+        /// For a log instead of registers: the entries after this sequence number.
         var isLog = false
         var after: Int64 = 0
-        /// Where its frames end in `bytes`; they begin where those of the change before end.
+        /// The end of its frames in `bytes`; they begin where those of the previous change end.
         var end = 0
-        /// Events up to and including it.
+        /// The number of events up to and including it.
         var events = 0
     }
 
     private(set) var changes: [Change] = []
     private(set) var bytes: [UInt8] = []
-    /// So many of `changes` have their frames in `bytes`, and their watchers marked.
+    /// The number of `changes` whose frames are in `bytes`, and whose watchers are marked.
     private(set) var laidOut = 0
 
     var isEmpty: Bool { changes.isEmpty }
@@ -28,8 +28,8 @@ struct Turn {
     /// The next change that is not laid out yet.
     var next: UInt32? { laidOut < changes.count ? changes[laidOut].topic : nil }
 
-    /// Lays out the next change: the frames of its topic's changed registers, in the order of their making, or its log's
-    /// new entries. (A topic that has gone, or whose change is laid out already, has none.)
+    /// Lays out the next change: the frames of its topic's changed registers in the order of their changes, or its
+    /// log's new entries. (A topic that was discarded, or is laid out already, has none.)
     mutating func layOut(_ topic: Topic?) -> UInt32 {
         var events = laidOut > 0 ? changes[laidOut - 1].events : 0
         let marks = topic?.changed ?? []
@@ -62,7 +62,7 @@ struct Turn {
         return changes[Int(run.upperBound) - 1].events - before
     }
 
-    /// A run as it is written.
+    /// A run in the form that is written.
     struct Slice {
         var run: Range<UInt32> = 0..<0
         var bytes: Range<Int> = 0..<0
@@ -71,7 +71,7 @@ struct Turn {
 
     func slice(_ run: Range<UInt32>) -> Slice { Slice(run: run, bytes: bytes(of: run), events: events(in: run)) }
 
-    /// The longest beginning of `run` that fits into so many bytes, but at least one change.
+    /// The longest prefix of `run` that fits into this many bytes, but at least one change.
     func prefix(of run: Range<UInt32>, bytes most: Int) -> Range<UInt32> {
         let limit = start(of: run.lowerBound) + most
         guard start(of: run.upperBound) > limit else { return run }
@@ -80,7 +80,7 @@ struct Turn {
         return run.lowerBound..<end
     }
 
-    /// Everyone has been written what they were to get.
+    /// Everything has been written.
     mutating func clear() {
         changes.removeAll(keepingCapacity: changes.capacity <= 4_096)
         bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 20)

@@ -1,12 +1,12 @@
 import PresenceProtocol
 
-/// The topics of one person, one for each view: whole, without when they were last seen, and nothing at all.
+/// The topics of one person, one for each view: everything, everything except last seen, nothing.
 ///
-///     person  ◀─whole─  limited   follows the person; offline is as if nothing were known
+///     person  ◀─whole─  limited   follows the person; offline looks as if nothing were known
 ///             ◀─whole─  hidden    never changes
 ///
-/// The parts are made when somebody needs them and go with their last watcher; only the person stands in the table. For
-/// marking and writing they are topics like any other, so a person who restricts nothing costs nothing more.
+/// The parts are made when they are needed, and discarded with their last watcher; only the person is in the table. For
+/// marking and writing they are ordinary topics, so a person without restrictions causes no extra cost.
 extension Watchers {
     func limited(of person: Topic) -> Topic {
         if let limited = person.limited { return limited }
@@ -24,7 +24,7 @@ extension Watchers {
         return hidden
     }
 
-    /// A register of the person has changed: what those see of it who do not see when they left.
+    /// A register of the person has changed: updates the view of watchers who may not see when they were last seen.
     func setLimited(_ register: Register, _ kind: RegisterKind, on limited: Topic, at: Timestamp) {
         guard kind == .presence, register.isOffline else {
             return set(register, kind.mark, on: limited, announced: true)
@@ -33,7 +33,7 @@ extension Watchers {
         set(RegisterFrame.unknown(.presence, user: limited.subject, at: at), .first, on: limited, announced: true)
     }
 
-    /// A watcher moved now is told this moment, not that of another watcher's move.
+    /// A watcher that is moved now gets the current time, not that of another watcher's move.
     func refreshUnknown(_ person: Topic, at: Timestamp) {
         for part in [person.limited, person.hidden].compactMap({ $0 }) {
             if part.first.version == 0 {
@@ -45,7 +45,7 @@ extension Watchers {
         }
     }
 
-    /// Where a topic is among a connection's subscriptions, in whichever part.
+    /// The index of a topic in a connection's subscriptions, in any of its parts.
     package func place(of topic: Topic, in connection: Connection) -> Int? {
         for part in [topic, topic.limited, topic.hidden, topic.paused] {
             if let part, let position = position(of: part, in: connection.index) { return position }
@@ -53,13 +53,13 @@ extension Watchers {
         return nil
     }
 
-    /// The topic at a place among a connection's subscriptions.
+    /// The topic at an index of a connection's subscriptions.
     func watched(_ position: Int, by connection: Connection) -> Topic {
         topics[Int(lines[connection.index].subscriptions[position].topic)]!
     }
 
-    /// Moves a watch to another part of the same person. What the client is to hold differently from now on, it is
-    /// written as events; what of the old part still waited for it, it is not written any more.
+    /// Moves a watch to another part of the same person. Differences between the two are sent to the client as events;
+    /// pending changes of the old part are dropped.
     package func move(_ position: Int, of index: Int, to part: Topic, at: Timestamp) {
         let left = topics[Int(lines[index].subscriptions[position].topic)]!
         guard left !== part else { return }
@@ -69,7 +69,7 @@ extension Watchers {
         if left.first.version != part.first.version { marks.insert(.first) }
         if left.second.version != part.second.version { marks.insert(.second) }
         append(part, to: index)
-        // Only then may the old part go, and the person with it.
+        // Afterwards, since this may discard the old part, and the person with it.
         remove(position, of: index)
         guard !marks.isEmpty else { return }
         frame(part, marks, at: at)
@@ -77,8 +77,7 @@ extension Watchers {
         markDirty(index)
     }
 
-    /// Moves whatever of a connection's watches has another home now, as `move` does one. What it keeps is walked over
-    /// once for all of them.
+    /// Moves all of a connection's watches whose part has changed, each like `move`, in one pass over its kept changes.
     func moveAll(of connection: Connection, at: Timestamp, home: (Topic) -> Topic) {
         let index = connection.index
         keepTurn(of: index)
@@ -113,7 +112,7 @@ extension Watchers {
         if !moved.isEmpty { markDirty(index) }
     }
 
-    /// Registers that stand there as they were read, or not at all, become events.
+    /// Turns registers that are empty or were read from Redis into events.
     private func frame(_ part: Topic, _ marks: Marks, at: Timestamp) {
         if marks.contains(.first) { part.first.frame(.presence, part.subject, at: at) }
         if marks.contains(.second) { part.second.frame(.profile, part.subject, at: at) }
@@ -121,7 +120,7 @@ extension Watchers {
 }
 
 extension Register {
-    /// Someone who is not here: a body of Redis begins with the status.
+    /// Whether the person is offline: a body from Redis begins with the status.
     package var isOffline: Bool {
         guard version != 0 else { return true }
         let status = Array(#""status":"offline""#.utf8)
@@ -129,7 +128,7 @@ extension Register {
         return bytes[object][(comma + 1)...].starts(with: status)
     }
 
-    /// Puts the event around what is an object alone, or nothing yet.
+    /// Adds the event around a register that is an object alone, or empty.
     fileprivate mutating func frame(_ kind: RegisterKind, _ user: UserID, at: Timestamp) {
         let framed: Register
         if version == 0 {

@@ -1,25 +1,26 @@
 import PresenceProtocol
 
-/// Logs: topics of which every watcher gets every entry, in order.
+/// Logs: topics whose watchers get every entry, in order.
 ///
-/// An entry enters the turn like a change of a register, and the entries of a turn are written from the turn's bytes. A
-/// connection that cannot be written, or shall not, keeps the topic's number as for a register, and the log notes where it
-/// stands. Later it gets everything after that from the ring. What the ring no longer has, the feature reads (`CatchUps`).
+/// An entry enters the turn like a change of a register, and the turn's entries are written from the turn's bytes. A
+/// connection that cannot or must not be written now keeps the topic's number as for a register, and the log notes its
+/// position. Later it gets all entries after that from the ring. Entries that are no longer in the ring are read by the
+/// feature (`CatchUps`).
 extension Watchers {
-    /// Appends an entry to a topic's log, for everyone who watches.
+    /// Appends an entry to a topic's log, for all watchers.
     ///
     /// - Parameters:
-    ///   - frame: The whole WebSocket frame, as every client gets it.
-    ///   - sequence: The entry's number: 1 for a log's first, and each one more than the one before.
-    /// - Returns: What became of it. After a `hole` the feature reads the entries that are missing, and appends them.
+    ///   - frame: The whole WebSocket frame, the same for every client.
+    ///   - sequence: The entry's number: 1 for a log's first, then one more each time.
+    /// - Returns: The outcome. After a `hole` the feature reads the missing entries and appends them.
     @discardableResult
     package func append(_ frame: [UInt8], sequence: Int64, to topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
-        // What a topic that has gone is told, nobody hears, and nothing would let go of.
+        // A discarded topic has no watchers, and its entries would never be freed.
         guard isHere(topic) else { return .known }
         let outcome = log.judge(sequence)
         guard outcome == .appended else { return outcome }
-        // More is another change, so that no write gets too long.
+        // Further entries become another change, so that no write gets too long.
         if log.isFull(with: frame) { markWatchers() }
         log.append(frame, sequence)
         guard !topic.watchers.isEmpty else { return outcome }
@@ -29,7 +30,7 @@ extension Watchers {
         return outcome
     }
 
-    /// The store's log of this topic ends with this entry; 0: it has none. Needed where its entries are not appended.
+    /// Notes the end of the store's log of this topic; 0 if it has no entries. Needed if its entries are not appended.
     @discardableResult
     package func noteEnd(_ sequence: Int64, of topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
@@ -37,18 +38,18 @@ extension Watchers {
         return log.note(last: sequence)
     }
 
-    /// Nobody gets what the ring has: the store has less by now. Who still needs entries of it gets what the feature reads.
+    /// Drops the ring's entries, because the store has fewer by now. Watchers that still need any get what the feature reads.
     package func dropEntries(of topic: Topic) {
         guard isHere(topic), let log = topic.log else { return }
-        // What entered this turn is not laid out after the log has changed.
+        // This turn's entries are laid out before the log changes.
         markWatchers()
         log.discard()
     }
 
-    /// Whether somebody watches or holds it.
+    /// Whether the topic still exists: it has watchers or is held.
     func isHere(_ topic: Topic) -> Bool { topics[Int(topic.index)] === topic }
 
-    /// From now on the connection gets the topic's entries, first of all those after this one.
+    /// Subscribes the connection to the topic's entries after this one.
     ///
     /// Without a number (`subscribe(_:to:)`) it gets those after `TopicLog.last`.
     package func subscribe(_ connection: Connection, to topic: Topic, after sequence: Int64) {
@@ -56,7 +57,7 @@ extension Watchers {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
         let index = connection.index
         if sequence > log.last {
-            // It was told more by another server than has come to this one.
+            // Another server delivered entries that have not arrived on this one.
             log.ahead[UInt32(index)] = sequence
             onAhead(topic)
         } else if sequence < log.last {
@@ -64,39 +65,40 @@ extension Watchers {
         }
     }
 
-    /// Whatever watchers still had to get of the log, they get what comes after this entry.
+    /// Drops all pending entries of the log: watchers continue with those after this one.
     func restart(_ topic: Topic, at end: Int64) {
-        // What entered this turn is not laid out after the log has changed.
+        // This turn's entries are laid out before the log changes.
         markWatchers()
         for watch in topic.watchers {
             let index = Int(watch.connection)
             keepTurn(of: index)
             lines[index].kept.removeAll { $0.topic == topic.index }
         }
-        // Whose watch rests begins anew when it goes on: no log has an entry before the first.
+        // A resting watch starts again when it is resumed: no log has an entry before the first.
         for watch in topic.paused?.watchers ?? [] { topic.paused?.log?.behind[watch.connection] = -1 }
         topic.log?.restart(at: end)
     }
 
-    /// The topic's entries after this one wait for the connection.
+    /// Keeps the topic's entries after this one for the connection.
     func fallBehind(_ index: Int, _ topic: Topic, after sequence: Int64) {
-        // What is kept leaves first: a later change of what is in the run must not overtake it.
+        // The pending run is kept first, so that a later change cannot overtake it.
         keepTurn(of: index)
         keep(topic.index, after: sequence, of: &lines[index], UInt32(index))
         markDirty(index)
     }
 
-    /// One that is behind stands in `kept` already.
+    /// A connection that is already behind has the topic in `kept`.
     func keep(_ topic: UInt32, after sequence: Int64, of line: inout Line, _ connection: UInt32) {
         guard let log = topics[Int(topic)]?.log, log.fallBehind(connection, after: sequence) else { return }
         _ = line.keep(topic, .first, &merger)
     }
 
-    /// Marks those who watch a log, as `mark` does for registers. Those who stand somewhere else get nothing of this turn's.
+    /// Marks the watchers of a log, as `mark` does for registers. Watchers with another position get nothing of this
+    /// turn's entries.
     func mark(_ log: TopicLog, of topic: Topic, _ number: UInt32) {
         let after = turn.changes[Int(number)].after
         let hasCursors = log.hasCursors
-        // Unsafe as in `mark`: the indices are ours, and neither array is changed by anything else meanwhile.
+        // Unsafe as in `mark`: the indices are valid by construction, and nothing else changes either array during the loop.
         lines.withUnsafeMutableBufferPointer { lines in
             topic.watchers.withUnsafeBufferPointer { watchers in
                 for watch in watchers {

@@ -1,15 +1,15 @@
-/// Watches that rest: a connection hears nothing of a topic for now, because its user may not, and goes on where it was once
-/// they may again.
+/// Resting watches: the connection receives nothing of a topic for now, because its user may not. Once they may again,
+/// it continues where it stopped.
 ///
 ///     topic  ◀─whole─  paused     never changes
 ///
-/// For the connection it stays a watch like any other: it counts, it ends with the connection or when that unsubscribes, and
-/// the topic stays as long as somebody's watch of it rests.
+/// For the connection it remains a watch: it counts towards limits, and ends with the connection or an unsubscribe. The
+/// topic exists as long as it has resting watches.
 extension Watchers {
-    /// The connection hears no more of the topic. What waited for it waits on.
+    /// Stops delivery of the topic to the connection. Pending changes remain pending.
     package func pause(_ connection: Connection, on topic: Topic) {
         let index = connection.index
-        // What entered this turn is laid out while the watch still counts, so that it is known where it stands.
+        // This turn's changes are laid out while the watch still counts, so that its position is known.
         if !topic.changed.isEmpty { markWatchers() }
         keepTurn(of: index)
         guard let position = position(of: topic, in: index) else { return }
@@ -20,11 +20,11 @@ extension Watchers {
             rest.behind[watcher] = log.behind[watcher] ?? log.asked[watcher]?.after ?? log.ahead[watcher] ?? log.last
         }
         append(part, to: index)
-        // Only then may its place in the topic go.
+        // Afterwards, since the new watch must exist before the old one is removed.
         remove(position, of: index)
     }
 
-    /// The connection's watch goes on: with the newest of each register, and with every entry of a log since it was paused.
+    /// Resumes the connection's watch, with the newest state of each register, or every entry of a log since the pause.
     package func resume(_ connection: Connection, on topic: Topic) {
         let index = connection.index
         guard let part = topic.paused, position(of: part, in: index) != nil else { return }
@@ -40,12 +40,12 @@ extension Watchers {
         }
     }
 
-    /// The connections whose watch of the topic rests.
+    /// The connections with a resting watch of the topic.
     package func paused(on topic: Topic) -> [Connection] {
         topic.paused?.watchers.compactMap { connections[Int($0.connection)] } ?? []
     }
 
-    /// A watch that rested has become one of the topic itself.
+    /// Removes a resting watch that was replaced by one of the topic itself.
     func endPause(of topic: Topic, in index: Int) {
         if let part = topic.paused, let position = position(of: part, in: index) { remove(position, of: index) }
     }

@@ -1,8 +1,8 @@
-/// Who watches what: both sides of a watch, kept dense.
+/// Adds and removes watches, which are kept in dense arrays on both sides.
 extension Watchers {
     package func subscriptions(of connection: Connection) -> Int { lines[connection.index].subscriptions.count }
 
-    /// How many of `topics` the connection does not watch yet.
+    /// The number of `topics` that the connection does not watch yet.
     package func unwatched(_ wanted: [Topic], by connection: Connection) -> Int {
         let isWatched = lookUp(connection, for: wanted.count)
         return wanted.count {
@@ -11,13 +11,13 @@ extension Watchers {
         }
     }
 
-    /// From now on the connection hears of every change of these topics.
+    /// Subscribes the connection to every change of these topics.
     package func subscribe(_ connection: Connection, to wanted: [Topic]) {
         let index = connection.index
         let isWatched = lookUp(connection, for: wanted.count)
-        // What changed before is in the snapshot.
+        // Earlier changes are in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
-        // So is what waits for a client that asks again about topics it watches.
+        // So are pending changes, if a client asks again about topics that it watches.
         if !lines[index].turn.isEmpty || !lines[index].kept.isEmpty {
             keepTurn(of: index)
             let answered = Set(wanted.map(\.index))
@@ -31,7 +31,7 @@ extension Watchers {
         }
     }
 
-    /// Both sides of a new watch.
+    /// Adds both sides of a new watch.
     func append(_ topic: Topic, to index: Int) {
         let place = UInt32(topic.watchers.count)
         let position = UInt32(lines[index].subscriptions.count)
@@ -40,11 +40,11 @@ extension Watchers {
         subscriptionCount += 1
     }
 
-    /// Tells whether the connection watches a topic, for so many questions.
+    /// Returns a function that checks whether the connection watches a topic, chosen for this number of calls.
     private func lookUp(_ connection: Connection, for questions: Int) -> (Topic) -> Bool {
         let watched = lines[connection.index].subscriptions
         if watched.isEmpty { return { _ in false } }
-        // Many are checked against a set; building one for a few would cost more than looking.
+        // A set pays off for many topics only; for a few a search costs less.
         guard questions > 8 else { return { [self] in position(of: $0, in: connection.index) != nil } }
         let set = Set(watched.map(\.topic))
         return { set.contains($0.index) }
@@ -55,7 +55,7 @@ extension Watchers {
         remove(position, of: connection.index)
     }
 
-    /// The same for many, in one walk over what the connection watches.
+    /// The same for many, in one pass over the connection's subscriptions.
     package func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
         guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
         let index = connection.index
@@ -65,7 +65,7 @@ extension Watchers {
         lines[index].kept.removeAll { parts.contains($0.topic) }
         let kept = lines[index].kept
         lines[index].kept = []
-        // From the end: what takes a place that becomes free has been looked at.
+        // From the end: the entry that moves into a free place has been processed already.
         for position in lines[index].subscriptions.indices.reversed()
         where parts.contains(lines[index].subscriptions[position].topic) {
             remove(position, of: index)
@@ -74,14 +74,14 @@ extension Watchers {
     }
 
     func position(of topic: Topic, in index: Int) -> Int? {
-        // Whichever side has fewer to look through.
+        // Searches the shorter side.
         if topic.watchers.count < lines[index].subscriptions.count {
             return topic.watchers.first { $0.connection == index }.map { Int($0.position) }
         }
         return lines[index].subscriptions.firstIndex { $0.topic == topic.index }
     }
 
-    /// Both sides keep dense arrays: the last entry moves into the gap, and its other side is told where it is now.
+    /// Both sides are dense arrays: the last entry moves into the gap, and its counterpart gets the new index.
     func remove(_ position: Int, of index: Int) {
         let removed = lines[index].subscriptions[position]
         let topic = topics[Int(removed.topic)]!
@@ -96,7 +96,7 @@ extension Watchers {
             lines[index].subscriptions[position] = moved
             topics[Int(moved.topic)]!.watchers[Int(moved.place)].position = UInt32(position)
         }
-        // What it was to be written of this topic, it is not written any more.
+        // Pending changes of this topic are dropped.
         keepTurn(of: index)
         if !lines[index].kept.isEmpty { lines[index].kept.removeAll { $0.topic == removed.topic } }
         topic.log?.forget(UInt32(index))

@@ -1,7 +1,7 @@
-/// Which connections have something to be written when a turn ends, and what.
+/// The connections that have something to be written at the end of a turn.
 extension Watchers {
-    /// Hands over the connections to write to; what is marked meanwhile goes into the next round. They are given back (`recycle`)
-    /// when they are written to.
+    /// Returns the connections to write to; later marks belong to the next round. The caller returns the array with
+    /// `recycle`.
     func takeDirty() -> [UInt32] {
         let taken = dirty
         dirty = emptied
@@ -14,6 +14,6 @@ extension Watchers {
         emptied = taken
     }
 
-    /// What a connection that was taken is to be written now.
+    /// Takes the data due for a connection from `takeDirty`.
     func takeDue(_ index: UInt32) -> Line.Due { lines[Int(index)].takeDue() }
 }

@@ -2,44 +2,44 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Who hears what: topics, the connections that watch them, and what each has still to be written.
+/// The watched topics, the connections that watch them, and what each has pending.
 ///
-/// A change replaces the topic's register and enters the turn. When the turn ends, each change is laid out once and
-/// every connection that watches is marked with its number; then each marked connection is written what it has. One
-/// that cannot take more keeps the topics' numbers instead, each once, and later gets only the newest of each: that is
-/// the whole policy for slow consumers. (A topic with a log instead of registers has no newest: `Watchers+Logs.swift`.)
-/// Marks and watches are numbers, not references: nothing is counted on this path.
+/// A change replaces the topic's register and enters the turn. At the end of the turn each change is laid out once, and
+/// every connection that watches is marked with its number; then the data of each marked connection is written. A
+/// connection that accepts no more keeps the topics' numbers instead, each once, and later gets only the newest state
+/// of each: that is the whole policy for slow consumers. (A topic with a log has no newest state:
+/// `Watchers+Logs.swift`.) Marks and watches are numbers, not references: this path has no reference counting.
 package final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
     private var people = SubjectTable()
-    /// Of the other kinds, by their numbers less one.
+    /// For the other kinds, by their numbers less one.
     private var others: [SubjectTable] = []
     private var kinds: [any TopicKind] = []
     private var orders: UInt64 = 0
     /// Connections by the index of their socket.
     package private(set) var connections: [Connection?] = []
-    /// What the logs of all topics hold.
+    /// The memory of all topics' logs.
     let logs = LogMemory()
-    /// Their lines, by the same index.
+    /// Lines by the same index.
     var lines: [Line] = []
     var merger = KeptMerger()
-    /// Indices of connections that have something to write when the turn ends.
+    /// Indices of connections that have something to write at the end of the turn.
     var dirty: [UInt32] = []
-    /// The memory of a turn before, for the next one.
+    /// The previous turn's array, reused for the next one.
     var emptied: [UInt32] = []
     private(set) var turn = Turn()
-    /// Watches over all connections.
+    /// The number of watches of all connections.
     var subscriptionCount = 0
     private let metrics: Metrics
-    /// Told of a person without watchers left.
+    /// Called for a person whose last watcher left.
     var onDiscard: (UserID) -> Void = { _ in }
 
-    /// Told of what is watched from now on, each kind of topic by itself, and of what is watched no longer.
+    /// Called for each topic that is made, of any kind, and for each that is discarded.
     var onMake: (Identifier) -> Void = { _ in }
     var onGone: (Identifier) -> Void = { _ in }
 
-    /// Told of a log of which somebody has been told more than has come here.
+    /// Called for a log of which a watcher has entries that have not arrived here.
     var onAhead: (Topic) -> Void = { _ in }
 
     init(metrics: Metrics) { self.metrics = metrics }
@@ -67,7 +67,7 @@ package final class Watchers {
     }
 
     func remove(_ connection: Connection) {
-        // Nothing is written to it any more: otherwise each of its watches would be looked for in what is kept.
+        // Nothing is written to it any more. This avoids a search in its kept changes for each of its watches.
         lines[connection.index].turn = 0..<0
         lines[connection.index].kept = []
         while let last = lines[connection.index].subscriptions.indices.last { remove(last, of: connection.index) }
@@ -75,11 +75,11 @@ package final class Watchers {
         lines[connection.index] = Line()
     }
 
-    /// Nothing is marked on it any more.
+    /// Prevents further marks on the connection.
     func close(_ connection: Connection) {
         connection.isClosed = true
         lines[connection.index].flags.remove(.open)
-        // Nor does it keep the numbers of a turn that ends without it.
+        // It must not keep numbers of a turn that ends without it.
         lines[connection.index].turn = 0..<0
     }
 
@@ -90,19 +90,19 @@ package final class Watchers {
         return connection
     }
 
-    /// The connection itself holds something to be written.
+    /// The connection itself has something to be written.
     package func markMail(_ connection: Connection) {
         guard !connection.isClosed else { return }
         lines[connection.index].flags.insert(.mail)
         markDirty(connection.index)
     }
 
-    /// While a line has one of the flags `keeps` names, what changes waits: the client is in the background, cannot take
-    /// more, or it is not known yet what its user may see.
+    /// Sets a flag of a line. While it has one of those in `keeps`, changes wait: the client is in the background,
+    /// accepts no more, or the view of its user is not known yet.
     func set(_ flag: Line.Flags, _ isSet: Bool, on connection: Connection) {
         let index = connection.index
         if isSet {
-            // What has not been written by now waits.
+            // Changes that are not written yet have to wait.
             keepTurn(of: index)
             lines[index].flags.insert(flag)
         } else if lines[index].flags.remove(flag) != nil {
@@ -131,7 +131,7 @@ package final class Watchers {
 
     package func topic(_ index: UInt32) -> Topic? { Int(index) < topics.count ? topics[Int(index)] : nil }
 
-    /// The topic, made if nobody watches it yet, kept until `release`.
+    /// The topic, made if it does not exist, held until `release`.
     package func hold(person user: UserID) -> Topic {
         let topic = person(user) ?? make(user, .person)
         topic.holds += 1
@@ -169,7 +169,7 @@ package final class Watchers {
         return topic
     }
 
-    /// A topic for some of another's watchers. It is in no table, and keeps the whole.
+    /// Makes a topic for some of another's watchers. It is in no table, and holds the whole.
     func makePart(of whole: Topic) -> Topic {
         let part = place(whole.subject, whole.kind)
         if whole.log != nil { part.log = TopicLog(logs) }
@@ -201,7 +201,7 @@ package final class Watchers {
 
     // MARK: Changes
 
-    /// Replaces a topic's register. `announced`: as a change that every watcher is to hear of.
+    /// Replaces a topic's register. `announced`: every watcher receives it as a change.
     package func set(_ register: Register, _ marks: Marks, on topic: Topic, announced: Bool) {
         orders += 1
         var register = register
@@ -214,14 +214,14 @@ package final class Watchers {
         topic.changed.formUnion(marks)
     }
 
-    /// A change of it stands to be laid out, and everyone who watches to be marked.
+    /// Adds a change of the topic to the turn.
     func enter(_ topic: Topic) {
         metrics.marked += topic.watchers.count
         if topic.changed.isEmpty { turn.add(topic.index) }
     }
 
-    /// Lays out this turn's changes and marks those who watch. At the end of the turn; before, only if somebody begins
-    /// to watch what has changed in it.
+    /// Lays out this turn's changes and marks the watchers. Called at the end of the turn; earlier only if a new
+    /// watcher subscribes to a topic that has changed in it.
     func markWatchers() {
         while let index = turn.next {
             let topic = topics[Int(index)]
@@ -233,8 +233,8 @@ package final class Watchers {
 
     private func mark(_ topic: Topic, _ number: UInt32) {
         let marks = turn.changes[Int(number)].marks
-        // Unsafe only in that indices are not checked in the release build: they are ours, and neither array is
-        // changed by anything else meanwhile.
+        // Unsafe only in that the release build does not check indices: they are valid by construction, and nothing
+        // else changes either array during the loop.
         lines.withUnsafeMutableBufferPointer { lines in
             topic.watchers.withUnsafeBufferPointer { watchers in
                 for watch in watchers {
@@ -247,7 +247,7 @@ package final class Watchers {
                     } else if lines[index].turn.upperBound == number {
                         lines[index].turn = lines[index].turn.lowerBound..<number + 1
                     } else {
-                        // A gap: this connection's changes are put together one by one.
+                        // A gap: this connection's changes are assembled one by one.
                         keepTurn(of: &lines[index], watch.connection)
                         metrics.conflated += lines[index].keep(topic.index, marks, &merger)
                     }
@@ -262,13 +262,13 @@ package final class Watchers {
 
     func keepTurn(of index: Int) { keepTurn(of: &lines[index], UInt32(index)) }
 
-    /// Changes of this turn that the connection could not be written wait for it.
+    /// Keeps changes of this turn that could not be written to the connection.
     func keep(_ run: Range<UInt32>, _ index: Int) {
         lines[index].turn = run
         keepTurn(of: index)
     }
 
-    /// Moves a line's run of this turn to what it keeps.
+    /// Moves a line's run of this turn to its kept changes.
     func keepTurn(of line: inout Line, _ connection: UInt32) {
         for number in line.turn {
             let change = turn.changes[Int(number)]
@@ -281,7 +281,7 @@ package final class Watchers {
         line.turn = 0..<0
     }
 
-    /// Everyone has been written to.
+    /// All connections have been written to.
     func endTurn() {
         turn.clear()
         logs.trim()

@@ -1,25 +1,25 @@
 import WebSockets
 
-/// From which pages browsers may connect.
+/// The origins of pages from which browsers may connect.
 ///
-/// A browser says in `Origin` which site its page came from, and a page cannot change that. Anything else that connects
-/// sends none, or what it likes: this keeps foreign pages from using a visitor's browser, and nobody else out.
+/// A browser sends the site of its page in `Origin`, and a page cannot change that. Other clients send none or any
+/// value. So this keeps foreign pages from using a visitor's browser, and restricts no other client.
 struct AllowedOrigins: Sendable {
     private let entries: [Entry]
-    /// Only this machine reaches the server.
+    /// Whether the server is reachable from this machine only.
     private let isLoopback: Bool
 
-    /// An origin as it is compared: a scheme and a host in small letters, its port only if that is not the scheme's own.
+    /// An origin in comparable form: scheme and host in lower case, and the port unless it is the scheme's default.
     enum Entry: Hashable, Sendable {
         case any
-        /// What browsers say for pages without a site: files, sandboxed frames.
+        /// The origin that browsers send for pages without a site: files, sandboxed frames.
         case opaque
-        /// What Electron and Cordova say for pages that are files.
+        /// The origin that Electron and Cordova send for pages that are files.
         case files
         case site(scheme: String, host: String, port: Int?)
 
-        /// `nil` unless `text` is `*`, `null`, `file://` or `scheme://host[:port]`, whose host is written as browsers may write it: what
-        /// could never be equal to an origin is no entry.
+        /// `nil` unless `text` is `*`, `null`, `file://` or `scheme://host[:port]`, with the host as browsers write it:
+        /// any other text would never equal an origin.
         init?(_ text: String) {
             switch text {
             case "*": self = .any
@@ -43,21 +43,21 @@ struct AllowedOrigins: Sendable {
     }
 
     /// - Parameters:
-    ///   - origins: checked by the configuration's validation; empty for the host that is connected to.
-    ///   - isLoopback: whether only this machine reaches the server.
+    ///   - origins: Checked by the configuration's validation; if empty, only the host that the browser connects to.
+    ///   - isLoopback: Whether the server is reachable from this machine only.
     init(_ origins: [String], isLoopback: Bool = false) {
         entries = origins.compactMap(Entry.init)
         self.isLoopback = isLoopback
     }
 
-    /// Whether a browser with a page of `origin` may connect. Without one it is no browser.
+    /// Whether a browser with a page of `origin` may connect. A client without an origin is not a browser.
     ///
-    /// - Parameter host: the request's header Host.
+    /// - Parameter host: The request's header Host.
     func allows(_ origin: String?, host: String?) -> Bool {
         guard let origin else { return true }
         let asked = Entry(origin)
         guard entries.isEmpty else { return entries.contains(.any) || asked.map(entries.contains) ?? false }
-        // Ports may differ: the page and this server are often two servers of one machine.
+        // Ports may differ: the page often comes from another server on the same machine.
         guard case .site(_, let name, _) = asked, let host, let own = Self.hostAndPort(host.lowercased()[...]) else {
             return false
         }
@@ -73,8 +73,8 @@ struct AllowedOrigins: Sendable {
         PeerAddress(host: host.first == "[" ? String(host.dropFirst().dropLast()) : host)
     }
 
-    /// `nil` unless it is a name or an address, an IPv6 one in brackets, and perhaps a port. Addresses are in the form that browsers
-    /// give them.
+    /// `nil` unless it is a name or an address (IPv6 in brackets), optionally with a port. Addresses are in the form
+    /// that browsers give them.
     private static func hostAndPort(_ text: Substring, isWeb: Bool = true) -> (host: String, port: Int?)? {
         let end = text.first == "[" ? text.firstIndex(of: "]").map(text.index(after:)) : text.firstIndex(of: ":")
         let host = text[..<(end ?? text.endIndex)]
@@ -94,11 +94,11 @@ struct AllowedOrigins: Sendable {
             else { return nil }
             return "[\(address.host)]"
         }
-        // Other letters are punycode, and a star is no name of a host.
+        // Other letters are encoded as punycode, and `*` is not allowed in names.
         guard !host.isEmpty,
             host.utf8.allSatisfy({ 97...122 ~= $0 || 48...57 ~= $0 || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F })
         else { return nil }
-        // A page of the Web has an address as four numbers of a byte, however it was typed.
+        // Browsers write an IPv4 address as four decimal bytes, however it was typed.
         let last = host.split(separator: ".").last ?? ""
         guard isWeb, last.utf8.allSatisfy({ 48...57 ~= $0 }) else { return String(host) }
         return PeerAddress(host: String(host)).map(\.host)

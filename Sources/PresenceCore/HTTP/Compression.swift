@@ -1,12 +1,12 @@
 import CZlib
 import WebSockets
 
-/// Which answers are compressed, and how: text of more than 1 KiB, as gzip, on threads of its own.
+/// Compression of responses: text of more than 1 KiB, as gzip, on a pool of its own.
 enum Compression {
-    /// In bytes. Less fits into a packet anyway.
+    /// In bytes. A shorter body fits into a packet anyway.
     static let least = 1024
 
-    /// Whether it is worth it. What was compressed already, or is a part, is not.
+    /// Whether compression pays off. Bodies that are already compressed, or are a part, are excluded.
     static func isWorth(_ response: HTTPResponse) -> Bool {
         guard response.body.count > least, response.source == nil, response.status != 206 else { return false }
         return response.headers.contains { $0.name == "Content-Type" && isText($0.value) }
@@ -20,7 +20,7 @@ enum Compression {
                 name)
     }
 
-    /// - Parameter level: 1 to 9. Of 5, 6 takes twice as long and saves 2 % (JSON).
+    /// - Parameter level: 1 to 9. Compared to 5, level 6 takes twice as long and saves 2 % (JSON).
     /// - Returns: `nil` if it would not be smaller.
     static func gzip(_ bytes: [UInt8], level: Int32 = 5) -> [UInt8]? {
         let packed = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { room, count in
@@ -29,11 +29,11 @@ enum Compression {
         return packed.isEmpty ? nil : packed
     }
 
-    /// The same answer with its body compressed.
+    /// The same response with its body compressed.
     static func apply(_ body: [UInt8], to response: HTTPResponse) -> HTTPResponse {
         var response = response
         response.body = body
-        // It is not the same byte for byte (RFC 9110, 8.8.1), and parts of it are not to be had.
+        // It is not the same byte for byte (RFC 9110, 8.8.1), and ranges of it are not available.
         for index in response.headers.indices where response.headers[index].name == "ETag" {
             response.headers[index].value = "W/" + response.headers[index].value
         }

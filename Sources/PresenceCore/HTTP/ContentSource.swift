@@ -1,14 +1,14 @@
 import WebSockets
 import Workers
 
-/// Gives a part of a content piece by piece, each when the client has taken the one before: first what is in memory already,
-/// then what is fetched, which may be several pieces at a time.
+/// Supplies a part of a content piece by piece, each when the client has taken the one before: first the bytes in
+/// memory, then fetched ones, which may be several pieces at a time.
 // @unchecked: confined to the shard's thread, as its connection is.
 final class ContentSource: BodySource, @unchecked Sendable {
-    /// In bytes: what a client that reads slowly holds of an answer. The kernel's own buffer for a connection has twice as much.
+    /// In bytes: the memory for a response to a slow client. The kernel's own buffer for a connection is twice as large.
     static let piece = 64 * 1024
 
-    /// Fetches a part, all of it, and hands it over on the loop, never within the call; `nil` if it cannot be had.
+    /// Fetches a complete part, and passes it on, on the loop and never during the call; `nil` if it is unavailable.
     typealias Fetch = (Range<Int>, @escaping ([UInt8]?) -> Void) -> Void
 
     private let jobs: Jobs
@@ -17,12 +17,12 @@ final class ContentSource: BodySource, @unchecked Sendable {
     private var fetch: Fetch?
     private var slot: Transfers.Slot?
     private var fetched: ArraySlice<UInt8>
-    /// What is not fetched yet.
+    /// The part that is not fetched yet.
     private var rest: Range<Int>
 
     var length: Int { fetched.count + rest.count }
 
-    /// - Parameter fetchSize: The most bytes that are fetched at once.
+    /// - Parameter fetchSize: The most bytes to fetch at once.
     init(
         _ fetched: ArraySlice<UInt8>, _ rest: Range<Int>, _ slot: Transfers.Slot?, _ jobs: Jobs, _ socket: SocketID,
         fetchSize: Int = piece, fetch: Fetch? = nil
@@ -41,7 +41,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
         guard let fetch else { return then(nil) }
         let next = rest.prefix(fetchSize)
         fetch(next) { [self] bytes in
-            // What has become shorter, or was removed, has not what was announced.
+            // The content was shortened or removed, and lacks announced bytes.
             guard let bytes, bytes.count == next.count else { return then(nil) }
             rest = next.upperBound..<rest.upperBound
             fetched = bytes[...]
@@ -51,7 +51,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
 
     private func giveLater(_ then: @escaping ([UInt8]?) -> Void) {
         do throws(WorkRefusal) {
-            // There is nothing to do, but the piece must not come within the call.
+            // An empty job, since the piece must not be passed on during the call.
             try jobs.run(in: .files, for: socket) {
             } then: { [self] outcome in
                 if case .success = outcome { then(take()) } else { then(nil) }
@@ -64,7 +64,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
     private func take() -> [UInt8] {
         let piece = Array(fetched.prefix(Self.piece))
         slot?.move(piece.count)
-        // (An empty slice would keep the whole array.)
+        // (An empty slice would retain the whole array.)
         fetched = piece.count < fetched.count ? fetched.dropFirst(piece.count) : []
         return piece
     }
@@ -76,7 +76,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
     }
 }
 
-/// The length of a body that a HEAD request does not get.
+/// The length of a body that is not sent, for HEAD.
 final class AnnouncedBody: BodySource {
     let length: Int
     init(length: Int) { self.length = length }

@@ -4,27 +4,27 @@ import Workers
 
 /// Writes a body to a file, piece by piece, on the threads for files.
 ///
-/// While one piece is written the next one gathers; when that is full too, the connection is not read. So an upload holds at
-/// most two pieces, and a read of 16 KiB.
-// @unchecked: confined to the shard's thread, as its connection is; the file alone goes to other threads.
+/// While one piece is written, the next one is collected; when that is full too, the connection is not read. So an
+/// upload uses the memory of at most two pieces and a read of 16 KiB.
+// @unchecked: confined to the shard's thread, as its connection is; only the file is passed to other threads.
 final class FileSink: BodySink, @unchecked Sendable {
-    /// In bytes: some 100 jobs for the largest file that phones send, and few enough bytes that hundreds of uploads are nothing.
+    /// In bytes: some 100 jobs for the largest file that phones send, and little memory even for hundreds of uploads.
     static let piece = 64 * 1024
 
     private let jobs: Jobs
     private let exchange: HTTPExchangeID
     private var file: UploadedFile?
-    /// As long as the body comes and is written.
+    /// Kept while the body is received and written.
     private var slot: Transfers.Slot?
     private var gathered: [UInt8] = []
     private var written = 0
     private var isWriting = false
-    /// It takes nothing until a piece is written.
+    /// Accepts nothing until a piece is written.
     private var isBehind = false
     private var failure: Failure?
     private var done: ((Result<UploadedFile, Failure>) -> Void)?
     private let resume: (HTTPExchangeID) -> Void
-    /// The body is not taken any more.
+    /// Rejects the rest of the body.
     private let fail: (HTTPExchangeID, Failure) -> Void
 
     enum Failure: Error {
@@ -60,7 +60,7 @@ final class FileSink: BodySink, @unchecked Sendable {
         done = nil
     }
 
-    /// The body has come whole: calls `done` once it is written. Not if the connection goes before.
+    /// The body is complete: calls `done` once it is written, unless the connection closes before.
     func finish(_ done: @escaping (Result<UploadedFile, Failure>) -> Void) {
         self.done = done
         goOn()

@@ -3,20 +3,20 @@ import Tokens
 import WebSockets
 import Workers
 
-/// Who may make which call, judged by its head: length, token, rate and revocation come before any byte of a body is read.
+/// Admission of calls by their head: length, token, rate and revocation are checked before any byte of a body is read.
 extension HTTPAPI {
-    /// What was found out about a call before its body came.
+    /// The result of checks before a call's body.
     struct Admission: Sendable {
         let caller: HTTPCaller
-        /// Of a user's token: a body may take longer than its user is trusted.
+        /// For a user's token, which may be revoked while the body is received.
         var claims: Claims?
-        /// Where its body goes, if that is a file.
+        /// The destination of the body, if that is a file.
         var sink: FileSink?
     }
 
     struct Refusal: Error { let response: HTTPResponse }
 
-    /// Refuses a call by its head, before anything of its body is kept, or notes what was found out.
+    /// Rejects a call by its head, before any part of its body is kept, or notes the result of the checks.
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
         follow(exchange, request, to: route)
@@ -25,7 +25,7 @@ extension HTTPAPI {
             request.keepsBody = false
             return .granted
         }
-        // What comes all the same is thrown away as it comes.
+        // A body is discarded on arrival.
         if !entry.hasBody { request.keepsBody = false }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let response = tooLarge(entry.limits)
@@ -33,7 +33,7 @@ extension HTTPAPI {
             return .refused(response)
         }
         if request.head.isChunked {
-            // How much room it takes has to be known before it comes.
+            // The required space must be known in advance.
             guard !entry.isUpload else {
                 let response = HTTPResponse.error(
                     411, .init(code: .badRequest, message: "the header Content-Length is required"))
@@ -64,7 +64,7 @@ extension HTTPAPI {
         return .error(413, .init(code: .tooLarge, message: message, reason: limits.tooLarge))
     }
 
-    /// Judges a call, within this call or later, and makes the file that its body goes to.
+    /// Checks a call, during this function or later, and creates the file for its body.
     func admit(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier],
         found: @escaping (Result<Admission, Refusal>) -> Void
@@ -106,8 +106,8 @@ extension HTTPAPI {
         }
     }
 
-    /// A caller who needs no token: where it counts, a good one of a user's says whose call it is. While nobody knows
-    /// whether it is good, the call is refused: its user would be told what is true for strangers.
+    /// Checks a caller who needs no token. On some routes a user's valid token identifies the caller. While its
+    /// validity is unknown the call is rejected, since otherwise the user would get a stranger's response.
     private func judgeAnyone(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
         found: @escaping (Result<Admission, Refusal>) -> Void
@@ -138,7 +138,7 @@ extension HTTPAPI {
     }
 
     private static var revocationUnknown: Refusal {
-        let message = "the store is out of reach, and whether this token was revoked is not known here"
+        let message = "the store is out of reach: whether this token was revoked is unknown"
         return .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
     }
 
@@ -156,7 +156,7 @@ extension HTTPAPI {
         }
     }
 
-    /// Why a user's token does not count any more; `nil` if it does.
+    /// The rejection of a revoked user's token; `nil` if it is valid.
     func refuseRevoked(_ claims: Claims, from peer: PeerAddress, answer: @escaping (Refusal?) -> Void) {
         logic.isRevoked(claims) { isRevoked in
             switch isRevoked {
@@ -171,7 +171,7 @@ extension HTTPAPI {
 
     // MARK: Rates
 
-    /// Users' requests here and on their sockets come from one bucket; backends speak for many.
+    /// Users' requests over HTTP and on their sockets share one bucket; backends act for many users.
     private func admits(_ user: UserID, _ entry: HTTPRouteEntry) -> Refusal? {
         let now = logic.clock.now
         let message = "this user asks too fast: nothing was done"
@@ -185,13 +185,13 @@ extension HTTPAPI {
         return nil
     }
 
-    /// Without a token there is nothing to go by but the address, which has what a user has.
+    /// Without a token only the address can be limited; it has the rate of a user.
     private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> Refusal? {
         let (address, now) = (logic.failedTokens.block(of: request.peer), logic.clock.now)
         guard address != .none else { return nil }
         logic.addressRates.expire(now: now)
         if let wait = logic.addressRates.wait(for: entry.limits.price, by: address, at: now) {
-            let message = "too much is asked from this address: nothing was done"
+            let message = "too many requests from this address: nothing was done"
             return .init(response: tooFast(.addressRequests, message, retryAfter: wait))
         }
         logic.addressRates.take(entry.limits.price, by: address, at: now)
@@ -211,21 +211,21 @@ extension HTTPAPI {
         return response
     }
 
-    /// What is answered when there is no place for another transfer.
+    /// The response if there is no place for another transfer.
     func refusal(_ limit: Limit) -> HTTPResponse {
         switch limit {
         case .userUploads:
-            tooFast(limit, "this user has an upload under way: one at a time", retryAfter: 1_000)
+            tooFast(limit, "this user has an upload in progress: one at a time", retryAfter: 1_000)
         case .uploadsPerAddress:
-            tooFast(limit, "too many uploads are under way from this address: try again later", retryAfter: 1_000)
+            tooFast(limit, "too many uploads from this address are in progress: try again later", retryAfter: 1_000)
         case .downloadsPerAddress:
             tooFast(limit, "too many files are being sent to this address: try again later", retryAfter: 1_000)
-        case .uploads: busy(limit, "too many uploads are under way: try again later")
+        case .uploads: busy(limit, "too many uploads are in progress: try again later")
         default: busy(limit, "too many files are being sent: try again later")
         }
     }
 
-    /// A limit of the process' that may be over in a moment.
+    /// For a limit of the process that may be over in a moment.
     private func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
         logic.metrics.met(limit)
         var response = HTTPResponse.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
@@ -235,7 +235,7 @@ extension HTTPAPI {
 
     // MARK: Files
 
-    /// Makes the file that the body of an upload goes to.
+    /// Creates the file for an upload's body.
     private func openSink(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ admission: Admission,
         found: @escaping (Result<Admission, Refusal>) -> Void
@@ -271,7 +271,7 @@ extension HTTPAPI {
         }
     }
 
-    /// What is answered when a body cannot be kept.
+    /// The response if a body cannot be stored.
     func response(to failure: FileSink.Failure) -> HTTPResponse {
         switch failure {
         case .work(let refusal): return .overloaded(refusal)

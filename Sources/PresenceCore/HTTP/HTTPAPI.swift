@@ -4,27 +4,27 @@ import Tokens
 import WebSockets
 import Workers
 
-/// What backends and operators ask over HTTP, on the port that clients use or one of their own. Described in docs/openapi.yaml.
+/// The HTTP API for backends and operators, on the clients' port or one of its own. See docs/openapi.yaml.
 package struct HTTPAPI {
     let logic: ShardLogic
     let transfers: Transfers
-    /// Gets what to answer, and whom to tell the status that goes out.
+    /// Gets the response, and a function to call with the status that is sent.
     let send: (HTTPExchangeID, HTTPResponse, _ noted: (Int) -> Void) -> Void
-    /// Whether the client that asked reads answers that are compressed with gzip.
+    /// Whether the client accepts responses compressed with gzip.
     let acceptsGzip: (HTTPExchangeID) -> Bool
-    /// Whether that client is there still.
+    /// Whether the client is still connected.
     let isAwaited: (HTTPExchangeID) -> Bool
-    /// Lets the body of a request come, or refuses it, after `later` was said of it; or refuses the rest of it.
+    /// Accepts or rejects a request's body after `later`; or rejects the rest of it.
     let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
-    /// Goes on with a body whose sink was behind.
+    /// Continues reading a body whose sink was behind.
     let resumeBody: (HTTPExchangeID) -> Void
-    /// Ends a transfer whose place another has. On any thread.
+    /// Ends a transfer whose place another one has taken. On any thread.
     let giveUp: @Sendable (HTTPExchangeID) -> Void
-    /// Answers `/metrics` with the numbers of all the process' shards.
+    /// Responds to `/metrics` with the metrics of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 
-    /// Answers; text of some length compressed, if the client reads that. The connection is kept for the next call, unless its
-    /// client or a drain says otherwise.
+    /// Responds; longer text is compressed if the client accepts that. The connection is kept for the next call, unless
+    /// its client or a drain ends it.
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard Compression.isWorth(response) else { return finish(exchange, response) }
         var response = response
@@ -41,7 +41,7 @@ package struct HTTPAPI {
                 finish(exchange, Compression.apply(packed, to: whole))
             }
         } catch {
-            // Larger, but at once.
+            // Larger, but without a delay.
             finish(exchange, whole)
         }
     }
@@ -58,7 +58,7 @@ package struct HTTPAPI {
 
     package func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
         let route = route(of: request)
-        // (One with a body was followed when that was judged.)
+        // (A call with a body was logged when it was admitted.)
         if request.head.contentLength ?? 0 == 0 { follow(exchange, request, to: route) }
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .notFound, "there is nothing at this path")
@@ -89,7 +89,7 @@ package struct HTTPAPI {
         }
     }
 
-    /// Debug logs name what is asked for without any id.
+    /// Debug logs have the route without any id.
     func follow(_ exchange: HTTPExchangeID, _ request: HTTPRequest, to route: Route) {
         guard let trace = logic.trace else { return }
         trace.begin(request.name, on: exchange.socket)
@@ -108,7 +108,7 @@ package struct HTTPAPI {
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier]
     ) {
         if let admission = request.grant as? Admission { return run(exchange, request, entry, ids, admission) }
-        // Of an upload it has to be known beforehand how large it is.
+        // The size of an upload must be known in advance.
         guard !entry.isUpload || request.head.contentLength != nil else {
             return refuse(exchange, 411, .badRequest, "the header Content-Length is required")
         }
@@ -130,7 +130,7 @@ package struct HTTPAPI {
             api: self, exchange: exchange, ids: ids, texts: entry.texts(in: request.path), request: request,
             caller: admission.caller, writer: admission.claims.map { Writer($0, in: logic.partitions) })
         guard let sink = admission.sink else { return handle(call, entry) }
-        // (What is called at the end of the writing does not hold the sink: else neither went when the connection does.)
+        // (The closure must not retain the sink: otherwise neither would be freed when the connection closes.)
         let claims = admission.claims
         sink.finish { result in
             switch result {
@@ -156,7 +156,7 @@ package struct HTTPAPI {
         }
     }
 
-    // MARK: What calls use
+    // MARK: For calls
 
     package func write(
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
@@ -169,8 +169,7 @@ package struct HTTPAPI {
         }
     }
 
-    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
-    /// but `FENCED` and `REVOKED`.
+    /// The same for a script with further replies: `answered` gets every reply except `FENCED` and `REVOKED`.
     package func ask(
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void

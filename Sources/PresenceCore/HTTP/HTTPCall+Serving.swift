@@ -2,10 +2,10 @@ import PresenceProtocol
 import WebSockets
 import Workers
 
-/// Answers with content: with `ETag` and 304, single ranges, `HEAD`, and pieces no faster than the client takes them.
+/// Responses with content: with `ETag` and 304, single ranges, `HEAD`, and in pieces at the client's speed.
 extension HTTPCall {
-    /// Answers with bytes that the program has anyway, such as a page that it carries. Text is compressed for clients that
-    /// read that.
+    /// Responds with bytes that are in memory anyway, such as an embedded page. Text is compressed for clients that
+    /// accept that.
     package func serve(_ bytes: [UInt8], as content: HTTPContent) {
         let selection = HTTPConditions(request).selection(length: bytes.count, tag: content.tag, modified: nil)
         var response = content.response(selection, length: bytes.count, tag: content.tag, modified: nil)
@@ -13,7 +13,7 @@ extension HTTPCall {
         respond(response)
     }
 
-    /// The same with what is compressed already. Either form has an ETag of its own.
+    /// The same for compressed bytes. Each form has its own ETag.
     package func serve(_ bytes: PackedBytes, as content: HTTPContent) {
         guard let packed = bytes.gzip else { return serve(bytes.plain, as: content) }
         var content = content
@@ -24,10 +24,10 @@ extension HTTPCall {
         serve(packed, as: content)
     }
 
-    /// Answers with a file; 404 if there is none. It is opened and read off the loop, and held in memory a piece of 64 KiB at
-    /// a time. Beyond `limits.downloads` of longer ones the answer is 503, beyond `limits.downloadsPerAddress` 429.
+    /// Responds with a file; 404 if there is none. It is opened and read off the loop, and is in memory in pieces of 64
+    /// KiB. Beyond `limits.downloads` of longer files the status is 503, beyond `limits.downloadsPerAddress` 429.
     ///
-    /// - Parameter path: absolute. Never made of what a client sent: nothing here keeps it within a directory.
+    /// - Parameter path: Absolute. It must never contain anything from a client, since it is not confined to a directory.
     package func serve(file path: String, as content: HTTPContent) {
         let conditions = HTTPConditions(request)
         let wantsBody = request.method != "HEAD"
@@ -55,27 +55,27 @@ extension HTTPCall {
                 refuse(404, .notFound, "there is no such file")
             case .failure(let failure):
                 failed(failure)
-                refuse(500, .internal, "the server could not read this")
+                refuse(500, .internal, "the server could not read the file")
             }
         }
     }
 
-    /// Answers with bytes that were fetched for this answer alone, a piece at a time; refused as files are.
+    /// Responds with bytes that were fetched for this response alone, a piece at a time; with the same limits as for files.
     package func serve(fetched bytes: [UInt8], as content: HTTPContent) {
         select(content, length: bytes.count) { response, range, slot in
             respond(response, range, of: Array(bytes[range]), slot)
         }
     }
 
-    /// Answers with content that is elsewhere, such as in storage on another machine, with conditions and ranges, as files
-    /// have them; refused as they are, before anything is fetched. 404 if the first part is not there, 503 if it cannot be had.
+    /// Responds with content stored elsewhere, such as on another machine, with conditions and ranges as for files. The
+    /// same limits apply, before anything is fetched. 404 if the first part does not exist, 503 if it is unavailable.
     ///
     /// - Parameters:
-    ///   - length: Of the whole content, in bytes.
-    ///   - size: The most bytes that are fetched at once, which a slow client keeps in memory beside its piece.
-    ///   - pool: Whose threads fetch.
-    ///   - read: Fetches a part, all of it; `nil` if there is no such content. Blocks.
-    ///   - failed: Called on the loop for each failure; the call is answered, or its connection broken, already.
+    ///   - length: The length of the whole content, in bytes.
+    ///   - size: The most bytes to fetch at once; for a slow client they stay in memory besides the piece.
+    ///   - pool: The pool whose threads fetch.
+    ///   - read: Fetches a complete part; `nil` if there is no such content. Blocks.
+    ///   - failed: Called on the loop for each failure, after the response or after the connection was closed.
     package func serve<Failure: Error>(
         length: Int, fetching size: Int, as content: HTTPContent, from pool: WorkerPlan,
         read: @escaping @Sendable (Range<Int>) -> Result<[UInt8]?, Failure>, failed: @escaping (Failure) -> Void
@@ -99,10 +99,10 @@ extension HTTPCall {
         }
     }
 
-    // MARK: Steps of these
+    // MARK: Steps
 
-    /// Goes on with the head of an answer, what of the content is its body, and a place among the downloads; answers by itself
-    /// if there is no place, or no body.
+    /// Passes on the head of the response, the range for its body, and a place among the downloads; responds itself if
+    /// there is no place, or no body.
     private func select(
         _ content: HTTPContent, length: Int, then: (HTTPResponse, Range<Int>, Transfers.Slot?) -> Void
     ) {
@@ -116,7 +116,7 @@ extension HTTPCall {
         beginDownload(of: range.count) { then(response, range, $0) }
     }
 
-    /// Goes on with a place among the downloads, if so many bytes need one; answers if there is none.
+    /// Passes on a place among the downloads if the length needs one; responds if there is none.
     private func beginDownload(of length: Int, then: (Transfers.Slot?) -> Void) {
         guard length > ContentSource.piece else { return then(nil) }
         do throws(Transfers.LimitMet) {
@@ -129,7 +129,7 @@ extension HTTPCall {
         }
     }
 
-    /// Answers with `range` of a content, of which `first` is in memory; `fetch` is for the rest.
+    /// Responds with `range` of a content, of which `first` is in memory; `fetch` returns the rest.
     private func respond(
         _ response: HTTPResponse, _ range: Range<Int>, of first: [UInt8], _ slot: Transfers.Slot?,
         fetchSize: Int = ContentSource.piece, fetch: ContentSource.Fetch? = nil
@@ -166,14 +166,14 @@ extension HTTPCall {
     }
 }
 
-/// What a thread finds out about a file that is asked for.
+/// The result of opening a requested file on a thread.
 private struct FileAnswer: Sendable {
     let file: OpenFile
     /// Without its body.
     let response: HTTPResponse
-    /// What of the file is the body; nothing for HEAD.
+    /// The range of the file for the body; empty for HEAD.
     let range: Range<Int>
-    /// The first piece of that.
+    /// The first piece of that range.
     let first: [UInt8]
 
     init(

@@ -2,18 +2,18 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// A call that is let in: what it is about, and where its answer goes. It is answered once.
+/// An admitted call: its parameters, and its response, which is sent once.
 package struct HTTPCall {
     package let api: HTTPAPI
     let exchange: HTTPExchangeID
-    /// Those of its path, in their order.
+    /// The ids in its path, in order.
     package let ids: [Identifier]
-    /// What its path has where any text may stand (`{text}`), decoded and otherwise as it came.
+    /// The texts in its path (`{text}`), decoded and otherwise unchanged.
     package let texts: [String]
-    /// The request as it came: its head, its query, where it came from.
+    /// The request as received: its head, its query, its origin.
     package let request: HTTPRequest
     package let caller: HTTPCaller
-    /// By what right its user changes something; `nil` for a backend, and where there was no user's token.
+    /// The author of the call's changes; `nil` for a backend, and without a user's token.
     package let writer: Writer?
     /// The body of an upload.
     package internal(set) var file: UploadedFile?
@@ -37,17 +37,17 @@ package struct HTTPCall {
     /// Empty for an upload.
     package var body: [UInt8] { request.body }
 
-    /// The user whose token it came with; `nil` for a backend, which may see and do everything. A route for everyone has
-    /// neither: it asks for `caller`.
+    /// The user of the token; `nil` for a backend, which may see and do everything. A route for everyone has neither
+    /// and must use `caller`.
     package var viewer: UserID? {
         switch caller {
         case .user(let user): return user
         case .backend: return nil
-        case .anyone: preconditionFailure("a route for everyone takes its callers for backends: \(request.path)")
+        case .anyone: preconditionFailure("a route for everyone must not use viewer: \(request.path)")
         }
     }
 
-    /// As what the caller's address is counted; `.none`: not at all.
+    /// The block for which the caller's address is counted; `.none` if it is not.
     package var address: AddressBlock { shard.failedTokens.block(of: request.peer) }
 
     package var shard: ShardLogic { api.logic }
@@ -56,7 +56,7 @@ package struct HTTPCall {
 
     package func refuse(_ status: Int, _ error: ServerMessage.ErrorMessage) { respond(.error(status, error)) }
 
-    /// What its body lacks.
+    /// Rejects an invalid body.
     package func refuse(_ failure: DecodingFailure) {
         respond(.error(HTTPAPI.status(of: failure.code), failure.errorMessage))
     }
@@ -65,7 +65,7 @@ package struct HTTPCall {
         api.refuse(exchange, status, code, message, field)
     }
 
-    /// Runs one script and answers: `succeeded` makes the answer of an `OK`; all else is answered as it is everywhere.
+    /// Runs a script and responds: `succeeded` makes the response for an `OK`; other replies have common responses.
     ///
     /// - Parameter changes: Whether the script changes anything.
     package func write(
@@ -74,9 +74,9 @@ package struct HTTPCall {
         api.write(exchange, changes: changes, run: run, succeeded: succeeded)
     }
 
-    /// Runs one script whose replies mean more than `OK`: `answered` gets any but `FENCED`, and answers the call or goes on.
+    /// Runs a script with replies besides `OK`: `answered` gets all of them except `FENCED`, and responds or continues.
     ///
-    /// - Parameter refused: Called when the call was refused instead.
+    /// - Parameter refused: Called instead if the call was rejected.
     package func ask(
         changes: Bool = true, run: (@escaping StoreReply) -> Void, refused: @escaping () -> Void = {},
         answered: @escaping (RedisValue) -> Void
@@ -84,19 +84,20 @@ package struct HTTPCall {
         api.ask(exchange, changes: changes, run: run, refused: refused, answered: answered)
     }
 
-    /// Refuses for a limit of the caller's address, which is counted and logged: many people may have that address.
+    /// Rejects the call because of a limit of the caller's address. This is counted and logged, since many people may
+    /// share the address.
     package func refuse(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) {
         respond(met(limit, retryAfter: wait, message).response)
     }
 
-    /// Counts and logs that a limit of the caller's address was met; returns what the caller is told.
+    /// Counts and logs that a limit of the caller's address was met; returns the error for the caller.
     package func met(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) -> Refusal {
         shard.metrics.met(limit)
         shard.logSparsely("limit of an address met", ["limit": limit.rawValue], level: .warning)
         return Refusal(.rateLimited, message, retryAfter: wait)
     }
 
-    /// Refuses as too fast, with the time after which to come again.
+    /// Rejects the call as too fast, with the time after which to repeat it.
     package func refuse(retryAfter wait: Milliseconds, _ message: String) {
         respond(Refusal(.rateLimited, message, retryAfter: wait).response)
     }

@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// Who makes a call.
+/// The author of a call.
 package enum HTTPCaller: Sendable, Equatable {
-    /// The route needs no token, and there was none of a user's that is good.
+    /// The route needs no token, and there was no valid one of a user.
     case anyone
-    /// By the user's own token.
+    /// With the user's own token.
     case user(UserID)
-    /// By a token of the installation's: it may see and do everything.
+    /// With a token of the installation: it may see and do everything.
     case backend
 }
 
 extension Route {
-    /// Whether a caller has to show a token.
+    /// Whether a caller has to send a token.
     static func needsToken(_ audience: Audience) -> Bool {
         switch audience {
         case .everyone, .usersOrAnyone, .admins: false

@@ -1,16 +1,17 @@
 import WebSockets
 
-/// What something is served as: its type, how it may be cached, and by what a client knows that it has it already.
+/// How something is served: its type, caching, and validator.
 package struct HTTPContent: Sendable {
-    /// `Content-Type`. Browsers are told to believe it (`nosniff`).
+    /// `Content-Type`. Browsers must not guess another (`nosniff`).
     package var type: String
     /// `Cache-Control`, for instance `private, max-age=31536000, immutable`.
     package var cacheControl: String
-    /// Changes when the content does; without quotes, printable ASCII. `nil`: for a file its size and time, for bytes none.
+    /// Changes when the content does; without quotes, printable ASCII. `nil`: derived from size and time for a file,
+    /// none for bytes.
     package var tag: String?
-    /// `Content-Disposition`, for what browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
+    /// `Content-Disposition`, for content that browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
     package var disposition: String?
-    /// Beside those that every answer with content has.
+    /// In addition to those of every response with content.
     package var headers: [(name: String, value: String)] = []
 
     package init(type: String, cacheControl: String, tag: String? = nil, disposition: String? = nil) {
@@ -20,11 +21,11 @@ package struct HTTPContent: Sendable {
         self.disposition = disposition
     }
 
-    /// The head of an answer with it.
+    /// The head of a response with the content.
     ///
     /// - Parameters:
-    ///   - length: of the whole content, in bytes.
-    ///   - modified: in seconds since 1970; `nil` if that is not known.
+    ///   - length: The length of the whole content, in bytes.
+    ///   - modified: In seconds since 1970; `nil` if unknown.
     func response(_ selection: HTTPSelection, length: Int, tag: String?, modified: Int64?) -> HTTPResponse {
         var headers = [("Cache-Control", cacheControl), ("X-Content-Type-Options", "nosniff")]
         if let tag { headers.append(("ETag", "\"\(tag)\"")) }
@@ -45,7 +46,7 @@ package struct HTTPContent: Sendable {
     }
 }
 
-/// What of a content is answered.
+/// The part of a content to send, or the status instead.
 enum HTTPSelection: Sendable, Equatable {
     case whole
     case part(Range<Int>)
@@ -56,7 +57,7 @@ enum HTTPSelection: Sendable, Equatable {
     /// 416.
     case unsatisfiable
 
-    /// The bytes of `length` that it names.
+    /// The selected bytes of a content of this length.
     func range(of length: Int) -> Range<Int> {
         switch self {
         case .whole: 0..<length
@@ -66,7 +67,7 @@ enum HTTPSelection: Sendable, Equatable {
     }
 }
 
-/// What a reading request says of the content that it wants (RFC 9110, 13 and 14).
+/// The conditions and range in a reading request (RFC 9110, 13 and 14).
 struct HTTPConditions: Sendable {
     private let ifMatch: String?
     private let ifUnmodifiedSince: String?
@@ -86,12 +87,12 @@ struct HTTPConditions: Sendable {
         ifRange = headers["if-range"]
     }
 
-    /// In the order of RFC 9110, 13.2.2.
+    /// Evaluates the conditions in the order of RFC 9110, 13.2.2.
     ///
     /// - Parameters:
-    ///   - length: of the whole content, in bytes.
-    ///   - tag: without quotes.
-    ///   - modified: in seconds since 1970.
+    ///   - length: The length of the whole content, in bytes.
+    ///   - tag: Without quotes.
+    ///   - modified: In seconds since 1970.
     func selection(length: Int, tag: String?, modified: Int64?) -> HTTPSelection {
         let date = modified.map(HTTPDate.text)
         if let ifMatch {
@@ -104,7 +105,7 @@ struct HTTPConditions: Sendable {
         if let ifNoneMatch {
             if Self.list(ifNoneMatch, has: tag, weakly: true) { return .notModified }
         } else if let ifModifiedSince, ifModifiedSince == date {
-            // As nginx has it: the time that was given out, and no other.
+            // Like nginx: only the exact time that was sent.
             return .notModified
         }
         guard let range else { return .whole }
@@ -112,7 +113,7 @@ struct HTTPConditions: Sendable {
         return Self.selection(range, of: length)
     }
 
-    /// - Parameter weakly: what is compressed on its way (`W/`) is the same.
+    /// - Parameter weakly: A tag with `W/`, as for a compressed response, matches too.
     private static func list(_ list: String, has tag: String?, weakly: Bool) -> Bool {
         list.split(separator: ",").contains { element in
             var element = element.drop { $0 == " " || $0 == "\t" }
@@ -123,12 +124,13 @@ struct HTTPConditions: Sendable {
         }
     }
 
-    /// One range of bytes; of several, or of what is none, nothing is taken: the whole is a right answer always (14.2).
+    /// Parses one range of bytes. Several ranges and invalid ones are ignored: sending the whole content is always
+    /// allowed (14.2).
     private static func selection(_ range: String, of length: Int) -> HTTPSelection {
         guard range.lowercased().hasPrefix("bytes="), !range.contains(",") else { return .whole }
         let ends = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { 48...57 ~= $0 } }) else { return .whole }
-        // (A number beyond Int is beyond every content.)
+        // (A number that overflows Int is beyond every content.)
         let (first, last) = (number(ends[0]), number(ends[1]))
         switch (first, last) {
         case (nil, nil): return .whole

@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// What a request line asks for, by its path as it came: split at the slashes, then each part percent-decoded. So an id
-/// may hold anything that an id may, encoded, and can never reach beyond its place.
+/// The target of a request line. The path is split at the slashes, then each part is percent-decoded. So an id may
+/// contain any of its allowed characters, encoded, and never extends beyond its part.
 package enum Route {
     case health, readiness, metrics, webSocket
     case api(HTTPRouteEntry, [Identifier])
@@ -12,9 +12,9 @@ package enum Route {
 
     /// The callers that a path serves.
     package enum Audience {
-        /// A token is not needed, and none is looked at.
+        /// Needs no token, and ignores one.
         case everyone
-        /// Nor here. But a good one of a user's says whose call it is; one that is not good counts as none.
+        /// Needs no token. But a user's valid one identifies the caller; an invalid one is ignored.
         case usersOrAnyone
         /// Users' programs, over a WebSocket.
         case clients
@@ -22,11 +22,11 @@ package enum Route {
         case users
         case backends
         case operators
-        /// Pages for operators: no token is needed, and where there is a port for operators and backends they are only there.
+        /// Pages for operators: need no token. If there is a port for operators and backends, they are only there.
         case admins
     }
 
-    /// `nil` where there is nothing.
+    /// `nil` if there is no such path.
     var audience: Audience? {
         switch self {
         case .health, .readiness: .everyone
@@ -38,7 +38,7 @@ package enum Route {
         }
     }
 
-    /// - Parameter routes: The calls that there are.
+    /// - Parameter routes: All registered calls.
     init(_ method: String, _ target: String, in routes: [HTTPRouteEntry]) {
         guard target.utf8.first == UInt8(ascii: "/") else {
             self = .unknown
@@ -55,7 +55,7 @@ package enum Route {
         self = Self.route(method, parts, in: routes)
     }
 
-    /// What stands between the slashes, decoded; `nil` if a percent sign encodes nothing.
+    /// The parts between the slashes, decoded; `nil` for an invalid percent encoding.
     static func parts(of target: String) -> [String]? {
         var parts: [String] = []
         for part in target.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
@@ -75,17 +75,17 @@ package enum Route {
         }
     }
 
-    /// Whether the core answers this path, whatever features have registered.
+    /// Whether the core handles this path, whatever features have registered.
     static func isCore(_ path: String) -> Bool { ["/healthz", "/readyz", "/metrics", "/v1/ws"].contains(path) }
 
     private static func reading(_ method: String, _ route: Route) -> Route {
         method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
     }
 
-    /// A path may be two calls': `/v1/users/get` is also that of the user `get`.
+    /// Two calls may match a path: `/v1/users/get` is also that of the user `get`.
     private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
         guard let first = routes.first else { return .unknown }
-        // The one that names more of it. HEAD is wherever GET is (RFC 9110, 9.3.2): its answer goes out without the body.
+        // The one with more literal parts. HEAD is available wherever GET is (RFC 9110, 9.3.2): the body is not sent.
         func named(_ method: String) -> HTTPRouteEntry? {
             routes.filter { $0.method == method }.max { $0.named < $1.named }
         }
@@ -100,7 +100,7 @@ package enum Route {
         return .api(route, ids)
     }
 
-    /// The bytes of a part of a path; `nil` for a percent sign that encodes nothing.
+    /// The decoded bytes of a part of a path; `nil` for an invalid percent encoding.
     private static func decoded(_ part: Substring.UTF8View) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = part[...]
@@ -130,23 +130,23 @@ package enum Route {
 /// A call that a feature has registered.
 package struct HTTPRouteEntry {
     let method: String
-    /// As it was registered.
+    /// As registered.
     let path: String
     let audience: Route.Audience
     let limits: RouteLimits
-    /// Its body goes to a file.
+    /// Its body is written to a file.
     let isUpload: Bool
-    /// Its handler is given a body. Reading has none, whatever comes.
+    /// Whether its handler gets a body. Reading methods ignore one.
     var hasBody: Bool { method != "GET" && method != "HEAD" }
-    /// Judges an upload by its head.
+    /// Checks an upload by its head.
     let judge: UploadJudge?
     let rates: RouteRates?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
-    /// `nil` where an id or a text stands.
+    /// `nil` for an id or a text.
     private let parts: [String?]
-    /// Where a text stands.
+    /// The indices of texts.
     private let textPlaces: Set<Int>
-    /// How many of its parts are named.
+    /// The number of literal parts.
     package var named: Int { parts.count { $0 != nil } }
 
     init(
@@ -176,20 +176,20 @@ package struct HTTPRouteEntry {
         path.count == parts.count && zip(parts, path).allSatisfy { $0 == nil || $0 == $1 }
     }
 
-    /// Whether some call would be both, and none of the two names more of it than the other.
+    /// Whether a call could match both, and neither has more literal parts.
     func collides(with other: HTTPRouteEntry) -> Bool {
         method == other.method && parts.count == other.parts.count && named == other.named
             && zip(parts, other.parts).allSatisfy { $0 == nil || $1 == nil || $0 == $1 }
     }
 
-    /// `nil` if one of them is none.
+    /// `nil` if one of them is invalid.
     package func ids(in path: [String]) -> [Identifier]? {
         let texts = parts.indices.filter { parts[$0] == nil && !textPlaces.contains($0) }.map { path[$0] }
         let ids = texts.compactMap { Identifier($0) }
         return ids.count == texts.count ? ids : nil
     }
 
-    /// What stands in a path that this is for where any text may.
+    /// The texts in a path that matches this entry.
     func texts(in path: String) -> [String] {
         guard !textPlaces.isEmpty, let words = Route.parts(of: path) else { return [] }
         return textPlaces.sorted().map { words[$0] }

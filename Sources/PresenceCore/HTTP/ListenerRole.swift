@@ -1,18 +1,18 @@
-/// Which of the server's ports a request came through, as the tag of its listener.
+/// The port through which a request arrived, as the tag of its listener.
 package enum ListenerRole: UInt8 {
-    /// The only one: it has everything.
+    /// The only one: it serves everything.
     case only
-    /// The public one, beside another for operators and backends.
+    /// The public one, if there is another for operators and backends.
     case front
     /// The one for operators and backends.
     case back
 
-    /// Whether that is to be had there. What says that the server lives is to be had everywhere; of anything else the
-    /// other port tells nothing, not even which methods a path takes.
+    /// Whether the port serves this route. Health is served on both; for any other route of the other port the response
+    /// is the same as for a path that does not exist, even for a wrong method.
     func leads(to route: Route) -> Bool {
         switch (self, route.audience) {
         case (.only, _), (_, .everyone), (_, .usersOrAnyone), (_, nil): true
-        // Users may read users: clients do.
+        // Clients read users over HTTP too.
         case (.front, let audience): audience == .clients || audience == .users
         case (.back, let audience): audience != .clients
         }

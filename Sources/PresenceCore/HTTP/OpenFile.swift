@@ -1,22 +1,22 @@
 import Glibc
 
-/// A file that is open for reading. Everything but its properties blocks.
+/// A file that is open for reading. All methods block; properties do not.
 final class OpenFile: Sendable {
     let size: Int
     /// In seconds since 1970.
     let modified: Int64
-    /// Changes with its content: its size, and its time to the nanosecond.
+    /// Changes with the content: size, and modification time in nanoseconds.
     let tag: String
     /// Owned; closed in `deinit`.
     private let descriptor: Int32
 
-    /// - Throws: ``FileFailure`` if it cannot be opened, or is no plain file.
+    /// - Throws: ``FileFailure`` if it cannot be opened, or is not a regular file.
     init(_ path: String) throws(FileFailure) {
-        // (O_NONBLOCK: a pipe of that name would keep the thread waiting for its writer.)
+        // (O_NONBLOCK: otherwise a named pipe would block the thread until it has a writer.)
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            let failure = FileFailure("a file cannot be opened")
+            let failure = FileFailure("cannot open a file")
             (size, modified, tag) = (0, 0, "")
             throw failure
         }
@@ -26,7 +26,7 @@ final class OpenFile: Sendable {
         tag = String(size, radix: 16) + "-" + String(nanoseconds, radix: 16)
         guard status.st_mode & S_IFMT == S_IFREG else {
             errno = ENOENT
-            throw FileFailure("what is there is no file")
+            throw FileFailure("not a regular file")
         }
     }
 

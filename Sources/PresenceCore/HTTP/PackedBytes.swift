@@ -1,4 +1,4 @@
-/// Bytes that a program serves as they are, with the same as gzip beside them: compressed once, not for each client.
+/// Embedded bytes to serve, with their gzip form: compressed once, not for each client.
 package struct PackedBytes: Sendable {
     package let plain: [UInt8]
     /// `nil` if it would not be smaller.

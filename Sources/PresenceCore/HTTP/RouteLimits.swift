@@ -1,21 +1,21 @@
 import PresenceProtocol
 
-/// What a route asks of a request before a byte of its body is read: how large it may be, and how often it may come. (Who may
-/// send it is the route's audience.)
+/// The limits of a route, enforced before any byte of a body is read: size and rate of requests. (The route's audience
+/// restricts the callers.)
 package struct RouteLimits {
-    /// The longest body in bytes. A request that announces a longer one is answered 413 by its head.
+    /// The longest body in bytes. A request that announces a longer one is rejected with 413 by its head.
     package var bodyBytes: Int
-    /// How many tokens of its user's bucket (`limits.userRequestsPerSecond`) a request takes.
+    /// The number of tokens that a request takes from its user's bucket (`limits.userRequestsPerSecond`).
     package var price: Int
-    /// A rate of each user's beside that, on each shard; `nil` for none. Backends have none.
+    /// An additional rate for each user, on each shard; `nil` for none. It does not apply to backends.
     package var rate: RateLimit?
     /// The `reason` of a 413, for programs: `photo_too_large`.
     package var tooLarge: String?
 
-    /// The longest body that is kept in memory (1 MiB); a longer one has to go into a file (``Registry/upload``).
+    /// The longest body that is kept in memory (1 MiB); a longer one must be an upload to a file (``Registry/upload``).
     package static let mostCollected = 1024 * 1024
 
-    /// The longest of a call that needs no token (16 KiB).
+    /// The longest body of a call without a token (16 KiB).
     package static let mostWithoutToken = 16 * 1024
 
     package init(
@@ -30,7 +30,7 @@ package struct RouteLimits {
     }
 }
 
-/// How often each user may use a route, on one shard.
+/// The rates of users on a route, on one shard.
 final class RouteRates {
     private var rates: Rates<UserID>
 
@@ -39,7 +39,7 @@ final class RouteRates {
         rates = Rates(limit)
     }
 
-    /// Takes one; or nothing, and returns how long there is none.
+    /// Takes a token and returns `nil`; or takes nothing, and returns how long to wait for one.
     func take(by user: UserID, at now: Milliseconds) -> Milliseconds? {
         rates.expire(now: now)
         if let wait = rates.wait(for: 1, by: user, at: now) { return wait }

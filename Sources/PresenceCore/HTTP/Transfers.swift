@@ -3,21 +3,22 @@ import PresenceProtocol
 import Synchronization
 import WebSockets
 
-/// How many files come and go over HTTP at a time, counted over all shards of the process: all, and those of each address, so
-/// that one that is slow leaves places for others.
+/// Limits concurrent transfers of files over HTTP, counted over all shards of the process: in total and for each
+/// address, so that slow clients of one address leave places for others.
 ///
-/// Each upload holds up to two pieces in memory and a descriptor, each download one. One lock, taken twice for each of them.
+/// Each upload uses the memory of up to two pieces and a descriptor, each download that of one piece. One lock, taken
+/// twice for each transfer.
 ///
-/// When all places of a direction are taken, one more gets the place of the slowest among those of the address that has most
-/// (`Slot.displace`), if that is slow and has more than the address of the new one would. So who holds many places to send a byte
-/// now and then keeps nobody out.
+/// If all places of a direction are taken, a new transfer may get the place of the slowest one of the address with the
+/// most (`Slot.displace`). That one must be slow, and its address must have more places than the new one's would. So a
+/// client that occupies many places while sending a byte now and then does not block others.
 package final class Transfers: Sendable {
-    /// Before it is over, in ms, none gives its place to another: nobody knows how fast it is.
+    /// In ms. A younger transfer is not displaced, since its speed is unknown.
     static let grace: Milliseconds = 5_000
-    /// Bytes a second: what is as fast keeps its place.
+    /// Bytes a second: a transfer of this speed keeps its place.
     static let fastEnough = 32 * 1024
 
-    /// Those of one direction.
+    /// The transfers of one direction.
     private struct Count {
         let most: Int
         /// 0: no limit.
@@ -46,7 +47,7 @@ package final class Transfers: Sendable {
             return transfer
         }
 
-        /// The one whose place another of an address may have.
+        /// The transfer to be displaced by a new one of this address.
         func slowest(for address: AddressBlock, at now: Milliseconds) -> UInt64? {
             guard let (fullest, count) = ofAddress.max(by: { $0.value < $1.value }),
                 count > ofAddress[address, default: 0] + 1
@@ -64,7 +65,7 @@ package final class Transfers: Sendable {
         let began: Milliseconds
         weak var slot: Slot?
 
-        /// In bytes a second; `nil` while it is young.
+        /// In bytes a second; `nil` while it is too young.
         func rate(at now: Milliseconds) -> Int? {
             guard let slot, now - began >= Transfers.grace else { return nil }
             return slot.moved.load(ordering: .relaxed) * 1_000 / Int(now - began)
@@ -87,7 +88,7 @@ package final class Transfers: Sendable {
                 downloads: Count(limits.downloads, ofAddress: limits.downloadsPerAddress)))
     }
 
-    /// Held as long as the transfer lasts.
+    /// Retained for the duration of the transfer.
     package final class Slot: Sendable {
         fileprivate let moved = Atomic(0)
         private let end = Locked<(@Sendable () -> Void)?>(nil)
@@ -96,27 +97,27 @@ package final class Transfers: Sendable {
         fileprivate init(_ giveBack: @escaping @Sendable () -> Void) { self.giveBack = giveBack }
         deinit { giveBack() }
 
-        /// So many bytes have come, or are taken.
+        /// Counts bytes that were received or sent.
         package func move(_ bytes: Int) { moved.wrappingAdd(bytes, ordering: .relaxed) }
 
-        /// - Parameter end: Ends the transfer, whose place another has. Called on any thread.
+        /// - Parameter end: Ends the transfer after it was displaced. Called on any thread.
         package func whenDisplaced(_ end: @escaping @Sendable () -> Void) { self.end.withLock { $0 = end } }
 
         fileprivate func displace() { end.withLock { $0 }?() }
     }
 
     /// - Parameters:
-    ///   - user: whose only one it may be; `nil` for a backend.
-    ///   - address: which has its share of them; `.none`: it is not counted.
-    /// - Throws: the limit that was met.
+    ///   - user: Has at most one upload; `nil` for a backend.
+    ///   - address: Has a share of the places; `.none` if it is not counted.
+    /// - Throws: The limit that was met.
     package func beginUpload(
         by user: UserID?, from address: AddressBlock, at now: Milliseconds
     ) throws(LimitMet) -> Slot {
         try begin(\.uploads, of: user, address, at: now, full: .uploads, fullForAddress: .uploadsPerAddress)
     }
 
-    /// - Parameter address: which has its share of them; `.none`: it is not counted.
-    /// - Throws: the limit that was met.
+    /// - Parameter address: Has a share of the places; `.none` if it is not counted.
+    /// - Throws: The limit that was met.
     package func beginDownload(to address: AddressBlock, at now: Milliseconds) throws(LimitMet) -> Slot {
         try begin(\.downloads, of: nil, address, at: now, full: .downloads, fullForAddress: .downloadsPerAddress)
     }
@@ -151,7 +152,7 @@ package final class Transfers: Sendable {
 
     private func giveBack(_ number: UInt64, _ direction: WritableKeyPath<State, Count> & Sendable) {
         state.withLock { state in
-            // Nothing is left of one whose place another has.
+            // A displaced transfer was already removed.
             if let user = state[keyPath: direction].give(number)?.user { state.uploading.remove(user) }
         }
     }

@@ -1,13 +1,13 @@
 import PresenceProtocol
 import WebSockets
 
-/// An upload before its body comes.
+/// An upload before its body is received.
 package struct UploadHead {
-    /// Those of its path, in their order.
+    /// The ids in its path, in order.
     package let ids: [Identifier]
     package let request: HTTPRequest
     package let caller: HTTPCaller
 }
 
-/// Judges an upload by its head: returns to let the body come, or throws what is answered instead.
+/// Checks an upload by its head: returns to accept the body, or throws the error to respond with.
 package typealias UploadJudge = (UploadHead) async throws(Refusal) -> Void

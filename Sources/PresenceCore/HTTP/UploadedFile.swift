@@ -1,17 +1,17 @@
 import Glibc
 import Installation
 
-/// What a client has uploaded: a file without a name in the data directory. It is gone with its last reference, and with the
+/// A client's upload: a file without a name in the data directory. It is deleted with its last reference, and with the
 /// process, unless it was kept.
 ///
-/// Everything here but `size` blocks: it belongs into a job (``HTTPCall/work(_:_:then:)`` with ``WorkerPlan/files``).
+/// Everything here except `size` blocks and must run in a job (``HTTPCall/work(_:_:then:)`` with ``WorkerPlan/files``).
 package final class UploadedFile: Sendable {
-    /// Bytes: the length that the client announced, all of which has come.
+    /// In bytes: the length that the client announced, which was received completely.
     package let size: Int
-    /// Owned; closed in `deinit`. Written by one job at a time, and read once all is written.
+    /// Owned; closed in `deinit`. Written by one job at a time, and read after all writes.
     private let descriptor: Int32
 
-    /// Makes an empty one with room on the disk for `size` bytes.
+    /// Creates an empty file with `size` bytes reserved on the disk.
     ///
     /// - Throws: ``FileFailure``, for instance when the disk is full.
     init(in directory: String, size: Int) throws(FileFailure) {
@@ -22,18 +22,18 @@ package final class UploadedFile: Sendable {
         }
         // O_TMPFILE, a macro that is not imported: its own bit, and O_DIRECTORY.
         descriptor = open(directory, 0o20000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw FileFailure("no file can be made in the data directory") }
-        // So that a full disk shows before the body.
+        guard descriptor >= 0 else { throw FileFailure("cannot create a file in the data directory") }
+        // A full disk is thus detected before the body.
         let code = size > 0 ? posix_fallocate(descriptor, 0, off_t(size)) : 0
         if [ENOSPC, EDQUOT, EFBIG].contains(code) {
-            throw FileFailure("the data directory has no room for an upload", code: code)
+            throw FileFailure("not enough space for an upload in the data directory", code: code)
         }
     }
 
     deinit {
         guard descriptor >= 0 else { return }
         let descriptor = descriptor
-        // What it had on the disk is freed with it, which takes its time: not on a loop.
+        // Closing frees its space on the disk, which takes time: not on a loop.
         Task.detached(priority: .background) { close(descriptor) }
     }
 
@@ -45,63 +45,64 @@ package final class UploadedFile: Sendable {
                 pwrite(descriptor, bytes.baseAddress! + done, bytes.count - done, off_t(offset + done))
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw FileFailure("an upload cannot be written") }
+            guard count > 0 else { throw FileFailure("cannot write an upload") }
             done += count
         }
     }
 
-    /// Up to `count` bytes from `offset` on; fewer at the end, none behind it. Blocks.
+    /// Reads up to `count` bytes from `offset`; fewer at the end, none beyond it. Blocks.
     ///
     /// - Throws: ``FileFailure``.
     package func read(at offset: Int, count: Int) throws(FileFailure) -> [UInt8] {
         try FileFailure.reading(descriptor, at: offset, count: count)
     }
 
-    /// Calls `body` with the descriptor, which is open for reading and writing until then; its offset is 0 unless `body` moved it.
+    /// Calls `body` with the descriptor, which is open for reading and writing during the call; its offset is 0 unless
+    /// `body` moved it.
     package func withDescriptor<Value>(_ body: (Int32) -> Value) -> Value { body(descriptor) }
 
-    /// Gives it a name, by which it stays, once it is safe on the disk. Blocks.
+    /// Gives the file a name, so that it persists, after syncing it to the disk. Blocks.
     ///
     /// - Parameters:
-    ///   - path: absolute, on the file system of the data directory.
-    ///   - replacing: Whether it takes the place of a file of that name, in one step.
-    /// - Throws: ``FileFailure``; its `isExisting` tells that there is a file of this name, which stays as it is.
+    ///   - path: Absolute, on the file system of the data directory.
+    ///   - replacing: Whether it atomically replaces a file of that name.
+    /// - Throws: ``FileFailure``; with `isExisting` if there is a file of this name, which is not changed.
     package func keep(at path: String, replacing: Bool = false) throws(FileFailure) {
-        guard fsync(descriptor) == 0 else { throw FileFailure("an upload cannot be written") }
-        // A link replaces nothing, so one that shall do so has another name at first.
+        guard fsync(descriptor) == 0 else { throw FileFailure("cannot write an upload") }
+        // A link cannot replace a file, so it gets another name first and is renamed.
         let first = replacing ? "\(path).\(UInt64.random(in: .min ... .max))" : path
         guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, first, AT_SYMLINK_FOLLOW) == 0 else {
-            throw FileFailure("an upload cannot be kept")
+            throw FileFailure("cannot store an upload")
         }
         if replacing, rename(first, path) != 0 {
-            let failure = FileFailure("an upload cannot be kept")
+            let failure = FileFailure("cannot store an upload")
             unlink(first)
             throw failure
         }
-        // The name is in the directory, which has a place on the disk of its own.
+        // The directory with the name is synced separately.
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let directory = open(String(path[..<end]) + "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw FileFailure("an upload cannot be kept") }
+        guard directory >= 0 else { throw FileFailure("cannot store an upload") }
         defer { close(directory) }
-        guard fsync(directory) == 0 else { throw FileFailure("an upload cannot be kept") }
+        guard fsync(directory) == 0 else { throw FileFailure("cannot store an upload") }
     }
 }
 
-/// Why a file cannot be used: what failed, and what the system said. It names no path.
+/// Why a file cannot be used: the failed step, and the system's error. It has no path.
 package struct FileFailure: Error, CustomStringConvertible {
     package let code: Int32
     private let step: String
 
-    /// - Parameter code: of the system, as `errno` has it.
+    /// - Parameter code: The system's error, as in `errno`.
     init(_ step: String, code: Int32 = errno) {
         self.code = code
         self.step = step
     }
 
-    /// What is left of the disk is kept for other things.
-    package static let noRoom = FileFailure("the disk has no more room than is kept free for Redis", code: ENOSPC)
+    /// The rest of the disk is reserved.
+    package static let noRoom = FileFailure("the rest of the disk is reserved for Redis", code: ENOSPC)
 
-    /// The disk is full, or what is left of it is kept.
+    /// The disk is full, or the rest of it is reserved.
     package var isForRoom: Bool { [ENOSPC, EDQUOT].contains(code) }
     /// There is no such file.
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
@@ -121,7 +122,7 @@ package struct FileFailure: Error, CustomStringConvertible {
                 filled += came
             }
         }
-        guard !failed else { throw FileFailure("a file cannot be read") }
+        guard !failed else { throw FileFailure("cannot read a file") }
         return bytes
     }
 }

@@ -1,26 +1,25 @@
 import CAssets
 import PresenceProtocol
 
-/// What a feature says of claims that it makes (`Claiming`): in its plan, and to make them.
+/// A feature's description of a kind of claims (`Claiming`), for its plan and for making them.
 package struct ClaimPlan: Sendable {
     /// Unique among all kinds of intents; without spaces.
     package let name: String
-    /// Of the owner: the hash that `claim-lib.lua` describes. It may hold fields of the feature beside. `nil`: the owners are
-    /// users, and it is their own hash.
+    /// The owner's record: the hash that `claim-lib.lua` describes. It may have other fields of the feature. `nil`: the
+    /// owners are users, and the record is in the user's hash.
     package let record: KeyFamily?
-    /// Of things: hashes of some of them each (`PartitionKeys.bucket`), with `OWNER NUMBER` for each.
+    /// Claims on things: hashes of several things each (`PartitionKeys.bucket`), with `OWNER NUMBER` for each.
     package let claim: KeyFamily
-    /// Makes the change in the owner's partition, with `fulfil` of `claim-lib.lua`; tells watchers, if there is something to
-    /// tell. Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who has been deleted (`abandon` of
-    /// `claim-lib.lua`).
+    /// Makes the change in the owner's partition with `fulfil` of `claim-lib.lua`, and publishes it to watchers if necessary.
+    /// Returns the reply of `fulfil`, or {FENCED}. It also runs for a deleted owner (`abandon` of `claim-lib.lua`).
     package let change: Script
 
     /// - Parameters:
-    ///   - name: Of the kind, such as `username`.
-    ///   - record: What the key of an owner's record begins with; `nil`: it is in the user's own hash.
-    ///   - claim: The same of the keys with claims.
+    ///   - name: The name of the kind, such as `username`.
+    ///   - record: The beginning of the keys of owners' records; `nil`: they are in the users' hashes.
+    ///   - claim: The beginning of the keys of claims.
     ///   - change: The text of the script.
-    ///   - library: What it may use beside `claim-lib.lua`.
+    ///   - library: What it may use besides `claim-lib.lua`.
     package init(
         _ name: String, record: String?, claim: String, change: (name: String, text: String),
         library: ScriptLibrary = .common
@@ -33,7 +32,7 @@ package struct ClaimPlan: Sendable {
             change.name, change.text, library: Self.library + library, isAcknowledged: true)
     }
 
-    /// `fulfil` and `abandon`, for scripts that change an owner's record together with what else is in its partition.
+    /// `fulfil` and `abandon`, for scripts that change an owner's record together with other keys of its partition.
     package static let library = ScriptLibrary(asset_claim_lib())
 
     /// The owner's record.
@@ -41,29 +40,29 @@ package struct ClaimPlan: Sendable {
         record.map { keys.key($0, owner) } ?? keys.user(owner)
     }
 
-    /// The hash in which a claim on the thing is.
+    /// The hash with the claim on the thing.
     package func claims(on thing: Identifier, in keys: PartitionKeys) -> String {
         keys.bucket(claim, of: thing.string)
     }
 
     /// The kind of the intents that compare a claim with its owner's record.
     var checkName: String { name + "-claim" }
-    /// In `unfinished`: an owner's intent, and the comparison of a claim with its owner's record.
+    /// Members of `unfinished`: an owner's intent, and the check of a claim against its owner's record.
     package func intent(of owner: Identifier) -> String { Intent(IntentKind(name: name), owner).member }
     package func check(of thing: Identifier) -> String { Intent(IntentKind(name: checkName), thing).member }
     var keys: [KeyFamily] { [record, claim].compactMap(\.self) }
     var scripts: [Script] { Script.claims + [change] }
 }
 
-/// The call that makes a change: of the plan's script, or of one in its place by which something else comes to be in the same moment,
-/// such as the owner. It replies what `fulfil` returns, with words of its own behind it. Or else something of its own: then nothing
-/// of the wish is left in the record, and the claim is dropped.
+/// The call that makes a change: of the plan's script, or of another script that makes a further change in the same
+/// step, such as creating the owner. It returns the reply of `fulfil`, possibly followed by words of its own. With any
+/// other reply the script must have removed the wish from the record, and the claim is dropped.
 package typealias ClaimChange = (ClaimWish, PartitionKeys) -> ScriptCall
 
-/// What a script that makes a change is given of it.
+/// The parameters of a wish for the script that makes its change.
 package struct ClaimWish {
     package let owner: Identifier
-    /// As the set of unfinished intents of the owner's partition names it.
+    /// As in the set of unfinished intents of the owner's partition.
     package let intent: String
     package let number: String
 
@@ -72,7 +71,7 @@ package struct ClaimWish {
     }
 }
 
-/// The steps that are the same for all claims.
+/// The steps that all claims share.
 extension Script {
     static let claimWant = Script("claim-want", asset_claim_want(), library: ClaimPlan.library)
     static let claimTake = Script("claim-take", asset_claim_take(), isAcknowledged: true)

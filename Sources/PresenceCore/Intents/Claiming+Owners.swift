@@ -1,23 +1,24 @@
 import PresenceProtocol
 import Redis
 
-/// Whose a thing is, for requests that only ask.
+/// Reads the owner of a thing, for requests that change nothing.
 extension Claiming {
-    /// Who has a thing now.
+    /// The owner of a thing now.
     package struct Holder {
         package let owner: Identifier
-        /// As theirs; otherwise it is about to be.
+        /// Whether the owner's record has the thing; otherwise it is about to.
         package let isHeld: Bool
     }
 
-    /// Looks up who has a thing, or is about to. `nil`: nobody, though a claim may be left of somebody who had it.
+    /// Returns the owner of a thing, also of one that is about to be owned. `nil` if there is none, even if a claim of
+    /// a former owner is left.
     package func owner(of thing: Identifier) async throws(RedisFailure) -> Holder? {
         let claims = plan.claims(on: thing, in: shard.partitions.keys(of: thing))
         guard let claim = try await shard.command(["HGET", claims, thing.string]).string else { return nil }
         let words = claim.split(separator: " ").map(String.init)
         guard words.count == 2, let owner = Identifier(words[0]) else {
             shard.noteDamage("claim " + plan.claim.name, of: thing)
-            throw .server(code: "ERR", message: "a claim that cannot be read")
+            throw .server(code: "ERR", message: "a malformed claim")
         }
         let record = plan.record(of: owner, in: shard.partitions.keys(of: owner))
         let texts = (try await shard.command(["HMGET", record, "held", "claim", "wish"]).array ?? []).map(\.string)

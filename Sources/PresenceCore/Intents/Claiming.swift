@@ -1,22 +1,22 @@
 import PresenceProtocol
 import Redis
 
-/// Things of which an owner has at most one, and each of which has at most one owner: unique names, addresses.
+/// Things of which an owner has at most one, and which have at most one owner each: unique names, addresses.
 ///
 /// The owner's record and the claim on the thing are in different partitions, so a change is an intent (`Intents`):
 ///
 ///     want ─▶ take ─▶ change ─▶ drop the former thing ─▶ (answered) confirm ─▶ end
-///      │        │ another's claim: does its owner's record hold or want its number?
-///      │        ├─ yes ─▶ refused
-///      │        └─ no: it was taken for a wish that is over ─▶ drop it, take again
+///      │        │ another owner's claim: does that owner's record have its number, as held or wanted?
+///      │        ├─ yes ─▶ reject
+///      │        └─ no: the claim was made for a closed wish ─▶ drop it, take again
 ///      └ an earlier wish is open ─▶ carry that out first
 ///
-/// Each wish has a number that only grows in its owner's record; a claim is owner and number, and is dropped only if both
-/// are what the dropping executor means. So a late executor neither undoes nor revives anything. Between two things the
-/// owner is never without one: `change` replaces the one by the other in the record, which is what others see.
+/// Each wish has a number that only grows in its owner's record. A claim consists of owner and number, and is dropped
+/// only if both match. So a late executor neither undoes nor revives anything. In a change from one thing to another
+/// the owner always has one of them: `change` replaces the one by the other in the record, which is what others see.
 ///
-/// A claim that was taken late, for a wish that is over, stands in its own partition's `unfinished` until it was compared
-/// with its owner's record: it is gone after the next sweep, or at once if somebody wants the thing.
+/// A claim that was made late, for a closed wish, is in its own partition's `unfinished` until it was compared with its
+/// owner's record: it is removed after the next sweep, or at once if another owner wants the thing.
 package final class Claiming {
     unowned let shard: ShardLogic
     let plan: ClaimPlan
@@ -24,14 +24,14 @@ package final class Claiming {
 
     private typealias Then = (Fate) -> IntentProgress
 
-    /// What became of a wish.
+    /// The outcome of a wish.
     private enum Fate {
-        /// With what a change of its own has said beside.
+        /// With further words of the wish's own change.
         case fulfilled([RedisValue] = [])
         case refused
-        /// A later wish of the same owner was carried out before it could be seen.
+        /// A later wish of the same owner was carried out first, so the outcome is unknown.
         case overtaken
-        /// It is over, and a change of its own has not been made.
+        /// It is closed, and its own change was not made.
         case undone
 
         var end: IntentProgress {
@@ -47,9 +47,9 @@ package final class Claiming {
     private struct Wish {
         let owner: Identifier
         let number: String
-        /// `nil`: the owner gives up what it has.
+        /// `nil`: the owner gives up the thing it has.
         let thing: Identifier?
-        /// In the place of the plan's; only the executor that was asked has it.
+        /// Replaces the plan's change; only the executor that received the request has it.
         var change: ClaimChange?
     }
 
@@ -66,15 +66,15 @@ package final class Claiming {
 
     // MARK: Wishes
 
-    /// `owner` wants this thing in the place of what it has, or none.
+    /// Gives `owner` this thing in place of the one it has, or none.
     ///
     /// - Parameters:
-    ///   - shown: How it is shown: the same thing may be shown in several ways, such as with capitals.
-    ///   - change: What is changed in the place of the plan's change. If this server dies on the way, another ends the wish
-    ///     with the plan's.
-    ///   - writer: Whose wish it is; `nil`: nobody's who could be signed out.
-    /// - Returns: `OK HELD`, or `OK TAKEN` if another has it. With a change of its own: `OK HELD` and what that said behind, or
-    ///   what it said instead; `OK GONE` if another executor came first, and it was not made.
+    ///   - shown: The spelling to show: the same thing may have several, for example with capitals.
+    ///   - change: Replaces the plan's change. If this server dies on the way, another one completes the wish with the
+    ///     plan's.
+    ///   - writer: The user who makes the request; `nil`: none who could be signed out.
+    /// - Returns: `OK HELD`, or `OK TAKEN` if another owner has it. With a change of its own: `OK HELD` and that
+    ///   change's words, or its other reply; `OK GONE` if another executor came first, and it was not made.
     package func want(
         _ thing: Identifier?, as shown: String, for owner: Identifier, change: ClaimChange? = nil,
         by writer: Writer? = nil
@@ -82,8 +82,8 @@ package final class Claiming {
         try await shard.carryOut(intent(of: owner), first: want(thing, shown, owner, change, writer))
     }
 
-    /// Carries out what a script of the feature has written down for an owner (`abandon`), or another server left. What does not
-    /// happen now, sweeps do.
+    /// Carries out an intent that a script of the feature wrote for an owner (`abandon`), or that another server left.
+    /// Sweeps do what fails now.
     package func finish(_ owner: Identifier) async {
         _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), first: resume(owner), reply: $0) }
     }
@@ -112,7 +112,7 @@ package final class Claiming {
         }
     }
 
-    /// Reads how far the owner's wish has come, and carries it out; `then` gets what became of it, `nil` if there was none.
+    /// Reads the state of the owner's wish and carries it out; `then` gets the outcome, `nil` if there was no wish.
     private func state(of owner: Identifier, then: @escaping (Fate?) -> IntentProgress) -> IntentStep {
         read(owner) { [self] state in
             guard let wish = state.wish else { return then(nil) }
@@ -144,7 +144,7 @@ package final class Claiming {
         }
     }
 
-    /// In the owner's record the wish becomes what is held; then all else follows from it.
+    /// In the owner's record the wanted thing becomes the owned one; everything else follows from that.
     private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
         let own = wish.change
         let call = (own ?? change)(
@@ -172,7 +172,7 @@ package final class Claiming {
         }
     }
 
-    /// Gives up what a fulfilled wish releases, "NUMBER THING" for each, and goes on.
+    /// Drops the claims that a fulfilled wish releases, "NUMBER THING" for each, and continues.
     private func drop(_ released: String, of owner: Identifier, _ next: IntentProgress) -> IntentProgress {
         let words = released.split(separator: " ").map(String.init)
         guard words.count.isMultiple(of: 2) else { return .damaged }
@@ -221,7 +221,7 @@ package final class Claiming {
             }
             return .step(
                 read(owner) { [self] state in
-                    // Who still wants it confirms or drops it with the wish.
+                    // The executor of an open wish confirms or drops its claim.
                     if state.claim != number, state.means(number) { return Fate.fulfilled().end }
                     let script: Script = state.claim == number ? .claimConfirm : .claimDrop
                     return .step(step(script, thing, owner, number) { _ in Fate.fulfilled().end })
@@ -252,7 +252,7 @@ package final class Claiming {
         let claim: String
 
         var isFulfilled: Bool { wish?.number == claim }
-        /// Whether a claim with this number is held or wanted. If not, it never will be.
+        /// Whether the record has a claim with this number, as held or wanted. If not, it never will.
         func means(_ number: String) -> Bool { claim == number || wish?.number == number }
     }
 

@@ -1,8 +1,8 @@
 import PresenceProtocol
 import Redis
 
-/// A change that spans partitions, of one subject and kind. A script of one partition cannot make it; so it is written
-/// down in the subject's record, and its steps are carried out by any shard, one partition each.
+/// A change of one subject and kind that spans partitions. A script of one partition cannot make it, so it is written
+/// to the subject's record, and any shard can carry out its steps, one partition each.
 package struct Intent: Hashable {
     package let kind: IntentKind
     package let subject: Identifier
@@ -12,37 +12,38 @@ package struct Intent: Hashable {
         self.subject = subject
     }
 
-    /// As the set of unfinished intents of the subject's partition names it. Neither part holds a space.
+    /// Its member in the set of unfinished intents of the subject's partition. Neither part contains a space.
     package var member: String { kind.name + " " + subject.string }
 }
 
-/// What a feature has registered: `Registry.intents`.
+/// A kind that a feature has registered (`Registry.intents`).
 package struct IntentKind: Hashable {
     package let name: String
 }
 
-/// One script over one partition, and what follows from its answer.
+/// One script in one partition, and the continuation for its reply.
 ///
 /// The script gets
 ///
 ///     KEYS: shards, unfinished, …the step's own
 ///     ARGV: now, channel, incarnation, intent, …the step's own
 ///
-/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes an intent down adds it (`SADD KEYS[2] ARGV[4]`), the
-/// one that ends it removes it. Where a user wishes it, the step that writes it down gets their `Writer.keys` as its last keys;
-/// the others get none, for what was begun is finished. Each step can come twice, late, or after the intent is over: so an intent has a number that
-/// only grows in its subject's record, and a step changes something only if the numbers say that it is still meant.
+/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes the intent adds it to the set
+/// (`SADD KEYS[2] ARGV[4]`), the one that ends it removes it. If a user makes the request, the writing step gets their
+/// `Writer.keys` as its last keys; later steps get none, since an intent that was written is completed. Each step may
+/// run twice, late, or after the end of the intent. So an intent has a number that only grows in its subject's record,
+/// and a step changes something only if the numbers show that it is still current.
 package struct IntentStep {
-    /// In whose record it is.
+    /// The subject whose record the step uses.
     let subject: Identifier
     let run: (ShardLogic, @escaping StoreReply) -> Void
     let next: (RedisValue) -> IntentProgress
     let skip: (() -> IntentProgress)?
 
-    /// A step of a script that is called by names. Where it needs them, these are the key `unfinished` and the argument `intent`
-    /// (``Intent/member``). The other parameters as below.
+    /// A step with a script that is called by names. If needed, these are the key `unfinished` and the argument
+    /// `intent` (``Intent/member``). The other parameters as below.
     ///
-    /// - Parameter subject: In whose record it is.
+    /// - Parameter subject: The subject whose record the step uses.
     package init(
         _ call: ScriptCall, about subject: Identifier, skip: (() -> IntentProgress)? = nil,
         next: @escaping (ScriptReply) -> IntentProgress
@@ -58,12 +59,12 @@ package struct IntentStep {
     }
 
     /// - Parameters:
-    ///   - intent: In whose subject's partition it runs.
-    ///   - partition: Where it runs instead: for a thing that is not kept where its name hashes.
-    ///   - keys: Of that partition.
-    ///   - skip: Where to go on if the record is damaged that the step is about, for one of many steps that do not need each
-    ///     other. What is skipped stays written down. `nil`: the whole intent waits until the record is mended.
-    ///   - next: Gets the words of the answer; never those of a `FENCED`, `REVOKED` or `ENDED`.
+    ///   - intent: The step runs in the partition of its subject.
+    ///   - partition: The partition to use instead, for a thing that is not stored where its name hashes.
+    ///   - keys: Keys of that partition.
+    ///   - skip: How to continue if the step's record is damaged, for one of many independent steps. A skipped step
+    ///     remains written down. `nil`: the whole intent waits until the record is repaired.
+    ///   - next: Gets the words of the reply; never those of `FENCED`, `REVOKED` or `ENDED`.
     package init(
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
         arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress
@@ -85,24 +86,24 @@ package struct IntentStep {
     }
 }
 
-/// What an answer leads to.
+/// The continuation for a reply.
 package indirect enum IntentProgress {
     case step(IntentStep)
-    /// The change is made: the request is answered with this, and the rest follows.
+    /// The change is made: the request gets this reply, and the rest follows.
     case answer(RedisValue, then: IntentStep)
-    /// A part is done: the request gets this, if it has no answer yet, and the rest begins with this step when it is its turn
-    /// (``Intents/mostTurns``). If that never comes, the next executor finds in the record what is left.
+    /// A part is done: the request gets this reply unless it has had one, and the rest begins with this step when its
+    /// turn comes (``Intents/mostTurns``). If that never happens, the next executor finds the rest in the record.
     case more(RedisValue, rest: IntentStep)
-    /// Nothing is left to do, but for what was skipped. The request gets this, if it has no answer yet.
+    /// Nothing is left except for skipped steps. The request gets this reply unless it has had one.
     case end(RedisValue)
-    /// This executor cannot go on. What is written down stays for the next one.
+    /// This executor cannot continue. The intent remains for the next one.
     case fail(RedisFailure)
 
-    /// What a request gets of which there is nothing to say.
+    /// The reply of a request without a result.
     package static let ok = RedisValue.array([.status("OK")])
 
-    /// No script gives such an answer, or what Redis holds was written by no server.
+    /// The reply is not one of the script's, or Redis has something that no server wrote.
     package static var damaged: IntentProgress {
-        .fail(.server(code: "ERR", message: "an intent's step gave an answer that makes no sense"))
+        .fail(.server(code: "ERR", message: "a script returned an unexpected reply"))
     }
 }

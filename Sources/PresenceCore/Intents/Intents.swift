@@ -1,22 +1,22 @@
 import PresenceProtocol
 import Redis
 
-/// Carries out intents, of this shard's requests and of those that other executors left.
+/// Carries out intents: those of this shard's requests and those that other executors left.
 ///
-/// Guarantee: an intent that was written down (its first script has run) is carried out to its end, whatever dies: it is in
-/// its partition's set `unfinished` until then, and every shard looks there. Two may carry out the same intent at once, and
-/// an executor may be late by any time: the steps' numbers decide, and no clock and no lease does.
+/// Guarantee: an intent that was written (its first script has run) is carried out to its end, whatever crashes: until
+/// then it is in its partition's set `unfinished`, and every shard looks there. Two executors may carry out the same
+/// intent at once, and an executor may be arbitrarily late: the steps' numbers decide, not a clock or a lease.
 ///
-/// What has a large number of steps is done in parts (``IntentProgress/more(_:rest:)``), which take turns: it neither holds up
-/// a sweep, nor the subject's next request, nor others that are as long.
+/// Intents with many steps are carried out in parts (``IntentProgress/more(_:rest:)``), which take turns. So they block
+/// neither a sweep, nor the subject's next request, nor other long intents.
 ///
 /// Price: a `SRANDMEMBER` for each partition and shard every ``pause`` if a feature has registered a kind, else nothing.
 package final class Intents {
     private unowned let shard: ShardLogic
     private var kinds: [String: (Identifier) -> IntentStep] = [:]
-    /// By intent, in the order of their requests: the first is under way. One user's wishes do not race on one shard.
+    /// By intent, in the order of their requests: the first is running. So one user's requests do not race on one shard.
     private var runs: [Intent: [Run]] = [:]
-    /// By intent, with what the rest of it begins; in ``queue`` in the order of their turns.
+    /// By intent, with the first step of the next part; ``queue`` has the order of their turns.
     private var rests: [Intent: IntentStep] = [:]
     private var queue: [Intent] = []
     private var turns = 0
@@ -25,48 +25,48 @@ package final class Intents {
     private var failedSweeps = 0
     private var nextSweep: Milliseconds = 0
 
-    /// Between two sweeps, in ms. What was given up is free, and what was begun is done, at most about so long after a
-    /// crash.
+    /// Interval between two sweeps, in ms. After a crash, released things become free and begun changes are completed
+    /// within about this time.
     var pause: Milliseconds = 10_000
-    /// After a sweep that found more in a partition than it takes at a time, in ms.
+    /// The interval after a sweep that found more in a partition than it takes at a time, in ms.
     private static let shortPause: Milliseconds = 1_000
-    /// While Redis refuses, pauses double up to this, in ms.
+    /// While Redis rejects commands, the interval doubles up to this, in ms.
     private static let longestPause: Milliseconds = 60_000
     /// Unfinished intents of one partition that a sweep takes.
     static let batch = 10
-    /// Partitions that a sweep works on at a time, one intent each.
+    /// Partitions that a sweep processes concurrently, one intent each.
     private static let window = 8
-    /// Steps of one run, up to its end or its next part. More than this means that others undo what it does: the next sweep goes
-    /// on.
+    /// The most steps of one run, up to its end or its next part. More of them mean that other executors undo its work:
+    /// the next sweep continues.
     static let mostSteps = 64
-    /// Requests of one subject that wait for each other; those of one user, so that others find room; and those of backends.
+    /// The most pending requests of one subject; those of one user, so that others find room; and those of backends.
     static let (mostWaiting, mostOfUser, mostOfBackends) = (64, 4, 16)
-    /// Intents of which a further part is under way at a time.
+    /// The most intents with a further part running.
     var mostTurns = 8
-    /// Intents of which a further part waits for its turn. One that finds no room is left to the next sweep.
+    /// The most intents with a further part that waits for its turn. Any more are left to the next sweep.
     var mostWaitingTurns = 1_000
 
-    /// How many the last sweep found, of all partitions, and of each at most ``batch``.
+    /// The number of intents that the last sweep found in all partitions, at most ``batch`` in each.
     private(set) var pending = 0
     private(set) var steps = 0
     private(set) var resumed = 0
     private(set) var failures = 0
-    /// How many are under way here.
+    /// The number of intents running here.
     var underWay: Int { runs.count + rests.count }
-    /// Of how many a further part waits for its turn.
+    /// The number of intents whose further part waits for its turn.
     var waiting: Int { rests.count }
 
     private final class Run {
         let first: IntentStep
         var reply: StoreReply?
         var steps = 0
-        /// Whether a script has run: then the intent may be written down.
+        /// Whether a script has run: then the intent may have been written.
         var hasBegun = false
-        /// It goes on with what is written down, and no request waits for it.
+        /// It continues an intent that was written earlier, and no request waits for it.
         let isResumed: Bool
-        /// Whose request waits for it; `nil`: a backend's, or the server's own.
+        /// The user whose request waits for it; `nil`: a backend's, or the server's own.
         let user: UserID?
-        /// Why something was skipped.
+        /// The reason for a skipped step.
         var damage: RedisFailure?
 
         init(_ first: IntentStep, isResumed: Bool = false, of user: UserID? = nil, _ reply: StoreReply?) {
@@ -76,8 +76,8 @@ package final class Intents {
             self.reply = reply
         }
 
-        /// What comes of it. A request is told of no damage, as what is skipped is not what it asked about; a sweep is, as it does
-        /// not come earlier for what cannot be finished.
+        /// The final result. A request does not get the failure of a skipped step, which is not part of its question. A
+        /// sweep does, so that it does not return earlier for an intent that cannot be completed.
         func outcome(_ value: RedisValue) -> Result<RedisValue, RedisFailure> {
             isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value)
         }
@@ -89,12 +89,12 @@ package final class Intents {
 
     // MARK: Requests
 
-    /// Carries out what a request wishes; its first step writes the intent down, or finds that an earlier one comes first.
+    /// Carries out a request's intent; its first step writes the intent, or finds that an earlier one comes first.
     ///
     /// - Parameters:
-    ///   - user: Whose request it is, if many users have wishes of one subject.
-    ///   - reply: Called once: with what the steps say, or with the failure. Once the first step has run, any failure says that
-    ///     the outcome is unknown: the intent will be carried out.
+    ///   - user: The user who makes the request, if many users can make requests for one subject.
+    ///   - reply: Called once with the steps' result or with the failure. Once the first step has run, any failure
+    ///     means that the outcome is unknown: the intent will be carried out.
     package func begin(_ intent: Intent, first: IntentStep, of user: UserID? = nil, reply: @escaping StoreReply) {
         let all = runs[intent] ?? []
         let most = user == nil ? Self.mostOfBackends : Self.mostOfUser
@@ -124,7 +124,7 @@ package final class Intents {
                 go(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
-            // Its writer's token has been taken back, or their session has ended: nothing was changed, also not written down.
+            // The writer's token was revoked, or their session has ended: nothing was changed, and no intent was written.
             case .success(let value) where ["REVOKED", "ENDED"].contains(value.array?.first?.string):
                 go(on: .end(value), run, intent)
             case .success(let value):
@@ -155,7 +155,7 @@ package final class Intents {
     private func fail(_ run: Run, _ intent: Intent, _ failure: RedisFailure) {
         failures += 1
         if failure.isLasting { shard.noteDamage("intent " + intent.kind.name, of: intent.subject) }
-        // What is refused for a moment may be half done, and will be done.
+        // After a temporary rejection the intent may be half done, and will be completed.
         answer(run, .failure(run.hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
         finish(run, intent)
     }
@@ -182,7 +182,7 @@ package final class Intents {
         takeTurns()
     }
 
-    /// A turn that ends at once must not recurse.
+    /// Guarded, so that a turn that ends at once does not recurse.
     private func takeTurns() {
         guard !isTakingTurns else { return }
         isTakingTurns = true
@@ -192,7 +192,7 @@ package final class Intents {
             let intent = queue.removeFirst()
             guard let rest = rests.removeValue(forKey: intent) else { continue }
             turns += 1
-            // Behind the subject's requests that wait.
+            // Behind the subject's pending requests.
             enqueue(
                 Run(rest, isResumed: true) { [self] _ in
                     turns -= 1
@@ -202,22 +202,23 @@ package final class Intents {
         isTakingTurns = false
     }
 
-    // MARK: What others left
+    // MARK: Sweeping
 
-    /// The shard is live: the first sweep comes some time within a pause, so that shards do not all sweep at once.
+    /// The shard is live: the first sweep takes place at a random time within a pause, so that shards do not all sweep
+    /// at once.
     func resume() {
         guard !kinds.isEmpty else { return }
         failedSweeps = 0
         schedule(after: Milliseconds.random(in: 1...pause, using: &shard.random))
     }
 
-    /// Deadlines that were set before are void.
+    /// Earlier deadlines become void.
     private func schedule(after wait: Milliseconds) {
         nextSweep = shard.clock.now + wait
         shard.deadlines.set(.intents, at: nextSweep)
     }
 
-    /// A deadline has come: each partition is looked at, and some of what is there is carried on.
+    /// A deadline has passed: looks at each partition, and continues some of the intents there.
     func sweep() {
         guard shard.link.isLive, !isSweeping, shard.clock.now >= nextSweep else { return }
         isSweeping = true
@@ -235,12 +236,12 @@ package final class Intents {
         }
     }
 
-    /// What a sweep comes to.
+    /// The result of a sweep.
     private final class Found {
         var count = 0
-        /// Some partition holds more than were taken, and they can be finished.
+        /// A partition has more intents than were taken, and they can be completed.
         var isMore = false
-        /// Redis refused something. (A damaged record is no reason to come later to the others.)
+        /// Redis rejected a command. (A damaged record does not count: it must not delay the others.)
         var hasFailed = false
     }
 
@@ -248,7 +249,7 @@ package final class Intents {
         let key = shard.partitions.keys(partition).unfinished
         shard.store.command(["SRANDMEMBER", key, String(Self.batch)], lane: .commands) { [self] result in
             guard case .success(let value) = result else {
-                // A key of another type is for `presenced doctor`.
+                // A key of another type is left to `presenced doctor`.
                 if case .failure(let failure) = result, !failure.isLasting { found.hasFailed = true }
                 return done()
             }
@@ -269,9 +270,9 @@ package final class Intents {
         }
     }
 
-    /// Unless it is under way here. A kind that is not known belongs to a feature that is switched off: it waits.
+    /// Continues an intent unless it is running here. An unknown kind belongs to a feature that is disabled: it waits.
     ///
-    /// - Parameter done: Gets what became of it; `nil` if nothing was done.
+    /// - Parameter done: Gets the result; `nil` if nothing was done.
     private func carryOn(_ member: String, done: @escaping (Result<RedisValue, RedisFailure>?) -> Void) {
         let words = member.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let subject = Identifier(String(words[1])), let first = kinds[String(words[0])] else {

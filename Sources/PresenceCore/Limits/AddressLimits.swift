@@ -1,13 +1,13 @@
 import EventLoops
 import WebSockets
 
-/// How many connections each address has, counted over all shards of the process: the kernel spreads one address'
-/// connections over all of them.
+/// The number of connections of each address, counted over all shards of the process, since the kernel distributes them
+/// over all shards.
 ///
-/// They count from their acceptance on. An address that has as many as it may have WebSockets gets a few connections
-/// more, for HTTP and to be told so; beyond these it gets none.
+/// Connections count from when they are accepted. An address that has reached its limit of WebSockets gets a few
+/// further connections, for HTTP and for being rejected with a reason; beyond these its connections are not accepted.
 ///
-/// One lock, taken when a connection comes and when it goes, and never on the way of data.
+/// One lock, taken when a connection opens and closes, and never on the data path.
 package final class AddressLimits: Sendable {
     /// 0: no limit.
     private let most: Int
@@ -19,10 +19,10 @@ package final class AddressLimits: Sendable {
         countsLoopback = limits.limitLoopback
     }
 
-    /// So many more connections than WebSockets.
+    /// The number of connections beyond the limit of WebSockets.
     static let spare = 64
 
-    /// A place for one more of this address, to be given back.
+    /// Takes a place for a connection of this address, to be given back.
     package func take(_ peer: PeerAddress) -> Place {
         guard most > 0, countsLoopback || !peer.isLoopback else { return .uncounted }
         let block = peer.block
@@ -42,19 +42,19 @@ package final class AddressLimits: Sendable {
         }
     }
 
-    /// How many addresses are counted.
+    /// The number of counted addresses.
     package var count: Int { counts.withLock { $0.count } }
 
     package enum Place: Equatable {
         case counted(AddressBlock)
-        /// One in which there is no room for a WebSocket.
+        /// A place without room for a WebSocket.
         case spare(AddressBlock)
         case uncounted
         case none
     }
 }
 
-/// Whose connection stands at which index: 8 bytes each, nothing where no address is counted.
+/// The address block of each connection, by index: 8 bytes each, nothing if no address is counted.
 struct AddressPlaces {
     private var blocks: [AddressBlock] = []
 
@@ -69,7 +69,7 @@ struct AddressPlaces {
         return index < blocks.count && blocks[index] != .none
     }
 
-    /// Takes out what stands there.
+    /// Removes and returns the entry.
     package mutating func remove(_ socket: SocketID) -> AddressBlock? {
         let index = Int(socket.index)
         guard index < blocks.count, blocks[index] != .none else { return nil }

@@ -1,16 +1,16 @@
 import Glibc
 
-/// How a process divides its open files: if connections took all of them, it could not reconnect to Redis.
+/// How a process divides its open files: if connections used all of them, it could not reconnect to Redis.
 package struct DescriptorRoom: Equatable {
-    /// WebSockets, unless `limits.maxConnections` says less.
+    /// For WebSockets; `limits.maxConnections` may be lower.
     package let webSockets: Int
-    /// Connections that are no WebSockets: `limits.handshakes`, but at most a quarter of what connections have together.
+    /// For other connections: `limits.handshakes`, but at most a quarter of all connections.
     package let handshakes: Int
 
-    /// Beside connections: files, listening sockets, the journal, and calls to other servers, of which there are at most as
-    /// many connections as run at a time.
+    /// Reserved for the process: files, listening sockets, the journal, and calls to other servers, which need at most
+    /// one connection for each call that runs.
     static let process = 136
-    /// Of a shard: its loop's own, and its connections to Redis, 3 or 4 of them, in a cluster as many to each master.
+    /// Reserved for a shard: its loop's own, and 3 or 4 connections to Redis, in a cluster as many to each master.
     static let shard = 32
 
     /// - Parameter openFiles: The limit of the process.
@@ -20,7 +20,7 @@ package struct DescriptorRoom: Equatable {
         webSockets = rest - handshakes
     }
 
-    /// The process' limit of open files; what POSIX systems begin with if it is not known.
+    /// The process' limit of open files; the POSIX default if unknown.
     package static var limit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1_024 }

@@ -4,14 +4,14 @@ import Tokens
 import WebSockets
 import Workers
 
-/// How fast tokens from one address may turn out to be worthless, counted over all shards of the process.
+/// Limits the rate of failed tokens from one address, counted over all shards of the process.
 ///
-/// A signature costs 20 to 70 µs to verify, even a forged one. Beyond the limit no token from the address is
-/// verified, good or bad, until its bucket has filled a little. One lock, taken for each token, never for data.
+/// A signature costs 20 to 70 µs to verify, even a forged one. Beyond the limit no token from the address is verified,
+/// valid or not, until its bucket has partly refilled. One lock, taken for each token, never for data.
 ///
-/// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is good:
-/// so the limit holds however many verifications are pending, and a connection that goes meanwhile pays too. Good tokens
-/// that come all at once take few, because few are verified at a time.
+/// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is
+/// valid. So the limit holds however many verifications are pending, and connections that close meanwhile are charged
+/// too. Valid tokens that arrive all at once take few, because few are verified at a time.
 package final class FailedTokens: Sendable {
     private let countsLoopback: Bool
     private let rates: Locked<Rates<AddressBlock>>
@@ -22,12 +22,12 @@ package final class FailedTokens: Sendable {
             Rates(RateLimit(perSecond: limits.failedTokensPerSecond, burst: limits.failedTokenBurst)))
     }
 
-    /// As what an address is counted; `.none`: not at all.
+    /// The block for which an address is counted; `.none` if it is not.
     package func block(of peer: PeerAddress) -> AddressBlock {
         countsLoopback || !peer.isLoopback ? peer.block : .none
     }
 
-    /// How long no token from there is verified; `nil`: the next one is.
+    /// How long tokens from there will not be verified; `nil` if the next one is.
     package func wait(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard block != .none else { return nil }
         return rates.withLock { $0.wait(for: 1, by: block, at: now) }
@@ -41,7 +41,7 @@ package final class FailedTokens: Sendable {
         }
     }
 
-    /// Takes a token before it is known whether it is worthless, from any thread. How long none is there; `nil`: it is taken.
+    /// Charges for a token before its result is known, from any thread. Returns how long to wait; `nil` if it was charged.
     func take(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard block != .none else { return nil }
         return rates.withLock { rates in
@@ -52,17 +52,17 @@ package final class FailedTokens: Sendable {
         }
     }
 
-    /// It was worth something.
+    /// Gives back the charge for a valid token.
     func giveBack(_ block: AddressBlock) {
         guard block != .none else { return }
         rates.withLock { $0.giveBack(1, to: block) }
     }
 
-    /// How many addresses are counted.
+    /// The number of counted addresses.
     package var addresses: Int { rates.withLock { $0.count } }
 }
 
-/// What a thread of the pool has made of a token.
+/// The result of verifying a token on a thread of the pool.
 private enum TokenVerification: Sendable {
     case done(Result<Claims, AuthenticationFailure>)
     case tooMany(retryAfter: Milliseconds)
@@ -72,16 +72,16 @@ extension ShardLogic {
     enum TokenVerdict {
         case valid(Claims)
         case refused(AuthenticationFailure)
-        /// It was not looked at.
+        /// It was not checked.
         case tooMany(retryAfter: Milliseconds)
         /// Too many others are being verified.
         case overloaded(WorkRefusal)
     }
 
-    /// Verifies a token, unless too many from its address were worthless. A signature that takes long is verified off the
-    /// loop; else `verdict` is called within this call.
+    /// Verifies a token, unless too many from its address have failed. A slow signature is verified off the loop;
+    /// otherwise `verdict` is called during this call.
     ///
-    /// - Parameter socket: the connection that the token came on. If it closes before the verdict, `verdict` is not called.
+    /// - Parameter socket: The connection of the token. If it closes before the verdict, `verdict` is not called.
     func check(
         _ token: String, from address: AddressBlock, of socket: SocketID, verdict: @escaping (TokenVerdict) -> Void
     ) {
@@ -92,7 +92,7 @@ extension ShardLogic {
             verdict(judge(result))
         case .signature(let rest):
             do throws(WorkRefusal) {
-                // The time of asking: a little early at worst, which counts against the address.
+                // The time of the request: at worst slightly early, to the disadvantage of the address.
                 let (failedTokens, now) = (failedTokens, clock.now)
                 try jobs.run(in: .signatures, for: socket) { () -> TokenVerification in
                     if let wait = failedTokens.take(address, at: now) { return .tooMany(retryAfter: wait) }
@@ -112,7 +112,7 @@ extension ShardLogic {
         }
     }
 
-    /// The same for a token that a client shows on its connection: its further messages wait for the verdict.
+    /// The same for a token that a client sends on its connection: later messages wait for the verdict.
     func check(_ token: String, of connection: Connection, verdict: @escaping (TokenVerdict) -> Void) {
         let size = token.utf8.count
         guard reserve(size, of: connection) else {
@@ -129,7 +129,7 @@ extension ShardLogic {
         isWithin = false
     }
 
-    /// What came of a verification that its address has paid for.
+    /// Evaluates a verification for which the address was charged.
     private func judge(_ result: Result<Claims, AuthenticationFailure>) -> TokenVerdict {
         switch result {
         case .success(let claims): return .valid(claims)

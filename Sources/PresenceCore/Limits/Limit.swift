@@ -1,41 +1,41 @@
-/// The limits that somebody can meet, by their names on the metrics page.
+/// The limits that clients can meet, by their names on the metrics page.
 package enum Limit: String, CaseIterable {
     /// Connections of the whole process.
     case connections
     case connectionsPerAddress = "connections_per_address"
     case connectionsPerUser = "connections_per_user"
-    /// Requests of one connection, in time.
+    /// Request rate of one connection.
     case requests
-    /// Requests of one user on one shard, in time.
+    /// Request rate of one user on one shard.
     case userRequests = "user_requests"
-    /// Bytes of messages of one user on one shard, in time.
+    /// Bytes of messages of one user on one shard, as a rate.
     case userBytes = "user_bytes"
-    /// Calls from one address that need no token, in time.
+    /// Rate of calls without a token from one address.
     case addressRequests = "address_requests"
-    /// Uploads of the whole process, from one address, and of one user, at a time.
+    /// Concurrent uploads of the whole process, from one address, and of one user.
     case uploads
     case uploadsPerAddress = "uploads_per_address"
     case userUploads = "user_uploads"
-    /// Files of the whole process that are sent, and those to one address, at a time.
+    /// Concurrent downloads of files of the whole process, and to one address.
     case downloads
     case downloadsPerAddress = "downloads_per_address"
-    /// Accounts made and mails asked for from one address, and passwords tried there, in time.
+    /// Rates of one address: accounts created and mails requested, and passwords tried.
     case signUps = "sign_ups"
     case guesses
-    /// Passwords from one address that are hashed or wait for it, at a time.
+    /// Passwords from one address that are being hashed or wait for it.
     case workPerAddress = "work_per_address"
-    /// What decoding pictures of one user, or from one address, takes of a core, in time.
+    /// Processor time for decoding pictures of one user, or from one address, as a rate.
     case decoding
-    /// Tokens from one address that let nobody in, in time.
+    /// Rate of failed tokens from one address.
     case failedTokens = "failed_tokens"
-    /// What uploads leave free of the disk.
+    /// Disk space that uploads must leave free.
     case diskReserve = "disk_reserve"
     /// People and conversations watched by one connection.
     case subscriptions
-    /// What waits for all connections of the process that do not take it.
+    /// Pending bytes for connections of the process that do not accept them.
     case outboxBytes = "outbox_bytes"
-    /// What is held of requests and messages that have not come whole.
+    /// Bytes of incomplete requests and messages.
     case inboxBytes = "inbox_bytes"
-    /// What waits for Redis.
+    /// Bytes that wait for Redis.
     case redisBytes = "redis_bytes"
 }

@@ -1,10 +1,10 @@
 import PresenceProtocol
 
-/// A bucket for each user, or each address, that has taken something lately.
+/// A bucket for each recent user or address.
 ///
-/// Kept apart from sessions and connections, so that leaving and coming back fills no bucket. Two tables take turns: an
-/// entry that a whole filling time has passed over is full, and its table is dropped with all the others in it. So what
-/// is kept is bounded by the keys used within two filling times, and nothing is ever searched.
+/// Kept apart from sessions and connections, so that reconnecting does not refill a bucket. Two tables alternate: an
+/// entry that was not used for a whole fill time is full, and is dropped with its whole table. So the memory is bounded
+/// by the keys used within two fill times, and no search is needed.
 package struct Rates<Key: Hashable> {
     package let limit: RateLimit?
     private var current: [Key: TokenBucket] = [:]
@@ -20,7 +20,7 @@ package struct Rates<Key: Hashable> {
         return bucket(of: key).wait(for: tokens, at: now, limit)
     }
 
-    /// Takes tokens that are there, or tells how long until they are.
+    /// Takes tokens if they are available, or returns how long until they are.
     package mutating func charge(_ tokens: Int, to key: Key, at now: Milliseconds) -> Milliseconds? {
         guard let limit else { return nil }
         return current[key, default: previous[key] ?? TokenBucket()].charge(tokens, at: now, limit)
@@ -33,7 +33,7 @@ package struct Rates<Key: Hashable> {
         current[key] = bucket
     }
 
-    /// Undoes a `take`. A bucket that is full again meanwhile stays so.
+    /// Undoes a `take`. A bucket that has refilled meanwhile stays full.
     package mutating func giveBack(_ tokens: Int, to key: Key) {
         guard let limit, var bucket = current[key] ?? previous[key] else { return }
         bucket.giveBack(tokens, limit)
@@ -42,7 +42,7 @@ package struct Rates<Key: Hashable> {
 
     private func bucket(of key: Key) -> TokenBucket { current[key] ?? previous[key] ?? TokenBucket() }
 
-    /// Forgets buckets full again.
+    /// Drops buckets that are full again.
     package mutating func expire(now: Milliseconds) {
         guard let limit, now >= turnsAt, !current.isEmpty || !previous.isEmpty else { return }
         turnsAt = now + limit.fillTime

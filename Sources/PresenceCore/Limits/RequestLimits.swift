@@ -1,14 +1,14 @@
 import PresenceProtocol
 import WebSockets
 
-/// How fast requests are taken, from one connection and from one user.
+/// Limits the rate of requests of one connection and of one user.
 ///
-/// A request beyond either limit is answered `rate_limited` and changes nothing; it takes no token. A connection that
-/// goes on all the same is closed with 1008. The user's bucket is this shard's: a user connected to several shards
-/// or servers has one on each.
+/// A request beyond either limit is rejected with `rate_limited` and changes nothing; it takes no token. A connection
+/// that continues regardless is closed with 1008. The user's bucket belongs to this shard: a user connected to several
+/// shards or servers has one on each.
 extension ShardLogic {
-    /// Whether this request may be done; if not, it has been answered.
-    /// - Parameter user: `nil` before anyone is known.
+    /// Whether this request is admitted; if not, it was replied to.
+    /// - Parameter user: `nil` before authentication.
     func admits(_ connection: Connection, _ id: Int64?, tokens: Int, of user: UserID?) -> Bool {
         if let limit = connectionRate, let wait = connection.bucket.wait(for: tokens, at: clock.now, limit) {
             limitRate(of: connection, id, .requests, retryAfter: wait)
@@ -22,7 +22,7 @@ extension ShardLogic {
         return true
     }
 
-    /// The same for a user authenticated by this very request; the connection was charged for it already.
+    /// The same for a user authenticated by this request itself; the connection has been charged for it.
     func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
         if let wait = userRates.charge(1, to: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
@@ -42,7 +42,7 @@ extension ShardLogic {
         replies.now(on: connection) { [self] in limitRate(of: connection, id, refusal) }
     }
 
-    /// Counts that a limit was met; returns what its client is told.
+    /// Counts that a limit was met; returns the error for the client.
     package func met(_ limit: Limit, retryAfter: Milliseconds) -> Refusal {
         metrics.met(limit)
         let message =
@@ -55,27 +55,27 @@ extension ShardLogic {
         return Refusal(.rateLimited, message, retryAfter: retryAfter)
     }
 
-    /// Tells a client that it asks too fast; one that does not heed it is sent away.
+    /// Replies that the client sends too fast; closes the connection of one that ignores this.
     func limitRate(of connection: Connection, _ id: Int64?, _ refusal: Refusal) {
         let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
         replies.error(refusal.message.with(id: id), to: connection)
         if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
     }
 
-    static let tooManyFailedTokens = "too many tokens from this address were refused: this one was not looked at"
+    static let tooManyFailedTokens = "too many tokens from this address were refused: this one was not checked"
 }
 
-/// How many requests of a connection were `rate_limited` in the 10 s that its first one began. 8 bytes.
+/// The number of a connection's requests that were `rate_limited` within 10 s of the first one. 8 bytes.
 ///
-/// A window, so that a client which meets the limit now and then is never closed for the sum of it.
+/// A window, so that a client that meets the limit now and then is never closed for the total.
 struct RateRefusals {
     static let window: Milliseconds = 10_000
 
     private var number: UInt32 = 0
-    /// On the monotonic clock, whose beginning is so near that 49 days' worth of ms after it the number begins anew.
+    /// On the monotonic clock, as 32 bits of ms: they wrap after 49 days.
     private var began: UInt32 = 0
 
-    /// Counts one more, and returns how many there are.
+    /// Counts one more, and returns the number.
     package mutating func count(at now: Milliseconds) -> Int {
         let now = UInt32(truncatingIfNeeded: now)
         if number == 0 || Milliseconds(now &- began) >= Self.window {
@@ -87,20 +87,20 @@ struct RateRefusals {
     }
 }
 
-/// What a request costs of a bucket.
+/// The prices of requests, in tokens of a bucket.
 package enum RequestPrice {
-    /// One token, and one more for each full ten of the ids that are read or changed in Redis: an id costs a tenth of what
-    /// a request does, there and here.
+    /// One token, and one more for each full ten of the ids that are read or changed in Redis: an id costs a tenth of a
+    /// request, in Redis and here.
     package static func ids(_ count: Int) -> Int { 1 + count / 10 }
 
-    /// What an answer costs beside its request, and a request beside its first token: a token for each full 4 KiB. Redis takes
-    /// some 0.2 ms for as much of a message (docs/performance.md).
+    /// The price of a reply in addition to its request, and of a long request in addition to its first token: a token
+    /// for each full 4 KiB. Redis takes some 0.2 ms for a message of that size (docs/performance.md).
     static func bytes(_ count: Int) -> Int { count / 4_096 }
 
-    /// What a request of so many bytes costs, whose `price` is by what it asks for. Of both the larger counts, since the bytes
-    /// of ids are paid for with them. What is free stays so.
+    /// The price of a request of this many bytes, whose `price` results from its contents. The larger one counts, since
+    /// the bytes of ids are included in their price. Free requests stay free.
     static func of(bytes: Int, or price: Int) -> Int { price == 0 ? 0 : max(price, 1 + Self.bytes(bytes)) }
 
-    /// What it costs a user to have lists of contacts and blocks read: 128 ids are a token's worth of Redis' time.
+    /// The price for a user to have lists of contacts and blocks read: 128 ids take Redis as long as a request.
     static func listed(_ count: Int) -> Int { count / 128 }
 }

@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// How fast something may be done for long, and how much of it at once.
+/// A sustained rate, and a burst.
 package struct RateLimit: Sendable, Equatable {
-    /// Between two tokens, in ns: whole ms would make every rate above 500 a second one of 1,000.
+    /// Between two tokens, in ns: whole ms would turn every rate above 500 a second into 1,000.
     let interval: Int64
     /// Tokens in a full bucket.
     let burst: Int64
@@ -14,14 +14,14 @@ package struct RateLimit: Sendable, Equatable {
         self.burst = Int64(burst)
     }
 
-    /// So many tokens an hour, and as many at once; `nil` for 0: no limit.
+    /// This many tokens an hour, and as many at once; `nil` for 0: no limit.
     package init?(perHour: Int64) {
         guard perHour > 0 else { return nil }
         interval = max(1, 3_600_000_000_000 / perHour)
         burst = perHour
     }
 
-    /// One token in so many ms.
+    /// One token in this many ms.
     package init(every interval: Milliseconds, burst: Int) {
         self.interval = interval * 1_000_000
         self.burst = Int64(burst)
@@ -31,14 +31,14 @@ package struct RateLimit: Sendable, Equatable {
     var fillTime: Milliseconds { interval * burst / 1_000_000 + 1 }
 }
 
-/// A token bucket, kept as the time at which it will be full again (the generic cell rate algorithm): filling it costs
-/// nothing, and one that nobody has taken from for a while is the same as a new one. 8 bytes.
+/// A token bucket, stored as the time at which it will be full again (the generic cell rate algorithm): refilling costs
+/// nothing, and an unused one equals a new one after a while. 8 bytes.
 struct TokenBucket: Equatable {
     /// In ns, on the monotonic clock.
     private var fullAt: Int64 = 0
 
-    /// How long until so many tokens are there; `nil` if they are there now. More than fit count as a full bucket:
-    /// whatever may be asked for at all is possible to a client that waits.
+    /// How long until this many tokens are available; `nil` if they are now. More than the capacity counts as a full
+    /// bucket: every allowed request is possible for a client that waits.
     package func wait(for tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         let now = now * 1_000_000
         let excess =
@@ -46,19 +46,19 @@ struct TokenBucket: Equatable {
         return excess > 0 ? (excess + 999_999) / 1_000_000 : nil
     }
 
-    /// Takes tokens that are there, or tells how long until they are.
+    /// Takes tokens if they are available, or returns how long until they are.
     mutating func charge(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         if let wait = wait(for: tokens, at: now, limit) { return wait }
         take(tokens, at: now, limit)
         return nil
     }
 
-    /// Takes tokens that are there.
+    /// Takes tokens that are available.
     package mutating func take(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
         fullAt = max(fullAt, now * 1_000_000) + limit.interval * min(Int64(tokens), limit.burst)
     }
 
-    /// Puts tokens back that were taken. One that was full before is full again.
+    /// Gives back tokens. A bucket that was full before is full again.
     mutating func giveBack(_ tokens: Int, _ limit: RateLimit) {
         fullAt -= limit.interval * min(Int64(tokens), limit.burst)
     }

@@ -1,22 +1,22 @@
 import PresenceProtocol
 import Redis
 
-/// Ends what a dead incarnation left: in every partition it loses the right to write, then its sessions.
+/// Removes what a dead incarnation left: in every partition its right to write, then its sessions.
 ///
-/// All of it can be repeated or done by two at once: scripts take out only what is still the dead one's. The lease's
-/// mark goes last, so a reaper that dies on the way is followed by another.
+/// All of it can be repeated or done by two reapers at once: scripts remove only what still belongs to the dead
+/// incarnation. The lease's mark is removed last, so a reaper that dies on the way is followed by another.
 package final class Reaper {
     private unowned let shard: ShardLogic
     private var underWay: Set<String> = []
 
     /// Users whose sessions one script call ends: some tens of microseconds of Redis' time.
     private static let batch = 50
-    /// Partitions that are worked on at a time.
+    /// Partitions processed concurrently.
     private static let window = 16
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// `renewedAt`: when the dead one was last known to be alive, by Redis' clock: its users' `lastSeen`.
+    /// `renewedAt`: when the dead incarnation was last known to be alive, by Redis' clock: its users' `lastSeen`.
     package func reap(_ incarnation: String, renewedAt: Timestamp, done: @escaping () -> Void = {}) {
         guard underWay.insert(incarnation).inserted else { return done() }
         var failed = false
@@ -40,9 +40,10 @@ package final class Reaper {
         }
     }
 
-    /// Fences the partition and ends sessions until none is left; `nil` when Redis did not answer, or when users are left
-    /// whose records are damaged: those wait for `presenced doctor`, and the lease's mark for them.
+    /// Fences the partition and ends sessions until none is left. `done` gets `nil` if Redis did not reply, or if users
+    /// with damaged records remain: these, and the lease's mark with them, are left to `presenced doctor`.
     ///
+    /// - Parameter damaged: Users that are skipped.
     /// - Parameter damaged: Users that are passed over.
     private func clear(
         _ partition: Int, of incarnation: String, renewedAt: Timestamp, except damaged: Set<String> = [],
@@ -67,8 +68,8 @@ package final class Reaper {
         }
     }
 
-    /// Ends the dead one's sessions of these users. `done` gets those whose records are damaged, or `nil` when Redis did
-    /// not answer.
+    /// Ends the dead incarnation's sessions of these users. `done` gets those whose records are damaged, or `nil` if
+    /// Redis did not reply.
     private func end(
         _ names: [String], in keys: PartitionKeys, of incarnation: String, _ renewedAt: Timestamp,
         done: @escaping ([String]?) -> Void
@@ -78,7 +79,7 @@ package final class Reaper {
             switch result {
             case .success: done([])
             case .failure(let failure) where failure.isLasting && names.count > 1:
-                // One of them is damaged: each by itself, so that it keeps no other.
+                // One of them is damaged: each one separately, so that it does not block the others.
                 var damaged: [String]? = []
                 BoundedConcurrency(names, window: Self.window) { [self] name, next in
                     end([name], in: keys, of: incarnation, renewedAt) { failed in
@@ -96,7 +97,7 @@ package final class Reaper {
 }
 
 extension ScriptCall {
-    /// Ends what a dead incarnation left of some users, who were last seen when it was last renewed.
+    /// Ends the sessions that a dead incarnation left for some users, who were last seen at its last renewal.
     package static func reap(
         _ users: [UserID], in keys: PartitionKeys, of incarnation: String, _ renewed: Timestamp, _ past: PastStatuses?
     ) -> ScriptCall {
@@ -111,7 +112,7 @@ extension ScriptCall {
 
     /// Ends one session.
     ///
-    /// - Parameter silence: ms since anything was received from it.
+    /// - Parameter silence: The ms since anything was received from it.
     package static func end(
         _ session: String, of user: UserID, in keys: PartitionKeys, by incarnation: String, silence: Milliseconds,
         _ past: PastStatuses?

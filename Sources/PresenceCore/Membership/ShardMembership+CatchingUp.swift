@@ -1,13 +1,13 @@
 import PresenceProtocol
 
-/// What a shard does when slots of a cluster have moved.
+/// Handles slots of a cluster that have moved.
 extension ShardMembership {
-    /// Reads again what may have been missed while slots moved: the partitions that came with them, and only those. All
-    /// else is live meanwhile, and so are they unless it takes long.
+    /// Reads again what may have been missed while slots moved: only the partitions that moved with them. Everything
+    /// else stays live meanwhile, and so do they unless it takes long.
     func catchUp() {
         guard !rerouted.isEmpty, catchingUpSince == nil else { return }
         guard isLive, !isResynchronising else {
-            // It reads everything; if it has begun, it may have read too early.
+            // The resynchronisation reads everything; if it has begun, it may have read too early.
             guard isResynchronising else { return }
             attempt += 1
             isResynchronising = false

@@ -1,10 +1,9 @@
 import Redis
 import Synchronization
 
-/// Whether this Redis is one that people can be trusted to.
+/// Whether this Redis is suitable.
 extension ShardMembership {
-    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
-    /// believed.
+    /// A Redis that evicts keys when it is full would silently lose users' data. If CONFIG is not allowed, it is accepted.
     func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
         let names = ["maxmemory-policy", "hash-max-listpack-value"]
         shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
@@ -12,7 +11,7 @@ extension ShardMembership {
             if case .failure(let failure) = result, failure.isTransient {
                 return proceed(attempt, result, "maxmemory-policy") { _ in }
             }
-            // Names and values, of each Redis that there is.
+            // Names and values, of each Redis.
             let words = (try? result.get())?.array?.compactMap(\.string) ?? []
             let settings = stride(from: 0, to: words.count - 1, by: 2).map { (name: words[$0], value: words[$0 + 1]) }
             if let policy = settings.first(where: { $0.name == names[0] && $0.value != "noeviction" })?.value {
@@ -25,7 +24,7 @@ extension ShardMembership {
         }
     }
 
-    /// Managed services take CONFIG away, and leave INFO, which has the policy too.
+    /// Managed services disable CONFIG but not INFO, which has the policy too.
     private func checkVersion(_ attempt: Int, next: @escaping () -> Void) {
         shard.store.command(["INFO"], lane: .commands) { [self] result in
             guard attempt == self.attempt else { return }
@@ -40,9 +39,9 @@ extension ShardMembership {
         }
     }
 
-    /// Why a Redis cannot be used, by its INFO; `nil` if it can, or does not say.
+    /// Why a Redis cannot be used, by its INFO; `nil` if it can, or if the fields are missing.
     static func unfit(_ info: String) -> String? {
-        // As bytes: a start of a shard would wait a millisecond for characters.
+        // As bytes: parsing characters would delay the start of a shard by a millisecond.
         let lines = info.utf8.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
         func field(_ name: String) -> Substring? {
             lines.first { $0.starts(with: "\(name):".utf8) }.map { Substring($0.dropFirst(name.utf8.count + 1)) }
@@ -58,7 +57,7 @@ extension ShardMembership {
         return nil
     }
 
-    /// Once in a process: it costs memory only.
+    /// Once in a process: this only costs memory.
     private func warnOfMemory(_ value: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         shard.log(

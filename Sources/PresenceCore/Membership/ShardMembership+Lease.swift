@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Redis
 
-/// The lease: renewed with a canary through the subscription, and swept when it has run out.
+/// The lease: renewed together with a canary through the subscription. Expired ones are swept.
 extension ShardMembership {
     package func renew() {
         nextRenewal = shard.clock.now + shard.configuration.lease.renewal
@@ -10,11 +10,11 @@ extension ShardMembership {
         let number = renewalNumber
         let sentAt = shard.clock.now
         let renewing = incarnation
-        // The oldest tells how long Redis has been silent.
+        // The oldest one shows how long Redis has been silent.
         if renewals.count >= 100 { renewals.remove(at: 1) }
         renewals.append(Renewal(number: number, sentAt: sentAt))
         runRenewal(of: renewing, entering: false) { [self] result in
-            // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
+            // If Redis rejects it for a moment, the lease is not renewed; the next successful renewal makes up for it.
             guard renewing == incarnation, case .success(let value) = result else { return }
             guard !Self.isGone(result) else { return noticeFencing() }
             renewed(sentAt: sentAt, answer: value)
@@ -68,7 +68,7 @@ extension ShardMembership {
         }
     }
 
-    /// At a drain: one more renewal, which is then the sessions' linger.
+    /// In a drain: one more renewal, which is then the sessions' linger.
     func renewOnceMore(done: @escaping () -> Void) {
         guard isLive else { return done() }
         runRenewal(of: incarnation, entering: false) { _ in done() }

@@ -1,12 +1,12 @@
 import PresenceProtocol
 import Redis
 
-/// How the shard gets to the truth: at its start, after a break, and after events may have been missed.
+/// How the shard becomes live: at its start, after a break, and after events may have been missed.
 ///
-///     format ──▶ lease ──▶ partitions ──▶ sessions ──▶ remains of former incarnations ──▶ what is watched ──▶ a canary
+///     format ──▶ lease ──▶ partitions ──▶ sessions ──▶ remains of former incarnations ──▶ watched topics ──▶ a canary
 ///     `──────── only with a new incarnation ────────´
 ///
-/// Each step is an attempt's; whatever makes the attempt pointless starts the next one.
+/// Each step belongs to an attempt; whatever makes the attempt obsolete starts the next one.
 extension ShardMembership {
     func resynchroniseIfPossible() {
         guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
@@ -31,7 +31,7 @@ extension ShardMembership {
         }
     }
 
-    /// Runs the next step unless the attempt was overtaken or the last step failed.
+    /// Runs the next step unless the attempt is obsolete or the last step failed.
     func proceed(
         _ attempt: Int, _ result: Result<RedisValue, RedisFailure>, _ step: String, next: (RedisValue) -> Void
     ) {
@@ -42,14 +42,14 @@ extension ShardMembership {
             shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"], level: .warning)
             needsIncarnation = true
             lost("resynchronising failed", since: shard.clock.redisNow)
-            // The connections are made anew, which starts it again, after their pause.
+            // Reconnecting starts it again, after a pause.
             lanesUp.removeAll()
             shard.store.reconnect()
         }
     }
 
-    /// The first server fixes the layout and the number of partitions. Whether there are interests may change while no server
-    /// is there: that is seen when the lease is entered.
+    /// The first server fixes the layout and the number of partitions. Interests may be turned on or off while no
+    /// server runs: that is checked when the lease is entered.
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
         let format = shard.partitions.format
         var refusal: RedisFailure?
@@ -75,8 +75,8 @@ extension ShardMembership {
         }
     }
 
-    /// Layout 1 differs in its accounts. Without any, all of it is read as it is: each profile is written in the new form when it
-    /// changes.
+    /// Layout 1 differs in its accounts. Without accounts, it can be read unchanged: each profile is written in the new
+    /// form when it changes.
     private func checkEarlierFormat(_ attempt: Int, next: @escaping () -> Void) {
         shard.store.command(["EXISTS", shard.partitions.space.addressKey], lane: .commands) { [self] result in
             proceed(attempt, result, "format") { value in
@@ -104,7 +104,7 @@ extension ShardMembership {
         let (sentAt, entering) = (shard.clock.now, incarnation)
         runRenewal(of: entering, entering: !isAgain) { [self] result in
             if case .failure(let failure) = result, !failure.mayHaveRun, entering == incarnation {
-                // With a lease from an earlier try, it still has that; without one, Redis knows nothing of it.
+                // After an earlier try it may have a lease, and keeps it; otherwise Redis does not know the incarnation.
                 if isAgain { entersAgain = true } else { incarnation = "" }
             }
             if isAgain, Self.isGone(result), attempt == self.attempt { return enter(attempt, next: next) }
@@ -117,7 +117,7 @@ extension ShardMembership {
         }
     }
 
-    /// Each kind of server would miss what the other tells.
+    /// Servers of either kind would miss events of the other.
     private func refuseMode() {
         incarnation = ""
         let own = shard.interests == nil ? "off" : "on"
@@ -160,7 +160,7 @@ extension ShardMembership {
         }
     }
 
-    /// No version at or below it may be given again.
+    /// No version at or below this may be assigned again.
     private func ceilingVersion(of partition: Int) -> Int64 {
         let seen = seenVersions[partition]
         return shard.interests == nil ? seen : max(seen, ceiling.version(partition, at: shard.clock.now))
@@ -173,7 +173,7 @@ extension ShardMembership {
                 askFeatures(attempt, .assert) { [self] in
                     reapFormer(attempt) { [self] in
                         shard.loader.reload { [self] failure in
-                            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "what is watched") {
+                            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "watched topics") {
                                 _ in
                                 askFeatures(attempt, .reload(partitions: nil)) { [self] in finish(attempt) }
                             }
@@ -211,8 +211,8 @@ extension ShardMembership {
         }
     }
 
-    /// All is said and read. It is the truth if the subscription brings what has happened since: a canary must come
-    /// through it first.
+    /// Everything is reported and read. It is current if the subscription delivers all later changes: a canary must
+    /// pass through it first.
     private func finish(_ attempt: Int) {
         guard attempt == self.attempt else { return }
         renew()
@@ -229,7 +229,7 @@ extension ShardMembership {
         assertRest()
     }
 
-    /// Sessions opened or ended meanwhile are announced as if now; what Redis refuses of it, once more with the next renewal.
+    /// Sessions opened or ended meanwhile are announced now; if Redis rejects some, again with the next renewal.
     func assertRest() {
         leavesRest = false
         guard isLive, shard.sessions.hasUnasserted else { return }
@@ -238,8 +238,8 @@ extension ShardMembership {
         }
     }
 
-    /// Redis holds something that this server must not touch. At the start that is final. Later it is checked again after a
-    /// while, since an operator may mend it.
+    /// Redis has data that this server must not touch. At the start this is final. Later it is checked again after a
+    /// while, since an operator may fix it.
     func refuse(_ reason: String) {
         onRefusal(reason)
         if state != .starting { looksAgain = shard.clock.now + Self.quiet }

@@ -1,14 +1,14 @@
 import PresenceProtocol
 import Redis
 
-/// The shard's standing with Redis: its incarnation, its lease, and whether what it shows is the truth.
+/// The shard's standing with Redis: its incarnation, its lease, and whether its data is current.
 ///
 ///     starting ──▶ live ──▶ stale ──▶ (resynchronising) ──▶ live
-///                   a break, silence, a lease that ran out
+///                   a break, silence, an expired lease
 ///
-/// After a break of the command or lease connection the shard takes a new incarnation and says everything that it
-/// knows again; after a break of the subscription alone it keeps its incarnation. Either way it reads what is watched
-/// before it says `live`.
+/// After a break of the command or lease connection the shard takes a new incarnation and reports all its sessions
+/// again; after a break of the subscription alone it keeps its incarnation. In either case it reads everything watched
+/// before it is `live`.
 package final class ShardMembership {
     package unowned let shard: ShardLogic
 
@@ -16,44 +16,44 @@ package final class ShardMembership {
     package var incarnation = ""
     /// Grows with every resynchronisation: a session is asserted once in each.
     var round = 1
-    /// The highest version seen in each partition: none at or below it may be given again.
+    /// The highest version seen in each partition: none at or below it may be assigned again.
     var seenVersions: [Int64]
-    /// With interests, where others may have got to.
+    /// With interests, an upper bound of versions that other shards may have seen.
     var ceiling: VersionCeiling
     let isAlone: Bool
-    /// What `presence:format` said when it was last read, or written.
+    /// The value of `presence:format` when it was last read or written.
     var foundFormat = ""
 
     var lanesUp: Set<StoreLane> = []
     var isSubscribed = false
-    /// The old incarnation can no longer be trusted to be believed.
+    /// The old incarnation may no longer be used.
     var needsIncarnation = true
-    /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
+    /// The incarnation may write in every partition. An attempt that became obsolete before that leaves one that may not.
     var hasJoined = false
-    /// Redis refused the incarnation a part of its entry: it is tried again, so that there is one to clear away and not
-    /// one for each try.
+    /// Redis rejected a part of the incarnation's entry: it is retried with the same incarnation, so that there is only
+    /// one to clean up, and not one for each try.
     var entersAgain = false
-    /// Incarnations that this shard had before, whose remains it has still to clear away.
+    /// Earlier incarnations of this shard that it still has to clean up.
     var former: [(incarnation: String, renewedAt: Timestamp)] = []
-    /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
+    /// Grows whenever running steps become obsolete; callbacks of earlier attempts then do nothing.
     var attempt = 0
     var isResynchronising = false
-    /// The canary that ends the resynchronisation, once all the rest is done.
+    /// The canary that ends the resynchronisation, once everything else is done.
     var lastCanary: Int?
-    /// Redis refused some sessions that came or ended during the last resynchronisation: they are said again.
+    /// Redis rejected some sessions that began or ended during the last resynchronisation: they are reported again.
     var leavesRest = false
-    /// When a Redis that was refused is checked again.
+    /// When an unsuitable Redis is checked again.
     var looksAgain: Milliseconds?
-    /// Partitions whose events have come another way since they were last read.
+    /// Partitions whose events have been rerouted since they were last read.
     var rerouted: Set<Int> = []
-    /// Since when such partitions are read again, without being stale.
+    /// Since when such partitions are being read again, while the shard stays live.
     var catchingUpSince: Milliseconds?
-    /// Why there was nothing to serve yet: several servers may be out of reach in turn.
+    /// The logged reasons why the shard is not live yet: several servers may be unreachable in turn.
     private var absences: Set<String> = []
-    /// When a reason that was logged may be logged again.
+    /// When a logged reason may be logged again.
     private var nextAbsence: Milliseconds = 0
     private var nextFewReplicas: Milliseconds = 0
-    /// ms between two lines of the log of the same matter.
+    /// Minimum ms between two log lines for the same condition.
     static let quiet: Milliseconds = 10_000
 
     // The lease, and the canary that is sent through the subscription with every renewal.
@@ -68,13 +68,13 @@ package final class ShardMembership {
     var renewalAnswered = 0
     /// When the shard started, on the monotonic clock.
     let started: Milliseconds
-    /// How long there must have been a server before the sessions of dead ones are ended: their users could not come back
-    /// while there was none. Others that use the same Redis have at least a lease to show that they are alive.
+    /// How long a server must have been there before the sessions of dead ones are ended, since before their users had no
+    /// server to reconnect to. Other servers of the same Redis have at least a lease's duration to show that they are alive.
     let grace: Milliseconds
 
     /// Called whenever the shard becomes live.
     var onLive: () -> Void = {}
-    /// Called when Redis holds something that this server must not touch.
+    /// Called when Redis has data that this server must not touch.
     var onRefusal: (String) -> Void = { _ in }
 
     package enum State: Equatable {
@@ -119,8 +119,8 @@ package final class ShardMembership {
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
-            // Their canaries went into the subscription before this one, and were lost with it: waiting for them would
-            // make the shard stale again at once.
+            // Their canaries were published before this subscription, and were lost with the former one: waiting for
+            // them would make the shard stale again at once.
             renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
         case .followed(let channel): shard.interests?.confirm(channel)
@@ -136,7 +136,7 @@ package final class ShardMembership {
         }
     }
 
-    /// What was sent with a renewal has come through the subscription, and so has everything before it.
+    /// A renewal's canary has passed through the subscription, and so has everything before it.
     package func handle(canary payload: UnsafeRawBufferPointer) {
         guard let number = Int(String(decoding: payload, as: UTF8.self)) else { return }
         canaryHeard = max(canaryHeard, number)
@@ -152,8 +152,8 @@ package final class ShardMembership {
         if version > seenVersions[partition] { seenVersions[partition] = version }
     }
 
-    /// A script refused to let this incarnation write: true if the result says so. Before it has joined, the script was one of
-    /// the incarnation before, or came too early.
+    /// Returns true if a script rejected the write because this incarnation is fenced. Before it has joined, the script
+    /// was one of the former incarnation, or ran too early.
     @discardableResult
     package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
         guard (try? result.get())?.array?.first?.string == "FENCED" else { return false }
@@ -162,10 +162,10 @@ package final class ShardMembership {
     }
 
     func noticeFencing() {
-        if hasJoined { fence("Redis knows this incarnation no more") }
+        if hasJoined { fence("Redis no longer has this incarnation") }
     }
 
-    /// Whether Redis has no lease of this incarnation any more.
+    /// Whether Redis no longer has a lease of this incarnation.
     static func isGone(_ result: Result<RedisValue, RedisFailure>) -> Bool {
         (try? result.get())?.array?.first?.string == "GONE"
     }
@@ -188,8 +188,8 @@ package final class ShardMembership {
 
     // MARK: Staleness
 
-    /// While nothing has been served yet there is nobody to tell but the log: each reason once by each shard, and by the first
-    /// one again and again.
+    /// Before the shard is first live, reasons are only logged: each reason once by each shard, and repeatedly by the
+    /// first one.
     private func noteAbsence(_ reason: String) {
         guard state == .starting else { return }
         let isNew = absences.count < 100 && absences.insert(reason).inserted
@@ -198,7 +198,7 @@ package final class ShardMembership {
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 
-    /// Every change is answered `unavailable` while it is so.
+    /// While this lasts, every change is rejected with `unavailable`.
     func noteFewReplicas(_ count: Int) {
         guard shard.clock.now >= nextFewReplicas else { return }
         nextFewReplicas = shard.clock.now + Self.quiet
@@ -255,11 +255,11 @@ package final class ShardMembership {
             fence("the lease has run out")
         }
         if isLive, let began = catchingUpSince, now - began > settings.staleAfter {
-            goStale("partitions that moved are not read yet", since: shard.clock.redisNow - (now - began))
+            goStale("moved partitions have not been read yet", since: shard.clock.redisNow - (now - began))
         }
         guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
-        // A subscription may turn out to be silent while the shard is stale for another reason: nobody else would find
-        // out, and it would stay stale.
+        // A subscription may be silent while the shard is stale for another reason: this is detected only here, and
+        // otherwise the shard would stay stale.
         let unheard = renewals.first(where: \.isAnswered).map { now - $0.sentAt > settings.staleAfter } ?? false
         let isDeaf = unheard && isSubscribed
         guard isLive || isDeaf else { return }
@@ -274,14 +274,14 @@ package final class ShardMembership {
         }
     }
 
-    /// A renewal is settled when it was answered and its canary came: until then nothing was missed. It settles those before
-    /// it too, which Redis refused or whose canary it refused: what they would have shown, it shows.
+    /// A renewal is settled when it was acknowledged and its canary arrived: until then nothing was missed. Earlier
+    /// ones that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as much.
     func settleRenewals() {
         prove()
         guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }
         renewals.removeFirst(last + 1)
         let isSilent = renewals.first.map { shard.clock.now - $0.sentAt > shard.configuration.staleAfter } ?? false
-        // Redis was silent, or refused, but no connection broke. What was refused meanwhile has still to be said.
+        // Redis was silent, or rejected commands, but no connection broke. Rejected sessions have still to be reported.
         if !isSilent, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
     }
 }

@@ -1,17 +1,17 @@
 import EventLoops
 import PresenceProtocol
 
-/// What a shard counts. Plain numbers, added on the shard's thread; the metrics page adds the shards up.
+/// A shard's counters. Plain numbers, changed on the shard's thread; the metrics page adds up the shards.
 package final class Metrics {
     var connectionsOpened = 0
     var messagesIn = 0
     var eventsIn = 0
     var eventsUnwatched = 0
-    /// Marks set on watching connections: what would have been sent without conflation.
+    /// Marks set on watching connections: the deliveries without conflation.
     package var marked = 0
-    /// Marks that were set already: changes that a slow or waiting connection is spared.
+    /// Marks that were already set: deliveries that a slow or waiting connection is spared.
     var conflated = 0
-    /// Times that a feature was asked for entries of a log that are no longer in memory.
+    /// Requests to features for log entries that are no longer in memory.
     var catchUps = 0
     /// Events written to connections.
     var deliveries = 0
@@ -19,24 +19,24 @@ package final class Metrics {
     package var writes = 0
     package var reaped = 0
     var staleCount = 0
-    /// What Redis refused for a moment and was told again.
+    /// Updates that Redis rejected temporarily, and that were retried.
     package var storeRetries = 0
     var tokensRefused = 0
-    /// Records of Redis that no server has written, as often as they were read.
+    /// Records in Redis that no server has written, each time that one was read.
     var damagedRecords = 0
     var errors: [ErrorCode: Int] = [:]
-    /// By close code; 0 stands for all that are not ours, which a peer may draw by the thousand.
+    /// By close code; 0 stands for unknown codes, of which a peer may send thousands.
     private(set) var closes: [UInt16: Int] = [:]
     /// How often each limit was met.
     private(set) var limitsMet: [Limit: Int] = [:]
 
     /// Events in one write.
     var batchSize = MetricHistogram(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256])
-    /// From a change in Redis to the write of its event, in ms by Redis' clock as the shard knows it.
+    /// From a change in Redis to the write of its event, in ms by Redis' clock as estimated by the shard.
     var changeToWrite = MetricHistogram(bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000])
-    /// A command's way to Redis and back, in µs.
+    /// The round trip of a command to Redis, in µs.
     var redisRoundTrip = MetricHistogram(bounds: [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 500_000])
-    /// How long a turn of the loop took, in µs.
+    /// The duration of a turn of the loop, in µs.
     var loopTurn = MetricHistogram(bounds: [100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 1_000_000])
 
     package func met(_ limit: Limit) { limitsMet[limit, default: 0] += 1 }

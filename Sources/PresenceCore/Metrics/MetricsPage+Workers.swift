@@ -1,9 +1,9 @@
 import EventLoops
 import Workers
 
-/// The part of the metrics page about pools of threads: each number with the pool's name as its label.
+/// The metrics of thread pools: each with the pool's name as its label.
 extension MetricsSnapshot {
-    /// A number of which so many digits are behind the point, exactly: `1500` with three is `1.5`.
+    /// The exact decimal form of a number with this many fractional digits: `1500` with three is `1.5`.
     static func decimal(_ value: Int64, _ places: Int) -> String {
         let digits = String(value.magnitude)
         let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
@@ -39,17 +39,17 @@ extension MetricsSnapshot {
             }
         }
         numbers("workers_threads", "gauge", "threads of each pool") { $0.threads }
-        numbers("workers_queued", "gauge", "jobs that wait for a thread, and places kept for jobs still to come") {
+        numbers("workers_queued", "gauge", "jobs that wait for a thread, and places reserved for future jobs") {
             $0.queued
         }
-        numbers("workers_running", "gauge", "jobs that run") { $0.running }
-        numbers("workers_done_total", "counter", "jobs done") { $0.done }
-        numbers("workers_refused_total", "counter", "jobs refused because too many waited") { $0.refused }
-        numbers("workers_cancelled_total", "counter", "jobs whose asker was gone before they were done") {
+        numbers("workers_running", "gauge", "jobs in progress") { $0.running }
+        numbers("workers_done_total", "counter", "completed jobs") { $0.done }
+        numbers("workers_refused_total", "counter", "jobs refused because too many were waiting") { $0.refused }
+        numbers("workers_cancelled_total", "counter", "jobs cancelled because their connection closed") {
             $0.cancelled
         }
-        times("workers_waiting_seconds", "how long jobs waited for a thread") { $0.waitingTimes }
-        times("workers_running_seconds", "how long jobs ran") { $0.runningTimes }
+        times("workers_waiting_seconds", "waiting time of jobs") { $0.waitingTimes }
+        times("workers_running_seconds", "run time of jobs") { $0.runningTimes }
         return lines
     }
 }

@@ -2,7 +2,7 @@ import EventLoops
 import Installation
 import Workers
 
-/// One shard's numbers at a moment, to be added up over the process and written as Prometheus text.
+/// One shard's metrics at a moment, to be added up over the process and written as Prometheus text.
 package struct MetricsSnapshot: Sendable {
     var counters: [Counter: Int] = [:]
     var gauges: [Gauge: Int] = [:]
@@ -10,16 +10,16 @@ package struct MetricsSnapshot: Sendable {
     var closes: [UInt16: Int] = [:]
     var limitsMet: [Limit: Int] = [:]
     var histograms: [Histogram: MetricHistogram] = [:]
-    /// The features' own, in the order of their registration.
+    /// The features' metrics, in the order of registration.
     package var features: [Feature] = []
-    /// Of the process, not of a shard: given once, when the shards have been added up.
+    /// For the whole process: set once, when the shards have been added up.
     var workers: [WorkerNumbers] = []
-    /// When the certificate ends, in seconds since 1970; `nil` without TLS.
+    /// When the certificate expires, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?
-    /// How far Redis' clock is ahead of this host's, in ms; `nil` before Redis has answered.
+    /// How far Redis' clock is ahead of this host's, in ms; `nil` before the first reply of Redis.
     var redisClockOffset: Int64?
 
-    /// A feature's number.
+    /// A feature's metric.
     package struct Feature: Sendable {
         package let name: String
         package let type: String
@@ -59,30 +59,30 @@ package struct MetricsSnapshot: Sendable {
             switch self {
             case .connectionsOpened: "WebSocket connections accepted"
             case .messagesIn: "messages from clients"
-            case .eventsIn: "events that came from Redis"
-            case .eventsUnwatched: "of these, about someone whom nobody watches here"
-            case .eventsOut: "changes marked on watching connections, one each"
+            case .eventsIn: "events from Redis"
+            case .eventsUnwatched: "of these, about a user or conversation without a watcher on the shard"
+            case .eventsOut: "changes marked for delivery, counted for each watching connection"
             case .deliveries: "events written to connections"
             case .conflated: "changes replaced by a newer one before they were written"
             case .writes: "writes to sockets, of one or many messages"
-            case .partialWrites: "of these, not taken whole by the kernel"
+            case .partialWrites: "of these, only partly accepted by the kernel"
             case .bytesOut: "bytes written to sockets"
-            case .reaped: "users whose sessions were ended because their server died"
-            case .stale: "times that sight of the truth was lost"
-            case .storeRetries: "times that Redis refused what it had to be told, which was told again"
-            case .handshakeTimeouts: "connections ended because their first request took too long"
-            case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
-            case .lateAnswers: "calls answered 503 because what they asked for took too long"
-            case .slowTransfers: "uploads and downloads given up because their clients were too slow"
-            case .tlsHandshakes: "connections over TLS that came as far as a request"
-            case .tlsFailures: "connections to a TLS port that did not"
-            case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
-            case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
-            case .damagedRecords: "readings of records that no server has written"
-            case .intentSteps: "steps taken of changes that span partitions"
-            case .intentsResumed: "such changes taken up because their server may have died"
-            case .intentFailures: "such changes, or parts of them, that a server left to the next sweep"
-            case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
+            case .reaped: "users whose sessions were ended because their server had died"
+            case .stale: "times that a shard became stale"
+            case .storeRetries: "updates that Redis rejected and the server retried"
+            case .handshakeTimeouts: "connections closed because their first request took too long"
+            case .handshakesDisplaced: "connections without a WebSocket closed early to make room for others"
+            case .lateAnswers: "calls answered with 503 because they took too long"
+            case .slowTransfers: "uploads and downloads aborted because their clients were too slow"
+            case .tlsHandshakes: "TLS connections that completed the handshake and sent a request"
+            case .tlsFailures: "connections to a TLS port that failed before a request"
+            case .originsRefused: "upgrades refused because the browser's page had another origin"
+            case .tokensRefused: "tokens of connections and calls that were verified and refused"
+            case .damagedRecords: "reads of records that no server has written"
+            case .intentSteps: "executed steps of changes that span partitions"
+            case .intentsResumed: "such changes resumed because their server may have died"
+            case .intentFailures: "such changes, or parts of them, that failed and were left to the next sweep"
+            case .catchUps: "reads of log entries that were no longer in memory, each a page for one connection"
             }
         }
     }
@@ -116,26 +116,26 @@ package struct MetricsSnapshot: Sendable {
             case .sessions: "sessions, lingering ones included"
             case .subscriptions: "people and conversations watched, over all connections"
             case .topics: "different people and conversations watched"
-            case .sessionsLingering: "sessions without a connection that are still held"
-            case .sessionsUntold: "sessions of which Redis does not know yet what they are, or that they have ended"
-            case .live: "shards that show the truth"
-            case .redisPending: "commands that Redis has not answered yet"
+            case .sessionsLingering: "sessions without a connection that have not ended"
+            case .sessionsUntold: "sessions whose current state or end Redis has not stored yet"
+            case .live: "shards that are live"
+            case .redisPending: "commands without a reply from Redis"
             case .redisPendingBytes: "bytes of these commands"
-            case .interests: "channels of users and conversations that are followed (redis.interests)"
-            case .interestsPending: "of such channels, those that Redis has still to confirm as followed or left"
-            case .outboxBytes: "bytes that wait for connections which do not take them"
-            case .inboxBytes: "bytes held of requests and messages that have not come whole"
-            case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
-            case .uploads: "uploads under way"
+            case .interests: "subscribed channels of users and conversations (redis.interests)"
+            case .interestsPending: "such channels whose subscription or unsubscription Redis has not confirmed yet"
+            case .outboxBytes: "pending bytes for connections that do not accept them"
+            case .inboxBytes: "bytes of incomplete requests and messages"
+            case .handshakes: "connections without a WebSocket: handshakes in progress, and HTTP"
+            case .uploads: "uploads in progress"
             case .downloads: "files of more than 64 KiB that are being sent"
             case .diskFree: "bytes free on the disk of the data directory"
-            case .diskReserve: "bytes of these that uploads leave free; with fewer all uploads are refused"
-            case .logEntries: "log entries held in memory"
+            case .diskReserve: "bytes of these that are reserved; with fewer all uploads are refused"
+            case .logEntries: "log entries in memory"
             case .logBytes: "bytes of these entries"
-            case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
-            case .intentsWaiting: "changes that span many partitions, of which a further part waits for its turn"
+            case .intentsPending: "unfinished changes that span partitions, of all servers, at the last sweep"
+            case .intentsWaiting: "changes that span many partitions and wait to continue"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
-            case .longAnswersWaiting: "requests for lists and pages that wait for another one of their user"
+            case .longAnswersWaiting: "requests for lists and pages that wait for an earlier one of their user"
             }
         }
     }
@@ -146,7 +146,7 @@ package struct MetricsSnapshot: Sendable {
         case redisRoundTrip = "redis_round_trip_seconds"
         case loopTurn = "loop_turn_seconds"
 
-        /// What is counted in ms or µs is told in seconds, Prometheus' unit of time: so many digits are behind its point.
+        /// Durations in ms or µs are reported in seconds, Prometheus' unit of time: this is the number of fractional digits.
         var places: Int {
             self == .batchSize ? 0 : self == .changeToWrite ? 3 : 6
         }
@@ -154,16 +154,16 @@ package struct MetricsSnapshot: Sendable {
         var help: String {
             switch self {
             case .batchSize: "events in one flush of a connection"
-            case .changeToWrite: "from a change in Redis to its event's being written, by Redis' clock"
-            case .redisRoundTrip: "from the writing of a command to its reply"
-            case .loopTurn: "the longest turn of the loop between two looks, of up to 250 ms"
+            case .changeToWrite: "from a change in Redis to the write of its event, by Redis' clock"
+            case .redisRoundTrip: "from the write of a command to its reply"
+            case .loopTurn: "the longest turn of the loop between two samples, at most 250 ms apart"
             }
         }
     }
 
     package mutating func add(_ other: MetricsSnapshot) {
         counters.merge(other.counters, uniquingKeysWith: +)
-        // Each shard finds those of all servers.
+        // Each shard counts those of all servers.
         let intents = max(gauges[.intentsPending] ?? 0, other.gauges[.intentsPending] ?? 0)
         gauges.merge(other.gauges, uniquingKeysWith: +)
         gauges[.intentsPending] = intents
@@ -171,7 +171,7 @@ package struct MetricsSnapshot: Sendable {
         closes.merge(other.closes, uniquingKeysWith: +)
         limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
         certificateExpiry = certificateExpiry ?? other.certificateExpiry
-        // The shards differ by what an answer took: the largest is told.
+        // The shards differ by their round trips: the largest value is reported.
         if abs(other.redisClockOffset ?? 0) >= abs(redisClockOffset ?? 0) {
             redisClockOffset = other.redisClockOffset ?? redisClockOffset
         }
@@ -189,7 +189,7 @@ package struct MetricsSnapshot: Sendable {
         }
     }
 
-    /// Whether the page has a number of this name without any feature, or might have one.
+    /// Whether the page has, or may have, a metric of this name without any feature.
     package static func isCore(_ name: String) -> Bool {
         let others = [
             "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_seconds",
@@ -220,24 +220,25 @@ package struct MetricsSnapshot: Sendable {
         }
         if let certificateExpiry {
             head(
-                "tls_certificate_expiry_timestamp_seconds", "gauge", "when the certificate ends, in seconds since 1970")
+                "tls_certificate_expiry_timestamp_seconds", "gauge",
+                "when the certificate expires, in seconds since 1970")
             lines.append("presence_tls_certificate_expiry_timestamp_seconds \(certificateExpiry)")
         }
         if let redisClockOffset {
             head(
                 "redis_clock_offset_seconds", "gauge",
-                "how far Redis' clock, which judges tokens, is ahead of this host's; negative if it is behind")
+                "how far Redis' clock, by which tokens are checked, is ahead of this host's; negative if it is behind")
             lines.append("presence_redis_clock_offset_seconds \(Self.decimal(redisClockOffset, 3))")
         }
-        head("errors_total", "counter", "errors answered to clients")
+        head("errors_total", "counter", "errors sent to clients")
         for (code, count) in errors.sorted(by: { $0.key < $1.key }) {
             lines.append("presence_errors_total{code=\"\(code)\"} \(count)")
         }
-        head("closes_total", "counter", "connections ended, by close code (1006: lost without one)")
+        head("closes_total", "counter", "connections closed, by close code (1006: lost without one)")
         for (code, count) in closes.sorted(by: { $0.key < $1.key }) {
             lines.append("presence_closes_total{code=\"\(code == 0 ? "other" : String(code))\"} \(count)")
         }
-        head("limit_met_total", "counter", "times that somebody met a limit")
+        head("limit_met_total", "counter", "times that a limit was met")
         for limit in Limit.allCases {
             lines.append("presence_limit_met_total{limit=\"\(limit.rawValue)\"} \(limitsMet[limit] ?? 0)")
         }
@@ -262,7 +263,7 @@ package struct MetricsSnapshot: Sendable {
 }
 
 extension ShardLogic {
-    /// The logic's own numbers; the shard adds its sockets' and its loop's.
+    /// The logic's own metrics; the shard adds those of its sockets and its loop.
     package var snapshot: MetricsSnapshot {
         var snapshot = MetricsSnapshot()
         snapshot.counters = [

@@ -2,31 +2,31 @@ import Installation
 import PresenceProtocol
 import Redis
 
-/// A part of the server that plugs into every shard: what clients and backends can ask for, what it keeps in Redis, and
-/// what it does when something comes or falls due. Its code is in a folder of its own; one line in `Features.swift`
-/// switches it on. docs/adding-a-feature.md walks through one.
+/// A part of the server that plugs into every shard: its requests for clients and backends, its keys in Redis, its
+/// reactions to events and deadlines. Its code is in a folder of its own; one line in `Features.swift` enables it.
+/// docs/adding-a-feature.md walks through one.
 ///
-/// A shard makes its features once, in the order of the list, and keeps them for as long as it lives. Everything is called
-/// on the shard's thread, and nothing may block.
+/// A shard creates its features once, in the order of the list, and keeps them. All methods are called on the shard's
+/// thread, and must not block.
 package protocol Feature: AnyObject, SendableMetatype {
-    /// What is the same on all shards and known before there is one.
+    /// Properties that are the same on all shards, and known in advance.
     static var plan: FeaturePlan { get }
 
     /// `shard` outlives the feature: keep it `unowned`.
     init(_ shard: ShardLogic)
 
-    /// Says what it handles. Called once, before anything comes.
+    /// Registers its handlers. Called once, before any input.
     func register(in registry: inout Registry)
 
-    /// A step of the shard's connection to Redis: see ``ResynchronisationStep``. By default there is nothing to do.
+    /// A step of the shard's connection to Redis: see ``ResynchronisationStep``. The default does nothing.
     ///
-    /// - Parameter done: Called once, also when the step was given up; with why Redis did not do it now, if it did not.
+    /// - Parameter done: Called once, also if the step was abandoned; with the failure if Redis could not complete it now.
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void)
 
-    /// A client was told `connected`: what it is to hear first comes now.
+    /// `connected` was sent to a client: first messages follow now.
     func sessionGreeted(_ session: Session)
 
-    /// A client has said whether its user is active, or whether it is in the background.
+    /// A client has reported whether its user is active, or whether it is in the background.
     func activityChanged(_ session: Session)
 
     /// A session of this shard has ended.
@@ -35,10 +35,10 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// A user, of this shard or not, has chosen a status.
     func statusChosen(_ status: ChosenStatus, by user: UserID)
 
-    /// What a user of this shard chose is known, or known better.
+    /// The chosen status of a user of this shard has become known or was corrected.
     func statusKnown(of user: LocalUser)
 
-    /// Who may see a user of this shard is known, or has changed.
+    /// The visibility of a user of this shard has become known, or has changed.
     func visibilityKnown(of user: LocalUser)
 }
 
@@ -53,40 +53,40 @@ extension Feature {
     package func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) { done(nil) }
 }
 
-/// The steps in which a shard gets back to Redis' state, at its start and after each break.
+/// The steps by which a shard synchronises with Redis, at its start and after each break.
 package enum ResynchronisationStep: Equatable {
-    /// Redis is reached again, and may have lost what this shard told it: tell it again. Comes before `reload`.
+    /// Redis is reachable again, and may have lost this shard's data: write it again. Precedes `reload`.
     case assert
-    /// Events may have been missed: read again what is held, of all partitions or of some.
+    /// Events may have been missed: read the data in memory again, of all partitions or of some.
     case reload(partitions: Set<Int>?)
-    /// Events come again, and nothing is missing: clients are told `live`.
+    /// Events arrive again, and none is missing: clients get `live`.
     case live
-    /// Redis is out of reach: clients are told `stale`. `done` is not waited for.
+    /// Redis is unreachable: clients get `stale`. The shard does not wait for `done`.
     case lost
 }
 
-/// What a feature adds to the process.
+/// A feature's contribution to the process.
 package struct FeaturePlan: Sendable {
-    /// In the configuration's `disabledFeatures` and in the log.
+    /// For the configuration's `disabledFeatures` and for the log.
     package let name: String
     /// Whether a server works without it.
     package var isOptional = true
     package var scripts: [Script] = []
     package var keys: [KeyFamily] = []
     package var settings: [FeatureSetting] = []
-    /// Threads for what takes too long for a loop.
+    /// Threads for work that takes too long for a loop.
     package var pools: [WorkerPlan] = []
-    /// Unique things that it lets owners have; their scripts and keys are among the plan's.
+    /// Unique things of owners; their scripts and keys are among the plan's.
     package var claims: [ClaimPlan] = []
-    /// Whether scripts write down what happens for others outside (`OfferingStore`).
+    /// Whether scripts record events for consumers outside (`OfferingStore`).
     package var needsOffers: @Sendable (ServerConfiguration) -> Bool = { _ in false }
-    /// Where the statuses of users are kept that are over; `nil`: it keeps none. At most one feature keeps them.
+    /// Where past statuses of users are kept; `nil` if they are not. At most one feature keeps them.
     package var past: @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil }
-    /// Says what is wrong with its settings beyond the range of each, such as a file that cannot be read.
+    /// Checks settings beyond the range of each, for example whether a file can be read.
     package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
         (_) throws(InvalidConfiguration) in
     }
-    /// What is logged at the start: settings that are allowed, and weaker than they should be.
+    /// Warnings for the log at the start: settings that are allowed, but weaker than they should be.
     package var warnings: @Sendable (ServerConfiguration) -> [String] = { _ in [] }
 
     package init(
@@ -114,7 +114,7 @@ package struct FeaturePlan: Sendable {
 }
 
 extension ServerConfiguration {
-    /// Those of the features that it does not switch off.
+    /// The features that are not disabled.
     package func enabled(_ features: [any Feature.Type]) -> [any Feature.Type] {
         features.filter { !disabledFeatures.contains($0.plan.name) }
     }

@@ -1,7 +1,7 @@
 import Installation
 import PresenceProtocol
 
-/// A number, a switch, a text or a list that a feature lets operators set. `config/presenced.yaml` has each with its sentence.
+/// A number, a switch, a text or a list that operators can set for a feature. `config/presenced.yaml` describes each.
 public struct FeatureSetting: Sendable, Hashable {
     public enum Unit: Sendable {
         case count, milliseconds
@@ -9,7 +9,7 @@ public struct FeatureSetting: Sendable, Hashable {
         case flag
         /// A text, or one of a few words.
         case text
-        /// A list of mappings; in the environment each is one text, its columns in their order with a space between two.
+        /// A list of mappings; in the environment each is one text with its columns in order, separated by spaces.
         case rows
         var suffix: String { self == .milliseconds ? " ms" : "" }
     }
@@ -18,14 +18,14 @@ public struct FeatureSetting: Sendable, Hashable {
     public let key: String
     public let unit: Unit
     public let standard: Int64
-    /// Of a text; otherwise empty.
+    /// For a text; otherwise empty.
     public var standardText = ""
-    /// The only texts that may be, if there are only a few.
+    /// The allowed texts, if there are only a few.
     public var words: [String] = []
-    /// Of a list of mappings: the keys of each. The last one's value is a list of texts, and may be missing.
+    /// For a list of mappings: the keys of each. The last one's value is a list of texts, and may be missing.
     public var columns: [String] = []
     public let range: ClosedRange<Int64>
-    /// What it does, and what larger and smaller values change.
+    /// Its effect, and that of larger and smaller values.
     public let about: String
 
     package static func duration(
@@ -49,7 +49,7 @@ extension FeatureSetting {
         FeatureSetting(key: key, unit: .flag, standard: standard ? 1 : 0, range: 0...1, about: about)
     }
 
-    /// - Parameter words: The only texts that may be; `[]`: any.
+    /// - Parameter words: The allowed texts; `[]` for any.
     package static func text(_ key: String, _ standard: String, of words: [String] = [], about: String)
         -> FeatureSetting
     {
@@ -57,7 +57,7 @@ extension FeatureSetting {
             key: key, unit: .text, standard: 0, standardText: standard, words: words, range: 0...0, about: about)
     }
 
-    /// - Parameter columns: The keys of each mapping in the list; the value of the last one is a list itself.
+    /// - Parameter columns: The keys of each mapping in the list; the value of the last one is itself a list.
     package static func rows(_ key: String, columns: [String], about: String) -> FeatureSetting {
         FeatureSetting(key: key, unit: .rows, standard: 0, columns: columns, range: 0...0, about: about)
     }
@@ -73,19 +73,19 @@ extension ServerConfiguration {
     /// Whether a feature's switch is on.
     package func isOn(_ setting: FeatureSetting) -> Bool { self[setting] != 0 }
 
-    /// The value of a feature's setting that is a text.
+    /// The value of a feature's text setting.
     public subscript(text setting: FeatureSetting) -> String {
         get { featureTexts[setting.key] ?? setting.standardText }
         set { featureTexts[setting.key] = newValue == setting.standardText ? nil : newValue }
     }
 
-    /// The rows of a feature's setting that is a list: each one's columns, with a space between two.
+    /// The rows of a feature's list setting: the columns of each, separated by spaces.
     public subscript(rows setting: FeatureSetting) -> [String] {
         get { featureRows[setting.key] ?? [] }
         set { featureRows[setting.key] = newValue.isEmpty ? nil : newValue }
     }
 
-    /// - Throws: what is wrong with the first value that is out of its range.
+    /// - Throws: The first setting whose value is out of range.
     func validate(_ settings: [FeatureSetting]) throws(InvalidConfiguration) {
         for setting in settings where !setting.words.isEmpty && !setting.words.contains(self[text: setting]) {
             throw InvalidConfiguration(

@@ -1,21 +1,20 @@
 import PresenceProtocol
 
-/// Keys of a feature in Redis, one for each id: `{p017}:NAME:ID`, in the partition of the id. Servers and the doctor both go
-/// by it.
+/// Keys of a feature in Redis, one for each id: `{p017}:NAME:ID`, in the partition of the id. Used by servers and the doctor.
 package struct KeyFamily: Sendable, Hashable {
     /// Between the partition and the id; unique among all features.
     package let name: String
-    /// Whether it lives no longer than the servers that wrote it: nobody misses it where nobody looks.
+    /// Whether it is needed only while the servers that wrote it run.
     package let isPassing: Bool
-    /// As Redis' `TYPE` says it.
+    /// As returned by Redis' `TYPE`.
     package let type: String
-    /// Whether each has an end.
+    /// Whether each key has an expiry.
     package var expires = false
     /// Whether all the values of a hash are whole numbers.
     package var holdsNumbers = false
-    /// Whether its ids do not say in which partition it is: they are hashes, or the numbers of hashes of small values.
+    /// Whether its ids do not determine the partition: they are hashes, or the numbers of hashes of small values.
     package var isPlacedApart = false
-    /// Whether there is one for each partition, with no id: `{p017}:NAME`.
+    /// Whether there is one for each partition, without an id: `{p017}:NAME`.
     package var isOfPartition = false
 
     package init(

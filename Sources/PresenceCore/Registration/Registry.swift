@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// What a shard's features have registered: by the type of a request, the letter of an event, the path of a call, …
+/// The registrations of a shard's features: by type of request, letter of event, path of call, …
 package struct Registry {
     private var requests: [RequestName: RegisteredRequest] = [:]
     /// By the first byte of an event.
@@ -18,14 +18,14 @@ package struct Registry {
 
     // MARK: Requests
 
-    /// A request with a session: `decode` and `price` are judged before `handle` is called.
+    /// A request within a session: `decode` and `price` are evaluated before `handle` is called.
     ///
     /// - Parameters:
     ///   - name: The message's `type`.
-    ///   - price: What it costs of the user's and the connection's rate; its bytes may cost more (`RequestPrice.of`).
-    ///   - order: What it waits for of what its connection has said before.
-    ///   - mayBeLong: Whether its answer may be much longer than what `price` says of it (`LongAnswers`).
-    ///   - decode: Reads and checks it.
+    ///   - price: Its price in the user's and the connection's rate; its length may cost more (`RequestPrice.of`).
+    ///   - order: What it waits for among earlier requests of its connection.
+    ///   - mayBeLong: Whether its reply may be much longer than `price` implies (`LongAnswers`).
+    ///   - decode: Decodes and validates it.
     package mutating func request<Request>(
         _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
         mayBeLong: @escaping (Request) -> Bool = { _ in false },
@@ -53,10 +53,10 @@ package struct Registry {
         }
     }
 
-    /// A request that is answered in several steps: `answer` runs as a task of the shard, in the request's turn.
+    /// A request that takes several steps: `answer` runs as a task of the shard, in the request's turn.
     ///
-    /// Parameters as of the other ones. What `answer` throws is the answer: a ``Refusal`` or a `DecodingFailure`. (It throws
-    /// without a type because closures without a signature of their own do.)
+    /// Parameters as above. An error thrown by `answer` is the reply: a ``Refusal`` or a `DecodingFailure`. (The throw
+    /// is untyped because closures without an explicit signature are.)
     package mutating func request<Request>(
         _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
         mayBeLong: @escaping (Request) -> Bool = { _ in false },
@@ -87,7 +87,7 @@ package struct Registry {
         precondition(previous == nil, "two features register the request \(name)")
     }
 
-    /// - Throws: `unknownType` if no feature knows it.
+    /// - Throws: `unknownType` if no feature has registered it.
     func request(of type: JSONValue) throws(DecodingFailure) -> RegisteredRequest {
         let found =
             type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
@@ -100,7 +100,7 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     ///
     /// - Parameters:
-    ///   - audience: Who gets it with `redis.interests`: only shards that watch its subject (`publish` in lib.lua), or all.
+    ///   - audience: Its receivers with `redis.interests`: only shards that watch its subject (`publish` in lib.lua), or all.
     ///   - offers: Whether a script may `offer` something with it (lib.lua).
     package mutating func event(
         _ letter: Unicode.Scalar, for audience: EventAudience = .shards, offers: Bool = false,
@@ -114,7 +114,7 @@ package struct Registry {
         mayOffer[Int(letter.value)] = offers
     }
 
-    /// Something that falls due: the shard calls `handle` with the key that the deadline was set with.
+    /// A kind of deadline: the shard calls `handle` with the key of the deadline.
     package mutating func deadline(_ handle: @escaping (DeadlineKey) -> Void) -> DeadlineKind {
         deadlines.append(handle)
         return DeadlineKind(index: UInt8(deadlines.count - 1))
@@ -122,15 +122,15 @@ package struct Registry {
 
     // MARK: Messages and topics
 
-    /// A message to a user's own connections of which only the newest counts: `encode` makes it, framed, when the
-    /// connection is written to. `[]` when there is nothing to say.
+    /// A message to a user's own connections of which only the newest counts: `encode` creates its frame when the
+    /// connection is written to. `[]` if there is nothing to send.
     package mutating func ownMessage(_ encode: @escaping (Connection) -> [UInt8]) -> OwnMessages {
         precondition(ownMessages.count < 8)
         ownMessages.append(encode)
         return OwnMessages(rawValue: 1 << UInt8(ownMessages.count - 1))
     }
 
-    /// Something that connections can watch, beside people.
+    /// A kind of topics that connections can watch, besides people.
     package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
         precondition(topicKinds.count < Int(UInt8.max), "there are too many kinds of topics")
         topicKinds.append(kind)
@@ -142,24 +142,24 @@ package struct Registry {
     /// A kind of changes that span partitions (`Intents`).
     ///
     /// - Parameters:
-    ///   - name: In Redis; without spaces, the same for ever.
-    ///   - resume: The step that reads how far a subject's intent has come, and goes on from there.
+    ///   - name: For Redis; without spaces, never changed.
+    ///   - resume: The step that reads the state of a subject's intent, and continues from there.
     @discardableResult
     package mutating func intents(_ name: String, resume: @escaping (Identifier) -> IntentStep) -> IntentKind {
-        precondition(!name.contains(" "), "the kind of intents \(name) has a space")
+        precondition(!name.contains(" "), "the kind of intents \(name) contains a space")
         precondition(intents.updateValue(resume, forKey: name) == nil, "two features register the intents \(name)")
         return IntentKind(name: name)
     }
 
     // MARK: HTTP
 
-    /// A call over HTTP.
+    /// An HTTP call.
     ///
     /// - Parameters:
-    ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded, and each `{text}` for any text,
-    ///     which the feature judges.
-    ///   - audience: Who may call it. Where no token is needed and there is no good one, `call.caller` is `anyone`.
-    ///   - limits: Judged by the request's head, as its token is. Bodies are collected whole, so the longest is
+    ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded, and each `{text}` for any
+    ///     text, which the feature validates.
+    ///   - audience: The allowed callers. If no token is needed and there is no valid one, `call.caller` is `anyone`.
+    ///   - limits: Checked by the request's head, like its token. Bodies are collected in memory, so the longest is
     ///     ``RouteLimits/mostCollected``.
     package mutating func route(
         _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
@@ -170,7 +170,7 @@ package struct Registry {
         add(HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle), path)
     }
 
-    /// A call that is answered in several steps: `answer` runs as a task of the shard. What it throws is the answer.
+    /// A call that takes several steps: `answer` runs as a task of the shard. An error that it throws is the response.
     package mutating func route(
         _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
         answer: @escaping (HTTPCall) async throws -> HTTPResponse
@@ -178,17 +178,17 @@ package struct Registry {
         route(method, path, for: audience, limits: limits) { call in call.perform(answer) }
     }
 
-    /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends it.
-    /// `answer` gets it when all of it is written; what it throws is the answer. The file is gone afterwards unless it was kept
-    /// (``UploadedFile/keep(at:)``, in a job), and so it is when the connection or the process ends before.
+    /// A call whose body is written to a file in the data directory, in pieces, at the speed of disk and client.
+    /// `answer` gets the complete file; an error that it throws is the response. Afterwards the file is deleted unless
+    /// it was kept (``UploadedFile/keep(at:)``, in a job); so it is if the connection or the process ends before.
     ///
-    /// By the head are judged: token, audience, rates, the length (411 without one, 413), that its user has no other upload
-    /// under way (429), that the process has fewer than `limits.uploads` (503), and room on the disk (503). A client that
-    /// sends `Expect: 100-continue` is told to go on only then. A revoked token is refused at the end once more.
+    /// The head is checked for: token, audience, rates, the length (411 without one, 413), no other upload of the user
+    /// in progress (429), fewer than `limits.uploads` in the process (503), and space on the disk (503). Only then a
+    /// client that sends `Expect: 100-continue` gets the 100. At the end, a revoked token is rejected again.
     ///
     /// - Parameters:
-    ///   - limits: its `bodyBytes` may be any number.
-    ///   - judge: What else is judged by the head, after token, audience and rates.
+    ///   - limits: Its `bodyBytes` may be any number.
+    ///   - judge: Further checks of the head, after token, audience and rates.
     package mutating func upload(
         _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
         judge: UploadJudge? = nil, answer: @escaping (HTTPCall, UploadedFile) async throws(Refusal) -> HTTPResponse
@@ -212,14 +212,14 @@ package struct Registry {
 
     // MARK: Metrics
 
-    /// A number that only grows; the page shows the sum over all shards, with `presence_` before the name.
+    /// A counter; the page shows the sum over all shards, with `presence_` before the name.
     package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
         add(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
-    /// A number that is read when the page is asked for; the page shows the sum over all shards.
+    /// A gauge that is read for each page; the page shows the sum over all shards.
     package mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
         add(FeatureMetric(name: name, type: "gauge", help: help, read: read))
     }
@@ -232,32 +232,32 @@ package struct Registry {
     }
 }
 
-/// Who gets an event of the scripts, with `redis.interests`.
+/// The receivers of an event of the scripts, with `redis.interests`.
 package enum EventAudience {
     /// All shards.
     case shards
-    /// Those that watch its subject.
+    /// Shards that watch its subject.
     case watchers
 }
 
-/// Decodes a request, which has so many bytes, and handles it if its sender may ask so fast.
+/// Decodes a request, which has this many bytes, and handles it if its sender's rate allows it.
 package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection, Int) throws(DecodingFailure) -> Void
 
-/// Whose request it is, and where its answer goes.
+/// The sender of a request, and the destination of its reply.
 package struct RequestContext {
     unowned let shard: ShardLogic
     package let connection: Connection
     package let session: Session
-    /// The request's id, for the answer.
+    /// The request's id, for the reply.
     package let id: Int64?
-    /// Over at the latest when the answer is known.
+    /// Over at the latest when the reply is known.
     package let turn: RequestTurn
     package var user: UserID { session.user.id }
-    /// By what right they change something.
+    /// The author of the request's changes.
     package var writer: Writer { Writer(session) }
 }
 
-/// A feature's number that only grows.
+/// A feature's counter.
 package final class MetricCounter {
     package var value = 0
 }
@@ -275,12 +275,12 @@ package struct OwnMessages: OptionSet {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 }
 
-/// What kind of thing falls due, as a feature registered it.
+/// The kind of a deadline, as registered by a feature.
 package struct DeadlineKind: Equatable {
     package let index: UInt8
 }
 
-/// What a feature's deadline is about.
+/// The subject of a feature's deadline.
 package enum DeadlineKey: Equatable {
     case none
     case number(UInt64)

@@ -1,10 +1,10 @@
-/// A dictionary of bare closures allocates at each look.
+/// A struct, since each look-up in a dictionary of bare closures allocates.
 struct RegisteredRequest {
     let order: RequestOrder
     let handle: RequestHandler
 }
 
-/// The type of a request as a key that costs no `String` to look up: up to 24 bytes.
+/// The type of a request as a key that can be looked up without a `String`: up to 24 bytes.
 struct RequestName: Hashable {
     static let longest = 24
     private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)

@@ -1,28 +1,28 @@
 import PresenceProtocol
 import Redis
 
-/// Something that connections can watch, beside people: how it is read from Redis, and what a topic of it keeps.
+/// A kind of topics that connections can watch, besides people: how it is read from Redis, and its state.
 package protocol TopicKind: AnyObject {
-    /// What a new topic keeps beside its registers.
+    /// A new topic's state besides its registers.
     func makeState() -> AnyObject?
-    /// Asks Redis for the topic's state.
+    /// Reads the topic's state from Redis.
     func read(_ topic: Topic, reply: @escaping StoreReply)
-    /// Redis has answered.
+    /// Takes the reply from Redis.
     ///
-    /// - Parameter announced: Whether watchers are told what has changed by it.
+    /// - Parameter announced: Whether watchers are informed of changes.
     func take(_ value: RedisValue, of topic: Topic, announced: Bool)
-    /// Whether the topic is read again before `user` watches it, since what is held would refuse them.
+    /// Whether the topic must be read again before `user` watches it, since the state in memory would reject them.
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool
     /// Whether its topics keep a log (`TopicLog`): every watcher gets every entry, in order. Otherwise they keep
     /// registers, and a slow watcher gets the newest.
     var keepsLog: Bool { get }
-    /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and says `answer` or `fail`
-    /// to `ShardLogic.catchUps`, exactly once.
+    /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and calls `answer` or
+    /// `fail` of `ShardLogic.catchUps` exactly once.
     func catchUp(_ request: CatchUp)
-    /// Reads what comes after an entry of the topic's log, a page of it, and where the store's log ends.
+    /// Reads a page of the entries after one of the topic's log, and the end of the store's log.
     func readLog(_ topic: Topic, after sequence: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void)
-    /// What tells a watcher that the store has lost entries: it forgets what it has of the log and reads it anew up to `end`;
-    /// entries after that follow. A whole WebSocket frame.
+    /// The message that informs a watcher that the store has lost entries: it drops its entries of the log and reads
+    /// them again up to `end`; later ones follow. A whole WebSocket frame.
     func restartFrame(of topic: Topic, at end: Int64) -> [UInt8]
 }
 
@@ -37,7 +37,7 @@ extension TopicKind {
     }
 }
 
-/// People are 0; the others are numbered as they are registered.
+/// People are 0; the others are numbered in order of registration.
 package struct TopicKindID: RawRepresentable, Equatable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }

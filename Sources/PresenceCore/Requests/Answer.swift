@@ -1,22 +1,23 @@
 import PresenceProtocol
 import WebSockets
 
-/// The answer of a request: what is written when its turn has come.
+/// The reply to a request, written when its turn comes.
 ///
-/// Answers leave in the order of their requests, so one may wait for others. A snapshot is taken when it is written, so that the
-/// events after it continue it.
+/// Replies leave in the order of their requests, so one may wait for others. A snapshot is taken when it is written, so
+/// that later events continue it.
 package struct Answer {
     let write: (RequestContext) -> Void
 
-    /// `write` puts the answer into what the connection gets at the end of the loop's turn, without waiting for anything.
+    /// `write` adds the reply to the data that the connection gets at the end of the loop's turn, without waiting for
+    /// anything.
     package init(_ write: @escaping (RequestContext) -> Void) { self.write = write }
 
-    /// The request was carried out, and there is nothing else to say.
+    /// The request was carried out, and has no further result.
     package static var ok: Answer {
         Answer { context in context.shard.replies.ok(context.id, to: context.connection) }
     }
 
-    /// What is found out only where the answer is made.
+    /// For a failure that is detected only while the reply is written.
     package static func refusal(_ refusal: Refusal) -> Answer {
         Answer { context in context.shard.refuse(refusal, context) }
     }
@@ -28,7 +29,7 @@ package struct Answer {
 }
 
 extension ShardLogic {
-    /// Carries out a request as a task, and answers it in its turn.
+    /// Carries out a request as a task, and replies in its turn.
     func perform(_ context: RequestContext, _ answer: @escaping () async throws -> Answer) {
         let connection = context.connection
         let reply = replies.expect(on: connection)
@@ -47,7 +48,7 @@ extension ShardLogic {
 
     func refuse(_ refusal: Refusal, _ context: RequestContext) {
         if refusal.endsSession { sessions.isMissing(context.session) }
-        // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+        // Like the event, which is still to come. After an error, clients would drop requests that they keep for repetition.
         if refusal.message.code == .unauthorized { return sessions.revoke(context.session) }
         if refusal.message.code == .rateLimited { return limitRate(of: context.connection, context.id, refusal) }
         replies.error(refusal.message.with(id: context.id), to: context.connection)
@@ -55,7 +56,7 @@ extension ShardLogic {
 }
 
 extension HTTPCall {
-    /// Carries out a call as a task, and answers it.
+    /// Carries out a call as a task, and responds to it.
     func perform(_ answer: @escaping (HTTPCall) async throws -> HTTPResponse) {
         shard.tasks.run { [self] in
             do {

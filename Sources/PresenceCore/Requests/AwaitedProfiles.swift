@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// Changes of profiles that Redis has made, until this shard has taken their events in: the answers wait for that, so what the
-/// same connection reads afterwards shows them. Nothing waits of a user who is not watched here.
+/// Changes of profiles that Redis has made, until this shard has processed their events. The replies wait for that, so
+/// that later reads on the same connection see the changes. For a user who is not watched here, nothing waits.
 final class AwaitedProfiles {
     private var waiting: [UserID: [(version: Int64, done: () -> Void)]] = [:]
 
@@ -11,7 +11,7 @@ final class AwaitedProfiles {
         waiting[user, default: []].append((version, done))
     }
 
-    /// An event has been taken in.
+    /// An event was processed.
     func settle(_ user: UserID, _ version: Int64) {
         guard let all = waiting[user] else { return }
         let later = all.filter { $0.version > version }
@@ -19,7 +19,7 @@ final class AwaitedProfiles {
         for each in all where each.version <= version { each.done() }
     }
 
-    /// Events may have been missed: the reading anew that follows brings the changes.
+    /// Events may have been missed: the reload that follows brings the changes.
     func lost() {
         let all = waiting.values.joined()
         waiting = [:]

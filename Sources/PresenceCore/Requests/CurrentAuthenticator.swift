@@ -1,7 +1,6 @@
 import Tokens
 
-/// What a shard verifies tokens with: a place for the authenticator, since keys come and go while the shard runs.
-/// On the shard's thread, like all that uses it.
+/// A holder for the authenticator, since keys change while the shard runs. On the shard's thread, like all its users.
 final class CurrentAuthenticator {
     var authenticator: Authenticator
 

@@ -1,12 +1,13 @@
 import PresenceProtocol
 
-/// Requests whose answers may be megabytes, however short they are: pages of messages, lists.
+/// Short requests whose replies may be megabytes: pages of messages, lists.
 ///
-/// A user's are carried out one after the other on a shard, and `most` of all users at a time. What an answer took is charged
-/// to the user's rate by its length before their next one is looked at, which then may be `rate_limited`. So a packet of a
-/// hundred such requests does not have Redis and the loop make hundreds of megabytes.
+/// A user's are carried out one after the other on a shard, and at most `most` of all users at a time. The length of
+/// each reply is charged to the user's rate before their next request is considered, which then may be `rate_limited`.
+/// So a packet of a hundred such requests cannot make Redis and the loop produce hundreds of megabytes.
 ///
-/// Of a connection one waits at most: what comes behind it is held (`HeldMessages`), so answers keep the order of requests.
+/// At most one request of a connection waits: later messages are held (`HeldMessages`), so replies keep the order of
+/// requests.
 final class LongAnswers {
     private struct Waiting {
         let connection: Connection
@@ -14,15 +15,15 @@ final class LongAnswers {
         let act: () -> Void
     }
 
-    /// An answer whose client has gone was read from Redis all the same. How long it was nobody knows: it is charged as so many times
-    /// the price of its request, which for the longest page is 1 MiB.
+    /// The reply to a client that has disconnected was read from Redis nevertheless. Its length is unknown: it is
+    /// charged at this multiple of the request's price, which for the longest page is 1 MiB.
     private static let abandoned = 24
 
-    /// Of all users, under way at once on a shard.
+    /// The most that run at once on a shard, of all users.
     static let most = 64
 
     private unowned let shard: ShardLogic
-    /// Of each user with one under way, or whose turn has still to come, what else waits.
+    /// The waiting requests of each user who has one running or is in `ready`.
     private var waiting: [UserID: [Waiting]] = [:]
     /// Users whose turn comes next.
     private var ready: ArraySlice<UserID> = []
@@ -33,7 +34,8 @@ final class LongAnswers {
 
     var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
 
-    /// Carries a request out, now or when its turn comes; `act` answers it, at once or by a place in the connection's replies.
+    /// Carries a request out, now or when its turn comes; `act` replies at once, or takes a place in the connection's
+    /// replies.
     func perform(of user: UserID, on connection: Connection, price: Int, _ act: @escaping () -> Void) {
         guard waiting[user] == nil else {
             return wait(Waiting(connection: connection, price: price, act: act), of: user)
@@ -69,7 +71,7 @@ final class LongAnswers {
     }
 
     private func goOn() {
-        // What is answered at once must not recurse.
+        // Guarded, so that a request with an immediate reply does not recurse.
         guard !isGoingOn else { return }
         isGoingOn = true
         defer { isGoingOn = false }

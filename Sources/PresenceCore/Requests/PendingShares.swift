@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// How many bytes of long requests each user has under way on a shard: one user has a quarter of what may wait for Redis, so
-/// the others' requests find room whatever one does. One request is taken in any case.
+/// The bytes of each user's long requests that are running on a shard. One user may have a quarter of what may wait for
+/// Redis, so that others always find room. A single request is always accepted.
 struct PendingShares {
     /// Shorter requests are not counted: their rate bounds them.
     static let least = 4_096
@@ -10,7 +10,7 @@ struct PendingShares {
     private let most: Int
     private var pending: [UserID: Int] = [:]
 
-    /// - Parameter part: What may wait for Redis on the shard, in bytes.
+    /// - Parameter part: The bytes that may wait for Redis on the shard.
     init(of part: Int) { most = max(Self.smallest, part / 4) }
 
     func hasRoom(for bytes: Int, of user: UserID) -> Bool {
@@ -25,7 +25,7 @@ struct PendingShares {
 }
 
 extension ShardLogic {
-    /// Whether a user's request of so many bytes may be begun; the limit is counted.
+    /// Whether a user's request of this many bytes may begin; if not, this is counted as a limit that was met.
     func hasShare(_ user: UserID, for bytes: Int) -> Bool {
         guard !pendingShares.hasRoom(for: bytes, of: user) else { return true }
         metrics.met(.redisBytes)

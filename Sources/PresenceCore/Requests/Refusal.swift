@@ -3,18 +3,19 @@ import Redis
 import WebSockets
 import Workers
 
-/// Why a request is not carried out, or may not have been, as its client or backend is told: on a socket and over HTTP alike.
+/// Why a request was not carried out, or may not have been: the error for clients and backends, on a socket and over
+/// HTTP alike.
 package struct Refusal: Error {
     package var message: ServerMessage.ErrorMessage
-    /// Over HTTP, where it is not the code's own.
+    /// The HTTP status if it is not that of the code.
     package var status: Int?
-    /// The connection that asked has gone: there is nothing to answer.
+    /// The connection of the request has closed: there is no reply.
     var isUnheard = false
     /// Too many jobs wait for a pool's threads.
     private var isOfWork = false
-    /// Redis is out of reach, and nothing was changed.
+    /// Redis is unreachable, and nothing was changed.
     private var isOutOfReach = false
-    /// The session that asked has ended, or its device's next connection has its place.
+    /// The session of the request has ended, or its device's next connection has replaced it.
     var endsSession = false
 
     package init(_ message: ServerMessage.ErrorMessage, status: Int? = nil) {
@@ -30,7 +31,7 @@ package struct Refusal: Error {
             .init(code: code, message: text, field: field, reason: reason, retryAfter: retryAfter), status: status)
     }
 
-    /// Redis could not.
+    /// A failure of Redis.
     ///
     /// - Parameter changes: Whether something may have been changed.
     package init(_ failure: RedisFailure, changes: Bool) {
@@ -50,7 +51,7 @@ package struct Refusal: Error {
         isOfWork = true
     }
 
-    /// What a feature's function has thrown.
+    /// An error thrown by a feature's function.
     init(thrown error: any Error) {
         switch error {
         case let refusal as Refusal: self = refusal
@@ -59,8 +60,7 @@ package struct Refusal: Error {
         }
     }
 
-    /// The same of a change under way, whose questions Redis did not answer: its client repeats it, as if its outcome were
-    /// unknown.
+    /// The same for a multi-step change in progress when a read failed: its client repeats it, as after an unknown outcome.
     package var ofChange: Refusal {
         isOutOfReach ? Refusal(.disconnected(sent: true), changes: true) : self
     }
@@ -71,9 +71,9 @@ package struct Refusal: Error {
         return refusal
     }
 
-    /// As the answer of a call over HTTP.
+    /// The response to an HTTP call.
     package var response: HTTPResponse {
-        // Of the caller's token, if no status says otherwise.
+        // Concerns the caller's token, unless there is a status.
         guard message.code != .unauthorized || status != nil else { return HTTPAPI.unauthorized(message.message) }
         let status = status ?? HTTPAPI.status(of: message.code)
         var response = HTTPResponse.error(status, message)
@@ -84,24 +84,24 @@ package struct Refusal: Error {
     }
 }
 
-/// The words by which the scripts of a feature refuse something, and what its client is told.
+/// The words by which a feature's scripts reject a request, with the error for the client.
 package protocol RefusalWord: RawRepresentable<String> {
     var refusal: Refusal { get }
 }
 
 extension ScriptReply {
-    /// - Throws: The refusal that any other word than `OK` stands for.
+    /// - Throws: The refusal for any other word than `OK`.
     package func accepted<Word: RefusalWord>(or words: Word.Type) throws(Refusal) -> ScriptReply {
         if word == "OK" { return self }
-        // A word that the header names, and the feature does not know, is a fault of ours.
+        // A word in the header that the feature does not handle is a mistake in this program.
         throw Word(rawValue: word)?.refusal ?? Refusal(.unreadable(changes: true))
     }
 }
 
 extension Result where Failure == RedisFailure {
-    /// What Redis answered to a question.
+    /// The result of a read.
     ///
-    /// - Throws: What a client is told if it did not.
+    /// - Throws: The error for the client if Redis failed.
     package func answered() throws(Refusal) -> Success {
         switch self {
         case .success(let value): return value
@@ -111,7 +111,7 @@ extension Result where Failure == RedisFailure {
 }
 
 extension HTTPCall {
-    /// What its body says.
+    /// Decodes the body.
     package func decoded<Value>(
         _ read: (UnsafeRawBufferPointer) throws(DecodingFailure) -> Value
     ) throws(Refusal) -> Value {

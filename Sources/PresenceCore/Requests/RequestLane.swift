@@ -1,33 +1,35 @@
-/// What a request has to wait for, so that the requests of one connection take effect in the order in which they were sent.
+/// The earlier requests for which a request has to wait, so that the requests of one connection take effect in the
+/// order in which they were sent.
 package enum RequestOrder {
-    /// One script of the user's own presence, or nothing but memory: it is handed over at once and keeps its place by that.
+    /// One script on the user's own presence, or memory only: it is passed on at once, which preserves its order.
     case immediate
-    /// A question: it sees what was said before it, and may be asked beside other questions.
+    /// A read: it sees the effects of earlier requests, and may run beside other reads.
     case question
-    /// A mark: marks only move forward, so several may be under way.
+    /// A mark: marks only move forward, so several may run at once.
     case mark
-    /// Any other change: nothing is under way beside it.
+    /// Any other change: nothing runs beside it.
     case change
 }
 
 /// The order of one connection's requests.
 ///
-/// Each request makes another number of round trips before the script that decides it, so requests that are begun side by side
-/// overtake each other. In a lane, a request begins once those before it are decided, which is when their answers are known.
+/// Requests make different numbers of round trips before the script that decides them, so concurrent requests would overtake
+/// each other. In a lane, a request begins once those before it are decided, that is, when their replies are known.
 ///
-/// A message whose request may not begin yet is held with all that comes behind it (`HeldMessages`), so
-/// `limits.pendingRequests` bounds a lane, and it ends with its connection. A lane with nothing under way costs one comparison.
+/// A message whose request may not begin yet is held together with all later ones (`HeldMessages`), so
+/// `limits.pendingRequests` bounds a lane, and it ends with its connection. A lane without running requests costs one
+/// comparison.
 struct RequestLane {
-    /// Of what is under way; one at a time, but for questions and marks.
+    /// The order of the running requests; only reads and marks may be several.
     private var order = RequestOrder.immediate
     private var underWay = 0
-    /// Of the first message that is held for its turn.
+    /// The order of the first held message.
     private var waiting: RequestOrder?
 
-    /// Whether what comes on the connection is held behind a request that waits for its turn.
+    /// Whether messages are held behind a request that waits for its turn.
     var isWaiting: Bool { waiting.map { !hasRoom(for: $0) } ?? false }
 
-    /// Whether a request may begin now. If not, it waits: what comes behind it is held.
+    /// Whether a request may begin now. If not, it waits, and later messages are held.
     mutating func admits(_ next: RequestOrder) -> Bool {
         let hasRoom = hasRoom(for: next)
         waiting = hasRoom ? nil : next
@@ -51,7 +53,8 @@ package final class RequestTurn {
     fileprivate var isOver = false
     fileprivate var end: (() -> Void)?
 
-    /// What follows on its connection may begin, though the answer waits for more. At the latest the answer says so.
+    /// Allows the connection's next requests to begin although the reply is still to come. Called automatically with
+    /// the reply.
     package func decided() {
         guard !isOver else { return }
         isOver = true
@@ -61,7 +64,8 @@ package final class RequestTurn {
 }
 
 extension ShardLogic {
-    /// Carries out a request that its lane has let in; what `act` leaves unanswered is under way until it is decided.
+    /// Carries out a request that its lane has admitted; if `act` does not reply at once, the request runs until it is
+    /// decided.
     func begin(_ order: RequestOrder, on connection: Connection, bytes: Int, _ act: (RequestTurn) -> Void) {
         let turn = RequestTurn()
         guard order != .immediate || bytes >= PendingShares.least else { return act(turn) }

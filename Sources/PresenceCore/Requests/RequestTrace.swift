@@ -1,28 +1,28 @@
 import Redis
 import WebSockets
 
-/// Which request the shard is acting for, so that debug logs tell a change and its deliveries by the request that made it, on
+/// The request for which the shard is acting, so that debug logs relate a change and its deliveries to the request, on
 /// every server. It exists only at the log levels `debug` and `trace`.
 ///
-/// A call is named by its `X-Request-Id`; a client's message by its session and its `id`, as `SESSION/7`, and before it has a
-/// session by the upgrade's `X-Request-Id`. The name goes along with replies of Redis and jobs, so a request of several steps
-/// keeps it. What two requests share, such as one read for both, is the first one's.
+/// A call is named by its `X-Request-Id`. A client's message is named by its session and `id`, as `SESSION/7`, or
+/// before it has a session by the upgrade's `X-Request-Id`. The name is kept with replies of Redis and jobs, so a
+/// request of several steps keeps it. Shared work, such as one read for two requests, belongs to the first.
 ///
 /// On the shard's thread.
 final class RequestTrace {
-    /// `nil` for what the shard does by itself.
+    /// `nil` if the shard acts on its own.
     var current: String? { followed ?? Self.ofTask }
-    /// That of callbacks, while they run.
+    /// The request of a running callback.
     private var followed: String?
-    /// That of an async function (`ShardTasks`).
+    /// The request of an async function (`ShardTasks`).
     @TaskLocal static var ofTask: String?
-    /// Upgrades and calls, by their connections.
+    /// Names of upgrades and calls, by their connections.
     private var names: [SocketID: String] = [:]
-    /// Whose the next event of a partition is.
+    /// The request of each partition's next event.
     private var announced: [Int: String] = [:]
-    /// Whose changes came since the last were delivered.
+    /// The requests whose changes have arrived since the last delivery.
     private var arrived: [String] = []
-    /// More names than this in one turn are not told.
+    /// The most names of one turn that are logged.
     private static let most = 32
 
     func following<Failure: Error>(_ request: String?, _ act: () throws(Failure) -> Void) throws(Failure) {
@@ -32,7 +32,7 @@ final class RequestTrace {
         try act()
     }
 
-    /// The same function, for the request that it was asked for.
+    /// The same function, run for the current request.
     func carry<Value>(_ then: @escaping (Value) -> Void) -> (Value) -> Void {
         guard let request = current else { return then }
         return { [self] value in following(request) { then(value) } }
@@ -48,22 +48,22 @@ final class RequestTrace {
 
     func announce(_ request: String, partition: Int) { announced[partition] = request }
 
-    /// Whose an event is that has come; it is delivered later.
+    /// Returns and removes the request of an event that has arrived; its delivery follows.
     func take(partition: Int) -> String? {
         guard let request = announced.removeValue(forKey: partition) else { return nil }
         if arrived.last != request, arrived.count < Self.most { arrived.append(request) }
         return request
     }
 
-    /// Those whose changes have been delivered now.
+    /// The requests whose changes have been delivered now.
     func settle() -> [String] {
         defer { arrived = [] }
         return arrived
     }
 }
 
-/// A store that tells scripts for which request they run: as one key more, the last, which is the name only
-/// (`{p017}:request:NAME`). By it the scripts announce each event with the name (lib.lua).
+/// A store that adds the current request's name to scripts, as a further, last key, which is only a name
+/// (`{p017}:request:NAME`). The scripts precede each event with it (lib.lua).
 final class TracingStore: Store {
     private let store: any Store
     private let trace: RequestTrace
@@ -77,7 +77,7 @@ final class TracingStore: Store {
         store.run(script, keys: naming(keys), arguments: arguments, lane: lane, reply: trace.carry(reply))
     }
 
-    /// Keys of no partition (the leases) stay as they are.
+    /// Keys without a partition (the leases) are not changed.
     private func naming(_ keys: [String]) -> [String] {
         guard let name = trace.current, let first = keys.first, let end = first.firstIndex(of: "}") else { return keys }
         return keys + [first[...end] + ":request:" + name]

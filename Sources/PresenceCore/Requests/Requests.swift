@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What each message of a client does.
+/// Handles clients' messages.
 extension ShardLogic {
     var connectionLimits: ConnectionLimits {
         ConnectionLimits(
@@ -9,7 +9,7 @@ extension ShardLogic {
             subscriptions: configuration.limits.subscriptions, subscribeBatch: configuration.limits.subscribeBatch)
     }
 
-    /// - Returns: Whether its turn has come: if not, nothing was done, and it is to be held.
+    /// - Returns: Whether its turn has come: if not, nothing was done, and the caller holds it.
     package func handle(_ bytes: UnsafeRawBufferPointer, on connection: Connection) -> Bool {
         var id: Int64?
         var needsSession = false
@@ -20,7 +20,7 @@ extension ShardLogic {
             needsSession = !type.equals("connect")
             let request = try registry.request(of: type)
             guard connection.lane.admits(request.order) || letsRequestsPass else {
-                // Marks that are being collected wait for nothing else.
+                // Marks that are being collected do not wait for anything else.
                 replies.hurry(connection)
                 return false
             }
@@ -44,7 +44,7 @@ extension ShardLogic {
         refuse(.init(id: id, code: .unauthorized, message: "connect first"), on: connection)
     }
 
-    /// Answers with an error in its turn; the tenth `bad_request` closes.
+    /// Replies with an error in its turn; the tenth `bad_request` closes the connection.
     package func refuse(_ error: ServerMessage.ErrorMessage, on connection: Connection) {
         replies.now(on: connection) { [self] in
             replies.error(error, to: connection)

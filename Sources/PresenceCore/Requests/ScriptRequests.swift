@@ -2,9 +2,9 @@ import PresenceProtocol
 import Redis
 import Tokens
 
-/// Changes that clients ask for.
+/// Changes that clients request.
 extension ShardLogic {
-    /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`. `changes`: whether the script
+    /// Runs a script for a request and replies: `succeeded` gets the words of an `OK`. `changes`: whether the script
     /// changes anything.
     package func write(
         _ connection: Connection, _ id: Int64?, changes: Bool = true, hurry: (() -> Void)? = nil,
@@ -16,7 +16,8 @@ extension ShardLogic {
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 settle(result, changes: changes, session: connection.session) { refusal in
-                    // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+                    // Like the event, which is still to come. After an error, clients would drop requests that they
+                    // keep for repetition.
                     if refusal.code == .unauthorized, let session = connection.session {
                         return sessions.revoke(session)
                     }
@@ -28,7 +29,7 @@ extension ShardLogic {
         }
     }
 
-    /// The same for what has no connection, such as a call over HTTP.
+    /// The same without a connection, such as for an HTTP call.
     func write(
         changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
         succeeded: @escaping (RedisValue) -> Void
@@ -37,8 +38,7 @@ extension ShardLogic {
         run { [self] result in settle(result, changes: changes, refused: refused, succeeded: succeeded) }
     }
 
-    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
-    /// but `FENCED` and `REVOKED`.
+    /// The same for a script with further replies: `answered` gets every reply except `FENCED` and `REVOKED`.
     func ask(
         changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
         answered: @escaping (RedisValue) -> Void
@@ -52,7 +52,7 @@ extension ShardLogic {
         }
     }
 
-    /// Why no script is run now; `nil` if one may be.
+    /// Why no script may run now; `nil` if one may.
     func refusalOfWrites() -> WriteRefusal? {
         guard link.isLive else { return WriteRefusal(.disconnected(sent: false)) }
         return isStoreFull() ? WriteRefusal(.overloaded) : nil
@@ -74,14 +74,15 @@ extension ShardLogic {
         }
     }
 
-    /// So much waits for Redis that a request is refused before it is given anything more; the limit is counted.
+    /// Whether so much waits for Redis that a request is rejected before anything is sent; if so, this is counted as a
+    /// limit that was met.
     package func isStoreFull() -> Bool {
         guard store.isFull else { return false }
         metrics.met(.redisBytes)
         return true
     }
 
-    /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
+    /// Logs Redis' own text, which contains no key or value. An unexpected reply is not logged, since it may contain
     /// anything.
     func logInternalError(_ result: Result<RedisValue, RedisFailure>, session: String? = nil) {
         var fields = ["reason": "an answer that no script gives"]
@@ -91,19 +92,19 @@ extension ShardLogic {
     }
 }
 
-/// Why a script's change was not made, or may not have been, as clients and backends are told.
+/// Why a script's change was not made, or may not have been: the error for clients and backends.
 struct WriteRefusal {
     package let code: ErrorCode
     package let text: String
     package let retryAfter: Milliseconds?
-    /// Whether it may have been made all the same.
+    /// Whether it may have been made nevertheless.
     package let outcomeUnknown: Bool
-    /// Nothing comes of this session any more.
+    /// The session has ended.
     private(set) var endsSession = false
-    /// Redis is out of reach, and nothing was changed.
+    /// Redis is unreachable, and nothing was changed.
     private(set) var isOutOfReach = false
 
-    /// `nil` for a reply of one of the script's own words, `FENCED` aside.
+    /// `nil` for a reply of one of the script's own words, except `FENCED`.
     init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool, known words: [String]) {
         if case .success(let value) = result {
             let word = value.array?.first?.string ?? ""
@@ -146,16 +147,16 @@ struct WriteRefusal {
 
     init(_ failure: RedisFailure, changes: Bool = true) {
         let outcomeUnknown = changes && failure.mayHaveRun
-        // What Redis says for a moment; anything else that it says is a fault of ours.
+        // Any error of Redis that is not temporary is a mistake in this program.
         if failure.isLasting {
-            // A script that fails leaves what it had done by then.
+            // A script that fails does not undo its earlier writes.
             self.init(
                 code: .internal, text: "the server could not do this", retryAfter: nil,
                 outcomeUnknown: outcomeUnknown)
             return
         }
         if case .server(let code, _) = failure {
-            // Redis says these before it runs anything.
+            // Redis returns these errors before it runs anything.
             let text = code == "OOM" ? "the store is full" : "the store refused this for now"
             self.init(code: .unavailable, text: text + ": nothing was changed", retryAfter: 1_000)
         } else if case .overloaded = failure {
@@ -184,7 +185,7 @@ struct WriteRefusal {
 }
 
 extension ServerMessage.ErrorMessage {
-    /// What is held of a user is nothing that a server wrote.
+    /// The user's record has something that no server wrote.
     package static func damagedRecord(_ id: Int64? = nil) -> Self {
         .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
     }

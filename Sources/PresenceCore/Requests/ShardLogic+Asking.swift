@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Redis
 
-/// What features ask Redis in async functions (`ShardTasks`). Those of requests throw what their client is told.
+/// Features' calls of Redis in async functions (`ShardTasks`). Those for requests throw the error for the client.
 extension ShardLogic {
     // MARK: For a request
 
@@ -10,8 +10,8 @@ extension ShardLogic {
     /// - Parameters:
     ///   - changes: Whether the script changes anything: if not, the outcome is never unknown.
     ///   - id: A conversation whose record is damaged if Redis cannot run the script at all.
-    /// - Returns: The reply, whose word is none of `FENCED`, `REVOKED` and `ENDED`.
-    /// - Throws: What a client is told everywhere alike when Redis cannot, or its token or session is not good any more.
+    /// - Returns: The reply, whose word is not `FENCED`, `REVOKED` or `ENDED`.
+    /// - Throws: The common error for clients if Redis fails, or if their token or session is no longer valid.
     package func run(
         _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil
     ) async throws(Refusal) -> ScriptReply {
@@ -22,9 +22,9 @@ extension ShardLogic {
         return ScriptReply(try! result.get())
     }
 
-    /// Asks Redis a plain command for a request.
+    /// Runs a plain command for a request.
     ///
-    /// - Parameter id: A conversation whose record is damaged if Redis cannot answer.
+    /// - Parameter id: A conversation whose record is damaged if Redis cannot execute the command.
     package func ask(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
@@ -33,14 +33,14 @@ extension ShardLogic {
         throw noted(WriteRefusal(result, changes: changes)!, result, about: id)
     }
 
-    /// Carries out what a request wishes (``Intents/begin(_:first:of:reply:)``), and returns what the steps say.
+    /// Carries out a request's intent (``Intents/begin(_:first:of:reply:)``), and returns the steps' result.
     package func carryOut(
         _ intent: Intent, first: IntentStep, of user: UserID? = nil
     ) async throws(Refusal) -> ScriptReply {
         try await reply { intents.begin(intent, first: first, of: user, reply: $0) }
     }
 
-    /// What `run` says, which runs scripts for a request.
+    /// The reply of `run`, which runs scripts for a request.
     package func reply(
         changes: Bool = true, from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> ScriptReply {
@@ -52,12 +52,12 @@ extension ShardLogic {
         throw noted(WriteRefusal(result, changes: changes)!, result)
     }
 
-    /// - Throws: If no request may ask Redis now.
+    /// - Throws: If no request may use Redis now.
     package func admitWrites() throws(Refusal) {
         if let refusal = refusalOfWrites() { throw Refusal(refusal) }
     }
 
-    /// What `run` asks, unless no request may ask now: that is judged in the same step.
+    /// Runs `run` unless no request may use Redis now; both in one step.
     private func result(
         from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> Result<RedisValue, RedisFailure> {
@@ -82,17 +82,17 @@ extension ShardLogic {
 
     // MARK: For the server itself
 
-    /// Runs a script, whatever waits for Redis, and returns what it replies.
+    /// Runs a script, regardless of how much waits for Redis, and returns its reply.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
         ScriptReply(try await result(of: call).get())
     }
 
-    /// Runs a plain command, whatever waits for Redis.
+    /// Runs a plain command, regardless of how much waits for Redis.
     package func command(_ words: [String]) async throws(RedisFailure) -> RedisValue {
         try await result(of: words).get()
     }
 
-    /// Runs a script; `reply` gets what it replies, or why it was not run.
+    /// Runs a script; `reply` gets its reply, or why it was not run.
     package func run(_ call: ScriptCall, lane: StoreLane = .commands, reply: @escaping StoreReply) {
         store.run(
             call.script, keys: call.keys, arguments: call.arguments(of: link.incarnation), lane: lane, reply: reply)

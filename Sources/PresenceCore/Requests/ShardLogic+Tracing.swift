@@ -1,9 +1,9 @@
 import PresenceProtocol
 import WebSockets
 
-/// What debug logs tell of requests: that they came, what changed, to how many it was written. No ids of users, no texts.
+/// Debug logs of requests: their arrival, what changed, the number of deliveries. No ids of users, no texts.
 extension ShardLogic {
-    /// Handles a client's message; `act` gets what is to be called once its type is known.
+    /// Runs `act`, which handles a client's message, for that request.
     func follow(_ id: Int64?, of connection: Connection, type: JSONValue, _ act: RequestStep) throws(DecodingFailure) {
         guard let trace else { return try act() }
         let name = connection.session?.id ?? trace.name(on: connection.socket) ?? "-"
@@ -12,19 +12,19 @@ extension ShardLogic {
         try trace.following(request, act)
     }
 
-    /// The session that a connection has from now on.
+    /// Logs the session that a connection now has.
     func noteSession(of connection: Connection) {
         guard let trace, let session = connection.session else { return }
         log(
             "session", ["session": session.id, "request": trace.name(on: connection.socket) ?? "-"], level: .debug)
     }
 
-    /// The name of the request has come whose event is the partition's next.
+    /// The name of the request of the partition's next event has arrived.
     func noteRequest(_ event: StoreEvent, partition: Int) {
         trace?.announce(event.words.first ?? "-", partition: partition)
     }
 
-    /// An event has come.
+    /// An event has arrived.
     func noteChange(_ event: StoreEvent, partition: Int) {
         guard let trace else { return }
         var watching = watchers.person(event.subjectBytes)?.watchers.count ?? 0
@@ -38,7 +38,7 @@ extension ShardLogic {
         log("change", fields, level: .debug)
     }
 
-    /// So many events were written at the end of a turn.
+    /// Logs the number of events written at the end of a turn.
     func noteDeliveries(_ count: Int) {
         guard let requests = trace?.settle(), !requests.isEmpty else { return }
         log("delivered", ["requests": requests.joined(separator: " "), "events": "\(count)"], level: .debug)

@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- An incarnation may write in this partition from now on; no version at or below the floor is given any more. Those that its
--- shard had before may not: what they have still on their way would overwrite what this one says.
+-- Allows an incarnation to write in this partition and raises the floor: no later version is at or below it. Earlier
+-- incarnations of the same shard are fenced, because their delayed writes would overwrite those of this one.
 -- keys: shards, floor, fenced
 -- args: incarnation, least floor, each(former incarnation of its shard)
 -- replies: OK(the floor as it is then) | DEAD if it was taken for dead before this arrived

@@ -1,6 +1,6 @@
--- What every script begins with. ARGV[1] is the time in ms, or 0 for Redis' own clock: tests invent it.
+-- Included at the start of every script. ARGV[1] is the time in ms, or 0 for Redis' own clock; tests pass invented times.
 
--- Redis' time is not frozen while a script runs, so it is read once.
+-- Redis' time advances while a script runs, so it is read once.
 local function clock()
     local given = tonumber(ARGV[1])
     if given ~= 0 then return given end
@@ -9,14 +9,15 @@ local function clock()
 end
 local now = clock()
 
--- The first keys and arguments of each script whose header names FENCED among its replies.
+-- The first keys and arguments of each script whose header has FENCED among its replies.
 local shardsKey, floorKey, channel, incarnation = KEYS[1], KEYS[2], ARGV[2], ARGV[3]
 
--- Lua's own conversion turns large integers into 1.7e+12. ('%.0f' would say the same at five times the cost.)
+-- Lua's own conversion turns large integers into 1.7e+12. ('%.0f' gives the same result at five times the cost.)
 local function int(number) return string.format('%d', number) end
 
--- Servers that log requests (level debug) name the one that a script runs for as the last key. Each event is then preceded by
--- "@ - 0 TIME NAME", so that all servers know whose change it is. The key is no key, and the script does not see it.
+-- Servers that log requests (level debug) pass the name of the request as the last key. Each event is then preceded by
+-- "@ - 0 TIME NAME", so that all servers can attribute the change. It is not a real key and is removed before the
+-- script runs.
 local redis = redis
 local request = string.match(KEYS[#KEYS] or '', '^[^{]*{p%d+}:request:(.+)$')
 if request then
@@ -28,12 +29,13 @@ if request then
     end }, { __index = plain })
 end
 
--- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
--- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
--- deleted, since the request was let in: then it changes nothing (REVOKED). Without them a backend writes, or the server itself.
--- Of a script that reads the user anyway (`read`), "{p017}:writer:u:ISSUED" alone: it returns REVOKED if `user.isRevoked`.
--- What came on a connection has " SESSION" at its end, and the user's sessions as the key before: a session that another has
--- replaced, or that has ended, changes nothing any more (ENDED), however late its server comes to what it said.
+-- A change made with a token carries two more keys, before the one of offers: the key to check the token against, and
+-- "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (not a real key). If the token was revoked or the account deleted
+-- after the request was admitted, the script changes nothing and returns REVOKED. Changes by backends and by the server
+-- itself carry no such keys.
+-- A script that reads the user anyway (`read`) gets "{p017}:writer:u:ISSUED" alone and returns REVOKED if `user.isRevoked`.
+-- For requests on a connection, " SESSION" is appended, and the user's sessions key comes before it. If the session has
+-- ended or was replaced, the script changes nothing and returns ENDED, however late the request arrives.
 local issuedAt
 local function refusal()
     local place = #KEYS
@@ -59,26 +61,27 @@ end
 local refused = refusal()
 if refused then return { refused } end -- mutation: refused-writes
 
--- A version only grows: past the last one, past the partition's floor, and not behind the clock.
+-- Versions only grow: the new one is above the last one and the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
     local floor = tonumber(redis.call('GET', floorKey) or '0')
     return math.max(tonumber(last or '0'), floor, now - 1) + 1 -- mutation: floor
 end
 
--- Only incarnations that are in the partition's set may write.
+-- True unless the incarnation is in the partition's set; only those may write.
 local function fenced(shardsKey, incarnation)
     return redis.call('SISMEMBER', shardsKey, incarnation) == 0 -- mutation: fenced-may-write
 end
 
--- Publishes to watchers what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the
--- beginning of others, one for each user and conversation (`redis.interests`). What all shards need is published on `channel`.
+-- Publishes a change of a user or conversation to watchers: "KIND id version at rest". A channel that ends in a colon
+-- is a prefix: each user and conversation has its own channel (`redis.interests`). Events that all shards need are
+-- published on `channel` itself.
 local function publish(channel, kind, id, ...)
     if string.byte(channel, -1) == 58 then channel = channel .. id end
     redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
 end
 
--- An entry of the stream of offers: how many bytes came up to it since the stream was last empty (0 if it does not say), how
--- many are its own, and how many of the first are of long ones.
+-- For an entry of the stream of offers: the total of bytes up to and including it since the stream was last empty (0 if
+-- missing), its own bytes, and how many bytes of the total belong to long entries.
 local function offered(entry)
     local sum, own, long, fields = 0, 0, 0, entry and entry[2] or {}
     for i = 1, #fields, 2 do
@@ -89,11 +92,13 @@ local function offered(entry)
     return sum, own, long
 end
 
--- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
--- wants to hear of it. `data` is "SUBJECT REST". Of too many, or too many bytes, the oldest go, and the next one says how many
--- went. `about` is for those who take them, and is not told outside. Who takes them hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
--- Long ones have half of the bytes together: one more is not kept then, and an entry "lost" stands in its place. So a user who
--- sends long messages without end takes nothing from others, whose are short.
+-- Offers an event to consumers outside (webhooks, pushes), in the partition's stream of offers. The stream's key is the
+-- last key, and is absent if there are no consumers. `data` is "SUBJECT REST". `about` is for the consumers only and is
+-- not sent outside. Consumers receive watchers' events anyway; if those are published on watchers' channels, "B - 0 at"
+-- on a channel of its own wakes the consumers.
+-- Above the limit of entries or bytes, the oldest are dropped, and the next entry has their number.
+-- Long entries share half of the bytes. One above that is replaced by an entry "lost", so a user who keeps sending long
+-- messages cannot displace the short entries of others.
 local mostOffers, mostOfferedBytes, shortOffer = 20000, 8 * 1024 * 1024, 1024
 local function offer(type, data, about)
     local key = KEYS[#KEYS]
@@ -122,13 +127,13 @@ local function offer(type, data, about)
     if partition then redis.call('PUBLISH', partition .. ':offers', 'B - 0 ' .. int(now)) end
 end
 
--- A session's value: "INCARNATION DEVICE KIND STATE BEGAN"; DEVICE is =ID or -, STATE a (active) or i (idle).
--- Returns them one by one.
+-- Parses a session's value "INCARNATION DEVICE KIND STATE BEGAN" into its parts. DEVICE is =ID or -, STATE is a
+-- (active) or i (idle).
 local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S) (%d+)$') end
 
--- A user: what their hash holds, read in one call and written in one, since each call costs Redis some 2 µs. What is not
--- there is false. `pastKey` and `bounds` ("KEEP MOST", see `remember`): where statuses are kept that are over. Without
--- bounds none are, and `pastKey` may be another key, or nil.
+-- Reads a user's hash with one call; `finish` writes it with one, since each call costs Redis some 2 µs. Missing fields
+-- are false. `pastKey` and `bounds` ("KEEP MOST", see `remember`) are for past statuses. Without bounds none are kept,
+-- and `pastKey` may be another key, or nil.
 local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
     local values = redis.call('HMGET', userKey, 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since',
         'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility')
@@ -148,12 +153,12 @@ local function put(user, field, value)
     user.changed[field] = true
 end
 
--- An event that leaves after the writing.
+-- Queues an event that `finish` publishes after the writes.
 local function tell(user, ...)
     user.events[#user.events + 1] = { ... }
 end
 
--- Sets what the user chose. `text` is '' to keep, 'null' to clear, else an encoded JSON string.
+-- Sets the chosen status. `text` is '' to keep, 'null' to clear, else an encoded JSON string.
 local function choose(user, chosen, text, clearAfter)
     user.wasInvisible = user.wasInvisible or user.chosen == 'invisible'
     put(user, 'chosenVersion', int(math.max(tonumber(user.chosenVersion or '0'), now - 1) + 1))
@@ -163,25 +168,26 @@ local function choose(user, chosen, text, clearAfter)
     user.hasChosen = true
 end
 
--- What is chosen for a time goes back when the time is over.
+-- Resets a chosen status whose time is over.
 local function lapse(user)
     if user.clearAt and tonumber(user.clearAt) <= now then choose(user, 'auto', 'null', '') end
 end
 
--- The reply that tells a shard what its user chose, since when tokens must have been issued, and who may see them: OK,
--- "now chosen clearAt version revokedAt text", visibility; - for no clearAt, nothing for no text.
+-- The reply with a user's chosen status, the time since which tokens are valid, and the visibility: OK,
+-- "now chosen clearAt version revokedAt text", visibility. `clearAt` is - if there is none, and the text is empty if
+-- there is none.
 local function ownStatus(user)
     return { 'OK', table.concat({ int(now), user.chosen or 'auto', user.clearAt or '-', user.chosenVersion or '0',
         user.revokedAt or '0', user.text or '' }, ' '), user.visibility or '' }
 end
 
--- The user was here until `time`, as far as this shard knows.
+-- Records that the user was present until `time`, as far as this shard knows.
 local function seen(user, time)
     if time > tonumber(user.lastSeen or '0') then put(user, 'lastSeen', int(time)) end
 end
 
--- Statuses that are over, in a list, the oldest first: a letter (o, b, a), when it began (ms, 6 bytes) and how long it
--- lasted (ms, 6 bytes). The key goes KEEP ms after the last one, and what is older than that at the next change.
+-- Past statuses are a list, the oldest first: a letter (o, b, a), when it began (ms, 6 bytes) and its duration (ms, 6
+-- bytes). The key expires KEEP ms after the last entry; older entries are removed at the next change.
 local interval = '>c1I6I6'
 local function ended(key, index)
     local value = redis.call('LINDEX', key, index)
@@ -190,8 +196,9 @@ local function ended(key, index)
     return began + lasted, value, letter, began
 end
 
--- A status is over that the user had since `user.since`; another one began at `from`, for offline when they were last
--- there. Both may be known late: what was kept beyond that was not so. What nobody may see is not kept.
+-- Appends the status that the user had since `user.since`. The next one began at `from`; for offline, that is when the
+-- user was last seen. Since both may become known late, entries beyond `from` are cut back. A status that is hidden
+-- from all others is not kept.
 local function remember(user, before, from)
     local key = user.pastKey
     local keep, most = string.match(user.bounds, '^(%d+) (%d+)$')
@@ -212,7 +219,7 @@ local function remember(user, before, from)
     if before ~= 'offline' and since and since < from and not isHidden then add(string.sub(before, 1, 1), since) end
     if not added then return end
     redis.call('PEXPIRE', key, keep)
-    -- One comes, two go: it ends soon, however many have grown old.
+    -- Each addition removes at most two old entries: this is bounded, and still catches up.
     for _ = 1, 2 do
         local over, value = ended(key, 0)
         if not value or over and over > expiry then break end
@@ -220,9 +227,9 @@ local function remember(user, before, from)
     end
 end
 
--- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:
--- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began. A script that
--- knows the sessions' values leaves them in `user.sessions`.
+-- Recomputes from all sessions what others see. If it has changed, it gets a new version and is published as
+-- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began. A script
+-- that knows the sessions' values puts them into `user.sessions`.
 local function announce(user, since)
     local before = user.status or 'offline'
     local kinds, present, active = {}, false, false
@@ -238,7 +245,7 @@ local function announce(user, since)
     if present then
         status = user.chosen == 'busy' and 'busy' or active and 'online' or 'away'
     end
-    -- Offline stays as it was announced: with the lastSeen of the moment when it began.
+    -- An offline register stays as announced, with the lastSeen of the moment when it began.
     if status == 'offline' and before == 'offline' then return end
 
     local shown = status
@@ -272,10 +279,10 @@ local function announce(user, since)
     end
 end
 
--- Ends a change: what others see is recomputed, everything is written, and everybody told. What the user chose is told to
--- their own sessions as "O user version at chosen clearAt text"; not if the reply says it (`answered`) and all of them
--- are on the shard that gets it. That they become invisible or visible concerns shards without any of them: they show who
--- types.
+-- Completes a change: recomputes what others see, writes all changed fields and publishes the events. The user's own
+-- sessions get the chosen status as "O user version at chosen clearAt text". It is omitted if the reply has it
+-- (`answered`) and all sessions are on the shard that gets the reply. A change to or from invisible is published to all
+-- shards, since those without a session of the user show who is typing.
 local function finish(user, since, answered)
     announce(user, since)
     local set, gone = {}, {}

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Ends what a dead incarnation left of some users, who were last seen at its last renewal.
+-- Ends the sessions that a dead incarnation left for some users. The users were last seen at its last renewal.
 -- keys: floor, shardUsers, each(user, sessions, past)
 -- args: channel, incarnation, renewed when it was last, bounds of the past or '', each(id)
 -- replies: OK

@@ -1,8 +1,8 @@
 -- flags: allow-oom
--- Enters or renews a lease: "RENEWED UNTIL SINCE", or "reaping RENEWED CLAIM" once it ran out; of a server with `redis.interests`
--- "RENEWED UNTIL SINCE i". SINCE is from when on there
--- has been a server all the time, as far as this one knows: since its own start, or for longer if another one that knows so
--- has renewed its lease after that. It is 0 if nobody was there before.
+-- Enters or renews a lease: "RENEWED UNTIL SINCE", with " i" appended for a server with `redis.interests`; an expired
+-- lease is "reaping RENEWED CLAIM".
+-- SINCE is the time from which there has always been a server, as far as this one knows: its own start, or the SINCE of
+-- another one that renewed its lease after that. It is 0 if no server was there before.
 -- keys: leases
 -- args: incarnation, lease in ms, enter 1 or 0, age in ms since the server started, grace in ms (see sweep),
 --       sent when by this clock as far as the server knows or '', interests i or '', alone 1 if no other server uses this Redis
@@ -29,7 +29,7 @@ if since > now - tonumber(grace) then
     end
     if first and enter == '1' then since = 0 end
 end
--- What was on its way for long does not show that its sender is alive now.
+-- A renewal that was in flight for long does not prove that its sender is alive now.
 local renewed = math.min(now, tonumber(sent) or now) -- mutation: late-renewal
 local mode = interests == '' and '' or ' ' .. interests
 redis.call('HSET', leasesKey, incarnation, int(renewed) .. ' ' .. int(now + tonumber(lease)) .. ' ' .. int(since) .. mode)

@@ -1,5 +1,5 @@
--- After Redis lost changes: a register that is older than what watchers were shown gets a version above it,
--- so that what they are told now replaces what they hold.
+-- After Redis lost changes: gives a register that is older than the version shown to watchers a version above that, so
+-- that watchers accept it.
 -- keys: user
 -- args: user, presence version that was shown, profile version that was shown
 -- replies: OK | FENCED

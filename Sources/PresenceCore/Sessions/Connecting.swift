@@ -1,9 +1,9 @@
 import PresenceProtocol
 import Tokens
 
-/// Who speaks on a connection: its `connect`, and the token that it holds it by.
+/// Authentication of connections: `connect`, refreshed tokens and their expiry.
 extension ShardLogic {
-    /// The longest message before a client has said `connect`, in bytes: the longest token, and room for what stands beside it.
+    /// The longest message before `connect`, in bytes: the longest token, plus room for the other members.
     static let mostOfConnect = Authenticator.longestToken + 4_096
 
     func connect(_ connection: Connection, _ id: Int64?, _ connect: ClientMessage.Connect) {
@@ -29,8 +29,8 @@ extension ShardLogic {
             }
         case .refused(let failure): turnAway(connection, id, "\(failure)")
         case .valid(let claims) where claims.isBackend:
-            turnAway(connection, id, "a backend's token opens no session")
-        // What Redis has said of the user to another of their sessions here.
+            turnAway(connection, id, "a backend's token cannot open a session")
+        // Known here from another session of the user.
         case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
             noteFailedToken(from: connection.address)
             turnAway(connection, id, "\(AuthenticationFailure.revoked)")
@@ -66,11 +66,11 @@ extension ShardLogic {
             return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .refused(let message):
             replies.error(
-                .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
+                .init(id: id, code: .unavailable, message: "the session cannot be stored now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
         case .opened:
-            // The event of a revocation came before the answer of Redis.
+            // The revocation's event arrived before the script's reply.
             if let session = connection.session, session.isRevoked {
                 sessions.drop(session)
                 noteFailedToken(from: connection.address)
@@ -82,7 +82,7 @@ extension ShardLogic {
 
     private func greet(_ connection: Connection, _ id: Int64?) {
         guard let session = connection.session else { return }
-        // Without it if Redis could not be asked: it is told as soon as it is known.
+        // Empty if Redis was unreachable: then the client gets the status as soon as it is known.
         let chosen = session.user.chosen
         connection.toldStatus = chosen
         var payload: [UInt8] = []
@@ -100,7 +100,7 @@ extension ShardLogic {
 
     // MARK: Tokens
 
-    /// The user has as many connections as one may have. Some of them may be lingering: to try later is not in vain.
+    /// The user has reached the limit of connections. Some of them may be lingering, so a later attempt may succeed.
     func crowdOut(_ connection: Connection, _ id: Int64? = nil) {
         guard !connection.isClosed else { return }
         metrics.met(.connectionsPerUser)
@@ -120,9 +120,9 @@ extension ShardLogic {
     func renew(_ verdict: TokenVerdict, _ connection: Connection, _ id: Int64?) {
         switch verdict {
         case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
-        // The old token goes on.
+        // The old token remains in use.
         case .overloaded(let refusal): refuse(.init(refusal, id: id), on: connection)
-        // What Redis said when the session was opened, and has told since, holds here too.
+        // Revocations known when the session was opened, or published since, apply here too.
         case .valid(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
             noteFailedToken(from: connection.address)
             refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
@@ -133,18 +133,18 @@ extension ShardLogic {
             }
         case .valid:
             noteFailedToken(from: connection.address)
-            refuseRefresh(connection, id, "this token is another's")
+            refuseRefresh(connection, id, "this token belongs to another user")
         case .refused(let failure): refuseRefresh(connection, id, "\(failure)")
         }
     }
 
-    /// Whether a token is still good. While Redis is away, that is found out when it is back.
+    /// Checks whether a token has been revoked. While Redis is unreachable, the check is postponed until it is back.
     private func askAbout(_ claims: Claims, answer: @escaping (Bool) -> Void) {
         guard link.isLive else { return answer(false) }
         ask(about: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
     }
 
-    /// A connection goes on by another token, if that has not been taken back.
+    /// Continues a connection with a new token, unless that was revoked.
     private func take(_ claims: Claims, _ isRevoked: Bool, _ connection: Connection, _ id: Int64?) {
         guard !connection.isClosed, let session = connection.session else { return }
         let issuedAt = claims.issuedAt ?? 0
@@ -153,7 +153,7 @@ extension ShardLogic {
             return answerRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         }
         (session.issuedAt, session.grant, session.letInAt) = (issuedAt, claims.grant, nil)
-        // The event that signs a device out may have come before its grant was the session's: it is looked at once more.
+        // The event that signs the device out may have arrived before the session had this grant, so check once more.
         connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
         var payload: [UInt8] = []
         ServerMessageWriter.refreshed(id: id, to: &payload)
@@ -161,7 +161,7 @@ extension ShardLogic {
         scheduleTokenCheck(connection)
     }
 
-    /// The old token goes on; but a client that has shown so many worthless ones has to come again with a good one.
+    /// The old token remains in use; but after too many invalid ones the client has to reconnect with a valid token.
     private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
         replies.now(on: connection) { [self] in answerRefresh(connection, id, message) }
     }
@@ -173,16 +173,16 @@ extension ShardLogic {
         if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
     }
 
-    /// A token has come: its notice or end may fall due before anything else.
+    /// A new token's expiry notice or end may be due before the connection's other deadlines.
     private func scheduleTokenCheck(_ connection: Connection) {
         guard let due = checkToken(connection), due < connection.nextLook else { return }
         look(at: connection, due)
     }
 
-    /// Gives notice when it is time, and closes at the end. Returns when to look again.
+    /// Sends the expiry notice when it is due, and closes the connection at expiry. Returns when to check again.
     func checkToken(_ connection: Connection) -> Milliseconds? {
         guard let expiresAt = connection.tokenExpiresAt else { return nil }
-        // A device that is signed in stays connected for as long as it is.
+        // A signed-in device stays connected until it is signed out.
         if let grant = connection.session?.grant { return checkGrant(grant, of: connection, expiresAt) }
         let left = expiresAt - clock.redisNow
         let notice = configuration.tokenExpiringNotice
@@ -191,7 +191,7 @@ extension ShardLogic {
             return nil
         }
         guard left <= notice else { return clock.now + left - notice }
-        // Not before `connected`, which is the first thing that a client hears.
+        // Not before `connected`, which is the first message to a client.
         if connection.noticedExpiry != expiresAt, connection.isGreeted {
             connection.noticedExpiry = expiresAt
             var payload: [UInt8] = []

@@ -1,20 +1,20 @@
 import PresenceProtocol
 
-/// Makes a token of the installation's own for a user, or for a device of theirs (`grant`): for so long, from now. `nil` if there
-/// is no secret.
+/// Signs a token of this installation for a user, or for one of their devices (`grant`), valid from now for the
+/// lifetime. Returns `nil` if there is no secret.
 package typealias TokenSigner = (_ user: UserID, _ grant: Identifier?, _ lifetime: Milliseconds, _ now: Timestamp) ->
     String?
 
-/// Tokens that the server itself has issued to a device (`grant`). They are short, but a connection opened with one goes on
-/// beyond it: that the device is signed out arrives as an event, and what an event might have missed, a look at the store
-/// finds, at the token's end and once an hour.
+/// Tokens that the server itself issued to a device (`grant`). They are short-lived, but a connection opened with one
+/// outlives it. Signing out arrives as an event; in case one was missed, the grant is also read from the store, at the
+/// token's end and once an hour.
 extension ShardLogic {
-    /// Between two looks at whether a device is still signed in. A million idle clients are 278 commands a second.
+    /// Interval between two checks of a grant. A million idle clients cause 278 commands a second.
     static let grantCheck: Milliseconds = 3_600_000
-    /// Until the next look when the store could not be asked.
+    /// Delay before the next check if the store was unreachable.
     private static let grantPause: Milliseconds = 1_000
 
-    /// Looks when it is time, and closes if the device is signed out. Returns when to come again.
+    /// Checks the grant when it is due, and closes the connection if the device is signed out. Returns when to check again.
     func checkGrant(_ grant: Identifier, of connection: Connection, _ due: Timestamp) -> Milliseconds? {
         let left = due - clock.redisNow
         guard left <= 0 else { return clock.now + left }

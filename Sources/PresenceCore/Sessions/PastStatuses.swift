@@ -1,18 +1,18 @@
 import PresenceProtocol
 
-/// Where the scripts keep the statuses of users that are over, for a feature that wants them (``FeaturePlan/past``).
+/// Where the scripts keep past statuses of users, for a feature that needs them (``FeaturePlan/past``).
 ///
-/// They are written by the scripts that change what a user's presence is, in the same step, so they cannot differ from it.
-/// Without a feature that wants them, the scripts get no bounds, and do nothing of it.
+/// The scripts that change a user's presence write them in the same step, so the two cannot differ. Without such a
+/// feature, the scripts get no bounds and keep none.
 package struct PastStatuses: Sendable {
     private let family: KeyFamily
     /// `KEEP MOST`, as the scripts read it.
     fileprivate let bounds: String
 
     /// - Parameters:
-    ///   - family: One list for each user, with the intervals as `lib.lua` has them.
-    ///   - duration: How long after its end each is kept.
-    ///   - most: How many of a user are kept at most.
+    ///   - family: One list for each user, with the intervals as described in `lib.lua`.
+    ///   - duration: How long an entry is kept after its end.
+    ///   - most: The maximum number of entries for a user.
     package init(in family: KeyFamily, for duration: Milliseconds, most: Int) {
         self.family = family
         bounds = "\(duration) \(most)"
@@ -22,17 +22,17 @@ package struct PastStatuses: Sendable {
 }
 
 extension PastStatuses? {
-    /// Where a script keeps them; any other key of the partition without the feature.
+    /// The list's key; without the feature, any other key of the partition.
     package func key(of user: UserID, in keys: PartitionKeys, or other: String) -> String {
         self?.key(of: user, in: keys) ?? other
     }
 
-    /// `KEEP MOST`, or nothing: then a script keeps none.
+    /// `KEEP MOST`; empty if none are kept.
     package var bounds: String { self?.bounds ?? "" }
 }
 
 extension ServerConfiguration {
-    /// What the enabled ones among these features keep.
+    /// The past statuses of the enabled feature among these that keeps any.
     package func past(of features: [any Feature.Type]) -> PastStatuses? {
         for feature in enabled(features) {
             if let past = feature.plan.past(self) { return past }

@@ -2,11 +2,10 @@ import PresenceProtocol
 import Redis
 import Tokens
 
-/// Tokens that were taken back before they expired: all of a user's that were issued before a time which Redis keeps
-/// with the user.
+/// Revocation: all tokens of a user issued before a time that Redis keeps with the user are invalid.
 ///
-/// The script that opens a session looks at it, for it reads the user anyway; users with sessions here get an event.
-/// Only a read over HTTP, with the token of a user not connected to this shard, has to ask.
+/// The script that opens a session reads the user anyway and checks this time; users with sessions here get an event.
+/// Only an HTTP request with the token of a user who is not connected to this shard has to ask.
 extension ShardLogic {
     func revokeTokens(of user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
@@ -17,7 +16,7 @@ extension ShardLogic {
                 ["user": user]), reply: done)
     }
 
-    /// Ends all sessions of a user, wherever they are.
+    /// Ends all sessions of a user, on all shards.
     func disconnect(_ user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
         run(
@@ -29,13 +28,13 @@ extension ShardLogic {
                 ], ["id": user, "bounds": past.bounds]), reply: done)
     }
 
-    /// Whether a user's token is one of them; `nil` when that cannot be known now.
+    /// Whether a user's token has been revoked; `nil` if this cannot be determined now.
     func isRevoked(_ claims: Claims, answer: @escaping (Bool?) -> Void) {
         guard link.isLive else { return answer(nil) }
         let issuedAt = claims.issuedAt ?? 0
         let keys = partitions.keys(of: claims.subject)
         if let grant = claims.grant {
-            // Both, or neither: a device that is signed out has no grant, whatever else is true.
+            // Requires both: a device that is signed out has no grant, whatever the time of issue.
             store.command(["HEXISTS", keys.grants(claims.subject), grant.string], lane: .commands) { [self] result in
                 guard case .success(let value) = result else { return answer(nil) }
                 guard value.int == 1 else { return answer(true) }
@@ -49,7 +48,7 @@ extension ShardLogic {
     private func isRevoked(
         _ user: UserID, issuedAt: Timestamp, _ keys: PartitionKeys, _ answer: @escaping (Bool?) -> Void
     ) {
-        // What Redis has said of the user once, events keep true.
+        // Once read from Redis, the value is kept current by events.
         if let user = sessions.users[user], user.isRevocationKnown { return answer(issuedAt < user.revokedAt) }
         store.command(["HGET", keys.user(user), "revokedAt"], lane: .commands) { result in
             guard case .success(let value) = result else { return answer(nil) }

@@ -1,43 +1,43 @@
 import PresenceProtocol
 
-/// One device of a user, from its `connect` until it is gone for good: it may outlive its connection by `linger`.
+/// One device of a user, from its `connect` until its end: it may outlive its connection by `linger`.
 package final class Session {
-    /// Unique among the shard's; deadlines name it.
+    /// Unique within the shard; deadlines refer to it.
     package let number: UInt64
-    /// What Redis and the client call it.
+    /// Its identifier in Redis and for the client.
     package let id: String
     package let user: LocalUser
     package let device: Device?
-    /// When its `connect` came, on the monotonic clock. No two of one device have the same.
+    /// When `connect` was received, on the monotonic clock. Unique among the sessions of one device.
     var began: Milliseconds
-    /// When anything was last received from it.
+    /// When anything was last received from the client.
     var lastHeard: Milliseconds
     package internal(set) var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
-    /// When its token was issued; 0 if that does not say.
+    /// When its token was issued; 0 if the token does not have it.
     var issuedAt: Timestamp
-    /// When Redis let it in by this token, by Redis' clock; `nil`: it goes on by another token since.
+    /// When Redis admitted it with this token, by Redis' clock; `nil` after a refresh.
     var letInAt: Timestamp?
-    /// What its token was made for, if the server itself issued it: when that ends, the session does.
+    /// The grant of its token, if the server itself issued it. The session ends when the grant does.
     var grant: Identifier?
-    /// The token was revoked before its `connect` was answered.
+    /// The token was revoked before the reply to `connect`.
     var isRevoked = false
-    /// A status that came with `connect` while Redis was out of reach.
+    /// A status sent with `connect` while Redis was unreachable.
     var wantedStatus: StatusChange?
-    /// The round of the shard's resynchronisations in which Redis was last told of it; 0 when that failed.
+    /// The round of resynchronisation in which it was last asserted to Redis; 0 if that failed.
     var assertedRound = 0
-    /// Redis has let it in once: until then no request of its connection is handled while Redis can be asked.
+    /// Redis has admitted it once. Before that, while Redis is reachable, its connection's requests wait.
     var isAdmitted = false
-    /// Redis may hold it: its end has to be told.
+    /// Redis may have it, so its end must be reported.
     var mayBeStored = false
-    /// The state that Redis acknowledged last; `nil` when what it holds is not certain, also while it is being told.
+    /// The state that Redis last acknowledged; `nil` while that is uncertain, also during an assertion.
     var storedState: String?
-    /// How often Redis has been told: only the answer to the last time says what it holds.
+    /// The number of assertions: only the reply to the last one shows what Redis has.
     var tellings = 0
-    /// How often telling Redis of it has failed since it last succeeded.
+    /// Failed assertions since the last success.
     var failures = 0
-    /// The deadline for telling Redis again is set.
+    /// The deadline for the next assertion is set.
     var isToBeTold = false
     var hasEnded = false
 
@@ -57,28 +57,28 @@ package final class Session {
         lastHeard = now
     }
 
-    /// As Redis keeps it: others see no difference between idle and background.
+    /// As Redis keeps it: to others, idle and background look the same.
     package var state: String { activity == .active ? "a" : "i" }
     var deviceField: String { device?.id.map { "=" + $0.string } ?? "-" }
     package var kind: String { (device?.kind ?? .other).rawValue }
 }
 
-/// A user who has sessions on this shard, with what they chose as of the last time that Redis said so.
+/// A user with sessions on this shard, and their chosen status as last received from Redis.
 package final class LocalUser {
     package let id: UserID
     package let keys: PartitionKeys
     package let partition: Int
     package var sessions: [Session] = []
-    /// `nil` until Redis has answered once.
+    /// `nil` until the first reply from Redis.
     package var chosen: Chosen?
-    /// Tokens issued before it are worthless, as far as Redis has said.
+    /// Tokens issued before this are invalid, as far as is known here.
     var revokedAt: Timestamp = 0
-    /// A script has told it: what comes later, events tell.
+    /// A script's reply had it: from then on events keep it current.
     var isRevocationKnown = false
-    /// How far the clock that their record goes by is ahead of ours, as of its last answer. In a cluster each master has
-    /// its own.
+    /// How far the clock of the user's master is ahead of the local one, as of its last reply. In a cluster each master
+    /// has a clock of its own.
     var redisOffset: Milliseconds = 0
-    /// When the end of what is chosen is looked for; an entry that comes earlier was replaced by this one.
+    /// When the chosen status is next checked for its end; an earlier deadline is outdated.
     var nextLook = Milliseconds.max
 
     package init(id: UserID, partitions: Partitions) {
@@ -100,7 +100,7 @@ package final class LocalUser {
 }
 
 extension LocalUser.Chosen {
-    /// The text as people read it.
+    /// The text, decoded.
     var plainText: String? {
         guard var text else { return nil }
         return text.withUTF8 { utf8 in

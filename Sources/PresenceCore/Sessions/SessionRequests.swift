@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// Connecting, tokens and leaving, over WebSockets and HTTP. The sessions themselves are in `Sessions`.
+/// Connecting, refreshing and disconnecting, over WebSockets and HTTP. `Sessions` has the sessions themselves.
 package final class SessionRequests: Feature {
     package static let plan = FeaturePlan(
         name: "sessions", isOptional: false, scripts: [.open, .assert, .end, .activity, .disconnect, .revoke])
@@ -21,7 +21,7 @@ package final class SessionRequests: Feature {
             [unowned shard] token, context in
             shard.refresh(context.connection, context.id, token)
         }
-        // Leaving costs nothing: it frees what others could use.
+        // Disconnecting costs nothing, since it frees resources.
         registry.request(
             "disconnect", order: .immediate, price: { _ in 0 }, decode: { (_, _) throws(DecodingFailure) in }
         ) {
@@ -54,7 +54,7 @@ package final class SessionRequests: Feature {
             } succeeded: { value in
                 let words = value.array ?? []
                 let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
-                // The first whole second all of which is after the revocation: an `iat` without a fraction may stand for
+                // The first whole second that is entirely after the revocation: an `iat` without a fraction may mean
                 // any moment of its second.
                 return .json(
                     200,

@@ -2,11 +2,11 @@ import PresenceProtocol
 import Redis
 import Tokens
 
-/// What sessions here hear of what was done elsewhere, and what they say again after a break.
+/// Events from other shards that concern sessions here, and assertions after a break.
 extension Sessions {
     // MARK: Events
 
-    /// What a user chose, on whichever of their devices.
+    /// The user chose a status, on any of their devices.
     package func handle(ownStatus event: StoreEvent) {
         guard let id = event.subject else { return }
         let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
@@ -20,7 +20,7 @@ extension Sessions {
             of: user)
     }
 
-    /// A session of one of our users gave way to a younger one of the same device.
+    /// A session of a user here was replaced by a younger one of the same device.
     package func handle(replaced event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }), let id = event.words.first,
             let session = user.sessions.first(where: { $0.id == id })
@@ -38,17 +38,18 @@ extension Sessions {
         }
     }
 
-    /// All tokens of a user from before are worthless: their clients have to connect again with another.
+    /// All earlier tokens of a user were revoked: their clients have to connect again with new ones.
     package func handle(revoked event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)
-        // Who was there before has a token from before, though a server whose clock was ahead may have dated it later.
+        // A session that existed before the revocation has an older token, even if a server whose clock was ahead dated
+        // it later.
         for session in user.sessions where min(session.issuedAt, session.letInAt ?? .max) < event.at {
             revoke(session)
         }
     }
 
-    /// Devices of a user have been signed out, by the names of their grants.
+    /// Devices of a user were signed out; the event has their grants.
     package func handle(signedOut event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         let grants = Set(event.words)
@@ -56,24 +57,24 @@ extension Sessions {
             guard let grant = session.grant, grants.contains(grant.string) else { continue }
             let isAnswered = session.connection?.isGreeted ?? true
             revoke(session)
-            // It does not linger, unless its device comes back by another grant.
+            // It does not linger, unless its device has a new grant.
             if isAnswered, event.words.first != "-" { end(session) }
         }
     }
 
-    /// The token of a session is worthless. One that lingers goes on for that time: nobody can come back to it with it.
+    /// A session's token was revoked. If it lingers, it continues to do so: no client can resume it with that token.
     func revoke(_ session: Session) {
         guard let connection = session.connection else { return }
         if connection.isGreeted {
             shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
         } else {
-            // Its `connect` is still to be answered: with that.
+            // Used in the reply to the pending `connect`.
             session.isRevoked = true
         }
     }
 
-    /// `presenced doctor` asks after sessions that are this shard's by what Redis says. Those that it does not hold it
-    /// denies; of those that it holds, and while it may be wrong itself, it says nothing.
+    /// `presenced doctor` asks about sessions that Redis lists for this shard. The shard denies those that it does not
+    /// have. It does not mention those that it has, and does not reply at all while it may be wrong.
     package func handle(question event: StoreEvent) {
         guard shard.link.isLive else { return }
         let words = event.words
@@ -88,12 +89,12 @@ extension Sessions {
 
     // MARK: After a break
 
-    /// Whether Redis has still to be told that some are there or have ended.
+    /// Whether Redis has yet to be informed of some sessions or ends.
     var hasUnasserted: Bool {
         !ended.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
     }
 
-    /// Takes what was told before the round `round` for told, but for the users of some partitions.
+    /// Counts assertions of the round before `round` as valid in it, except for users of some partitions.
     func trustAll(except partitions: Set<Int>, round: Int) {
         for session in byNumber.values where session.assertedRound == round - 1 {
             guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
@@ -101,8 +102,8 @@ extension Sessions {
         }
     }
 
-    /// Tells every session again, and the end of those that ended meanwhile. Stops at the first that Redis does not take
-    /// now: `done` gets why.
+    /// Asserts every session again, and reports those that ended meanwhile. Stops at the first one that Redis cannot
+    /// store now; `done` gets the reason.
     func assertAll(done: @escaping (RedisFailure?) -> Void) {
         let round = shard.link.round
         let untold = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }

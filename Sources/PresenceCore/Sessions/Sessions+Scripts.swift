@@ -1,9 +1,9 @@
 import CAssets
 
-/// The scripts of this folder's feature.
+/// The scripts of this feature.
 extension Script {
     package static let open = Script("open", asset_open())
-    /// The same, but for a full memory: what was let in once is kept.
+    /// The same, also when Redis' memory is full: an admitted session is kept.
     static let assert = Script("assert", asset_open(), allowsFullMemory: true)
     package static let end = Script("end", asset_end())
     package static let activity = Script("activity", asset_activity())

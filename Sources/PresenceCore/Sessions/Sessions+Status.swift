@@ -1,11 +1,11 @@
 import PresenceProtocol
 import Redis
 
-/// What the users of this shard chose: set, read from what Redis answers, and ended when its time is over.
+/// The chosen statuses of users of this shard: set, learnt from replies of Redis, and cleared when their time is over.
 extension Sessions {
-    /// How far ahead the end of a chosen status is waited for.
+    /// The longest deadline for the end of a chosen status.
     private static let longestLapse: Milliseconds = 60_000
-    /// Until that end is looked at again when Redis cannot be asked, refuses, or sees it otherwise.
+    /// Delay before the end is checked again if Redis is unreachable, rejects the call, or disagrees about the time.
     private static let lapsePause: Milliseconds = 500
 
     package func choose(
@@ -24,7 +24,7 @@ extension Sessions {
                 "bounds": shard.past.bounds,
             ], by: Writer(session), readsUser: true)
         shard.run(call) { [self] result in
-            // First the answer, then what it means for all of the user's sessions here.
+            // The reply first, then the effects on all sessions of the user here.
             done(result)
             if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
                 learn(words, of: user)
@@ -32,13 +32,14 @@ extension Sessions {
         }
     }
 
-    /// A chosen status may have run out by now.
+    /// Checks whether a user's chosen status has expired.
     package func lapse(_ id: UserID) {
         guard let user = users[id], shard.clock.now >= user.nextLook else { return }
         user.nextLook = .max
         guard let clearAt = user.chosen?.clearAt else { return }
         guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
-        // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
+        // If Redis is unreachable, it is asked later; asserting a session clears an expired status too, but may have
+        // happened just before.
         guard shard.link.isLive else { return lapseLater(user) }
         let call = ScriptCall(
             .lapse, in: user.keys,
@@ -53,32 +54,32 @@ extension Sessions {
         }
     }
 
-    /// Redis could not be asked, or refused: it is asked again, as long as the user has sessions here.
+    /// Redis was unreachable or rejected the call: retries while the user has sessions here.
     private func lapseLater(_ user: LocalUser) {
         user.nextLook = shard.clock.now + Self.lapsePause
         shard.deadlines.set(.lapse(user.id), at: user.nextLook)
     }
 
-    /// By the clock that the user's record goes by.
+    /// The time by the clock that applies to the user's record.
     package func redisNow(for user: LocalUser) -> Timestamp {
         shard.store.hasOneClock ? shard.clock.redisNow : shard.clock.now + user.redisOffset
     }
 
     private func scheduleLapse(of user: LocalUser) {
         guard let clearAt = user.chosen?.clearAt else { return }
-        // One past it: the script must find it over. What is far off is looked at again, so that entries of users who
-        // have left do not pile up.
+        // One ms past the end, so that the script finds it expired. A distant end is checked in between, so that
+        // deadlines of users who left do not pile up.
         let left = clearAt - redisNow(for: user) + 1
-        // Over, and Redis has not ended it: its clock has jumped, and it is not asked without a pause.
+        // Overdue, and Redis has not cleared it: its clock has jumped. Retry with a pause.
         let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)
         guard look < user.nextLook else { return }
         user.nextLook = look
         shard.deadlines.set(.lapse(user.id), at: look)
     }
 
-    /// Takes in a script's answer `OK, "now chosen clearAt version revokedAt text", visibility` (`ownStatus` in lib.lua).
+    /// Applies a script's reply `OK, "now chosen clearAt version revokedAt text", visibility` (`ownStatus` in lib.lua).
     ///
-    /// - Returns: The version of the chosen status that Redis has; `nil` if the answer does not say.
+    /// - Returns: The version of the chosen status in Redis; `nil` if it is not in the reply.
     @discardableResult
     func learn(_ words: [RedisValue], of user: LocalUser) -> Timestamp? {
         guard words.count > 1, let told = OwnStatusRead(words[1]) else { return nil }
@@ -87,7 +88,7 @@ extension Sessions {
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
         take(told.chosen, of: user)
-        // The clock may be elsewhere than was thought here, and the status as it was.
+        // The clock may differ from this shard's estimate while the status has not changed.
         scheduleLapse(of: user)
         return told.chosen.version
     }
@@ -104,7 +105,7 @@ extension Sessions {
     }
 }
 
-/// What a script says of a user whose session is here, read from one string.
+/// A script's data about a user with a session here, parsed from one string.
 private struct OwnStatusRead {
     let time: Timestamp
     let chosen: LocalUser.Chosen

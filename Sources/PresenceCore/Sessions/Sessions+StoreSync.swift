@@ -2,19 +2,20 @@ import PresenceProtocol
 import Redis
 import Tokens
 
-/// What Redis has to know of this shard's sessions: that they are there, active or idle, and that they have ended.
+/// Reports this shard's sessions to Redis: that they exist, are active or idle, and have ended.
 ///
-/// Each session says itself what it is (`state`, `hasEnded`) and what Redis has acknowledged (`assertedRound`,
-/// `storedState`). Where they differ Redis is told; when it refuses for a moment (a full disk, too few replicas) it is told
-/// again after a pause that doubles, until it acknowledges. After a break the resynchronisation tells everything.
+/// Each session has its own state (`state`, `hasEnded`) and what Redis has acknowledged (`assertedRound`,
+/// `storedState`). Where the two differ, the session is sent to Redis. If Redis rejects it for a moment (a full disk,
+/// too few replicas), it is sent again after a pause that doubles, until Redis acknowledges. After a break the
+/// resynchronisation sends everything.
 extension Sessions {
     private static let shortestPause: Milliseconds = 100
-    /// A refusal that passes by itself: the bounds of the promises count from when Redis takes writes again.
+    /// For a temporary rejection: the promised bounds count from when Redis accepts writes again.
     private static let longestPause: Milliseconds = 1_000
-    /// A record that no script can work on, until it has been repaired.
+    /// For a record that no script can process until it is repaired.
     private static let longestPauseForDamage: Milliseconds = 60_000
 
-    /// A time of issue that no revocation is later than.
+    /// A time of issue that is never before a revocation.
     private static let noToken: Timestamp = 9_007_199_254_740_991
 
     package enum Outcome {
@@ -27,28 +28,28 @@ extension Sessions {
         case disconnected
     }
 
-    /// Sessions of which Redis does not know the present state.
+    /// The number of sessions whose current state Redis does not have.
     var untold: Int {
         ended.count
             + byNumber.values.count { $0.assertedRound < shard.link.round || $0.storedState != $0.state }
     }
 
-    // MARK: That a session is there
+    // MARK: Reporting sessions
 
-    /// Tells Redis of a session: a new one, or one that it may have forgotten.
+    /// Reports a session to Redis: a new one, or one that it may have lost.
     func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
-        // Held once: it is unowned, and each look at it counts references.
+        // In a local variable: the property is unowned, and each access counts references.
         let shard = shard
         let user = session.user
         let chosen = chosenStatus(toTell: session)
-        // A session that Redis has forgotten was within the limit when it began.
+        // A session that Redis lost was within the limit when it began.
         let most = session.isAdmitted ? 0 : shard.configuration.limits.connectionsPerUser
-        // What was let in once is kept even when memory is full.
+        // An admitted session is kept even when memory is full.
         let script: Script = session.isAdmitted ? .assert : .open
         let telling = Telling(
             session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0,
             hasStatus: chosen.status != "")
-        // One that lingers does nothing: its client comes back with a token of its own.
+        // A lingering session needs no token: its client resumes it with its own.
         let isThere = session.connection != nil
         let call = ScriptCall(
             script, in: user.keys,
@@ -74,7 +75,7 @@ extension Sessions {
         }
     }
 
-    /// As `open.lua` takes it.
+    /// As arguments of `open.lua`.
     private struct ChosenWords {
         var status = ""
         var text = ""
@@ -82,7 +83,7 @@ extension Sessions {
         var version = ""
     }
 
-    /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
+    /// The status that the session's client asked for, or the known one, in case Redis has lost it.
     private func chosenStatus(toTell session: Session) -> ChosenWords {
         let user = session.user
         if let status = session.wantedStatus {
@@ -138,18 +139,18 @@ extension Sessions {
         shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
-        // The answer has just told what time it was.
+        // The reply has just set the time.
         if isNew, stored != nil { session.letInAt = shard.clock.now + user.redisOffset }
-        // Redis has forgotten what they chose, and one that was not let in yet could not say it.
+        // Redis has lost the chosen status, and a session that was not admitted yet could not restore it.
         let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
-        // What others show to this user depends on it.
+        // Decides what others show to this user.
         shard.policies.complete(user.id, for: user.id) { [self] _ in
             done(.stored)
             if isForgotten, !session.hasEnded { assertAgain(session) }
         }
     }
 
-    /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.
+    /// A device has one session. Redis has accepted a younger one, and the event for the older ones may be lost.
     private func endOlder(than session: Session) {
         guard let device = session.device?.id else { return }
         for older in session.user.sessions where older.number < session.number && older.device?.id == device {
@@ -159,8 +160,8 @@ extension Sessions {
 
     // MARK: Active or idle
 
-    /// The client says whether its user is active. `done` gets whether Redis holds it; if not, it is told again until it
-    /// does.
+    /// The client reports whether its user is active. `done` gets whether Redis has stored it; if not, it is sent again
+    /// until it has.
     package func change(_ session: Session, to activity: Activity, done: @escaping (_ isStored: Bool) -> Void) {
         session.activity = activity
         if let connection = session.connection {
@@ -169,7 +170,7 @@ extension Sessions {
         for feature in shard.features { feature.activityChanged(session) }
         guard session.storedState != session.state else { return done(true) }
         guard shard.link.isLive else {
-            // It may have been asserted already, as it was before: then it is asserted once more.
+            // It may have been asserted with its former state, so it is asserted once more.
             if session.assertedRound == shard.link.round { session.assertedRound -= 1 }
             return done(false)
         }
@@ -177,7 +178,7 @@ extension Sessions {
     }
 
     private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
-        // Told when there is room: then Redis gets the last of what was said.
+        // Sent once there is room, with the state as it is then.
         guard !shard.isStoreFull() else {
             tellLater(session, .overloaded)
             return done(false)
@@ -211,7 +212,7 @@ extension Sessions {
         }
     }
 
-    // MARK: That a session has ended
+    // MARK: Reporting ends
 
     func tellEnd(_ session: Session, done: @escaping () -> Void) {
         let user = session.user
@@ -227,9 +228,9 @@ extension Sessions {
         }
     }
 
-    // MARK: Again
+    // MARK: Retries
 
-    /// Redis did not do as it was told. A broken connection is followed by a resynchronisation, which tells everything.
+    /// Redis rejected a session. (A broken connection is followed by a resynchronisation, which sends everything.)
     private func tellLater(_ session: Session, _ failure: RedisFailure) {
         guard failure.code != nil || failure == .overloaded else { return }
         if shard.clock.now - lastComplaint >= 1_000 {
@@ -259,19 +260,19 @@ extension Sessions {
         }
     }
 
-    /// Redis does not have it, as a script says: it was lost there, or has ended, and the event is on its way. Telling it again
-    /// finds out.
+    /// A script did not find the session: Redis lost it, or it has ended and the event is still to come. Asserting it
+    /// again shows which.
     func isMissing(_ session: Session) {
         if !session.hasEnded { assertAgain(session) }
     }
 
     private func assertAgain(_ session: Session) {
-        // Who has not joined yet says all of them as soon as it has.
+        // Before the shard has joined this is unnecessary: it asserts all sessions once it has.
         guard shard.link.hasJoined else { return }
         tell(session) { [self] outcome in settle(session, outcome) }
     }
 
-    /// What follows from telling Redis again of a session.
+    /// Acts on the outcome of an assertion.
     func settle(_ session: Session, _ outcome: Outcome) {
         guard !session.hasEnded else { return }
         let connection = session.connection
@@ -280,7 +281,7 @@ extension Sessions {
             if let connection { shard.handleHeld(of: connection) }
         case .unreachable: break
         case .refused(let message):
-            // It is not kept, so it must not look as if it were.
+            // A session that is not stored must not look as if it were.
             if !session.mayBeStored { drop(session) }
             if let connection { shard.refuse(connection, message) } else { end(session) }
         case .crowded:

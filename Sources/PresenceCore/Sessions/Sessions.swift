@@ -1,21 +1,21 @@
 import PresenceProtocol
 import Redis
 
-/// The sessions of this shard and the users that they belong to: opened, changed and ended here, decided in Redis.
+/// The sessions of this shard and their users. They are opened, changed and ended here; Redis decides.
 ///
-/// A session that is lost without a word goes on for `linger`; if its user is back by then, wherever, nobody sees
-/// anything. While Redis is out of reach sessions come and go here, and Redis is told afterwards
-/// (`Sessions+StoreSync.swift`).
+/// A session whose connection is lost without a close continues for `linger`. If its user returns in time, on any
+/// shard, others see no change. While Redis is unreachable, sessions begin and end here, and are reported to Redis
+/// afterwards (`Sessions+StoreSync.swift`).
 package final class Sessions {
     package unowned let shard: ShardLogic
     package private(set) var users: [UserID: LocalUser] = [:]
     private(set) var byNumber: [UInt64: Session] = [:]
     private var lastNumber: UInt64 = 0
-    /// Sessions that have ended, until Redis acknowledges it. Each was in Redis once, so there are no more than that.
+    /// Ended sessions that Redis has yet to acknowledge. Each was in Redis once, which bounds their number.
     var ended: [UInt64: Session] = [:]
     /// Sessions whose linger ran out while Redis was out of reach.
     var overdue: [UInt64] = []
-    /// When the log last said that Redis refuses.
+    /// When a rejection by Redis was last logged.
     var lastComplaint: Milliseconds = -1_000
 
     package init(_ shard: ShardLogic) { self.shard = shard }
@@ -25,7 +25,7 @@ package final class Sessions {
 
     // MARK: Opening
 
-    /// A `connect` whose token is good. `answer` gets what became of it.
+    /// Opens a session for a `connect` with a valid token. `answer` gets the outcome.
     func open(
         _ connection: Connection, user id: UserID, issuedAt: Timestamp, grant: Identifier?,
         connect: ClientMessage.Connect,
@@ -41,7 +41,8 @@ package final class Sessions {
         session.wantedStatus = connect.status
         connection.session = session
         shard.watchers.set(.background, session.activity == .background, on: connection)
-        // Of two of one device that come in the same ms the earlier one is older, also when both are told again.
+        // If two sessions of one device begin in the same ms, the first one stays older, also when both are asserted
+        // again.
         if let device = connect.device?.id {
             var next = session.began
             for older in user.sessions.reversed() where older.device?.id == device {
@@ -71,18 +72,18 @@ package final class Sessions {
     }
 
     package enum Opening {
-        /// Redis has taken it, or will be told later.
+        /// Redis has stored it, or will receive it later.
         case opened
         case refused(String)
         /// The user has too many connections.
         case crowded
-        /// The token is one that has been revoked.
+        /// The token has been revoked.
         case revoked
     }
 
     // MARK: Ending
 
-    /// Redis did not take a new session: it ends without having been, unless Redis may hold it all the same.
+    /// Redis rejected a new session: it is dropped without a report, unless Redis may have it nevertheless.
     func drop(_ session: Session) {
         session.connection?.session = nil
         session.connection = nil
@@ -103,7 +104,7 @@ package final class Sessions {
     private func forget(_ session: Session) {
         byNumber[session.number] = nil
         session.user.sessions.removeAll { $0 === session }
-        // Its user may have gone and come again meanwhile: then the record is another's.
+        // The user may have left and returned meanwhile: then the record is a newer one.
         guard session.user.sessions.isEmpty, users[session.user.id] === session.user else { return }
         users[session.user.id] = nil
         shard.policies.forgetIfUnused(session.user.id)

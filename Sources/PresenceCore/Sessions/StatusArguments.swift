@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// A status change as the scripts take it.
+/// A status change as arguments of the scripts.
 package struct StatusArguments {
     let chosen: String
     let text: String

@@ -1,16 +1,16 @@
 import PresenceProtocol
 
-/// One telling of a session, and what was so when it was sent.
+/// One report of a session to Redis, with the state at the time of sending.
 struct Telling {
     let session: Session
     let round: Int
     let number: Int
     let state: String
     let status: StatusChange?
-    /// Whether it says what the user chose.
+    /// Whether it includes the user's chosen status.
     let hasStatus: Bool
     let policy: Int64
-    /// Whether Redis might have known the session before.
+    /// Whether Redis might have had the session before.
     let wasStored: Bool
 
     init(_ session: Session, round: Int, policy: Int64, hasStatus: Bool) {

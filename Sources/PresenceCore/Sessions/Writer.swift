@@ -2,21 +2,21 @@ import PresenceProtocol
 import Redis
 import Tokens
 
-/// A user who changes something, by the token that they hold.
+/// The author of a change: a user, with their token.
 ///
-/// That token was good when the request was let in; by the time that Redis carries it out it may have been taken back, or its
-/// user's account deleted. So the script that makes the change looks again, in the same step (`refusal` in lib.lua): what was
-/// under way then changes nothing, however late it comes. The same goes for what a session said that has ended, or was replaced
-/// by its device's next connection. What backends and the server itself change has no writer.
+/// The token was valid when the request was admitted; since then it may have been revoked, or the account deleted. So
+/// the script that makes the change checks again in the same step (`refusal` in lib.lua), and a late change has no
+/// effect. The same applies to requests of a session that has ended or was replaced by its device's next connection.
+/// Changes by backends and by the server itself have no writer.
 ///
-/// A script sees its own partition only. Where the change is in another one than its user, ``ShardLogic/unlessRevoked(_:done:_:)``
-/// asks just before, and again after a standstill.
+/// A script has access to its own partition only. If the change is in another partition than the user,
+/// ``ShardLogic/unlessRevoked(_:done:_:)`` asks just before, and again after a standstill.
 package struct Writer {
-    /// The grant of their token, if the server itself issued that to a device.
+    /// The grant of the token, if the server itself issued it to a device.
     package let grant: Identifier?
-    /// When the token was issued; 0 if it does not say.
+    /// When the token was issued; 0 if it does not have a time.
     private let issuedAt: Timestamp
-    /// The session that asked; `nil` over HTTP.
+    /// The session that made the request; `nil` over HTTP.
     let session: String?
     private let user: UserID
     private let home: PartitionKeys
@@ -31,10 +31,10 @@ package struct Writer {
         (user, home) = (claims.subject, partitions.keys(of: claims.subject))
     }
 
-    /// What a script of the user's own partition gets as its last keys.
+    /// The last keys of a script in the user's own partition.
     package var keys: [String] { [key] + ending(with: grant.map { "g:" + $0.string } ?? "t:\(issuedAt)") }
 
-    /// The same of one that reads the user's record anyway, and compares what that says.
+    /// The same for a script that reads the user's record anyway and compares that.
     var keysBesideRecord: [String] { grant == nil ? ending(with: "u:\(issuedAt)") : keys }
 
     private func ending(with word: String) -> [String] {
@@ -42,14 +42,14 @@ package struct Writer {
         return [home.sessions(user), home.name + ":writer:" + word + " " + session]
     }
 
-    /// All grants go with the tokens that are taken back, so one that is there is good.
+    /// Revoking the tokens removes all grants, so an existing grant is valid.
     private var key: String { grant == nil ? home.user(user) : home.grants(user) }
 
     fileprivate var question: [String] {
         grant.map { ["HEXISTS", key, $0.string] } ?? ["HGET", key, "revokedAt"]
     }
 
-    /// Whether its session is still there.
+    /// Asks whether the session still exists.
     fileprivate var sessionQuestion: [String]? { session.map { ["HEXISTS", home.sessions(user), $0] } }
 
     fileprivate func isRevoked(_ answer: RedisValue) -> Bool {
@@ -58,26 +58,26 @@ package struct Writer {
 }
 
 extension Writer? {
-    /// What a script of the user's own partition gets as its last keys; none where a backend or the server itself writes.
+    /// The last keys of a script in the user's own partition; none if a backend or the server itself writes.
     package var keys: [String] { self?.keys ?? [] }
 }
 
 extension ShardLogic {
-    /// Asks Redis whether a token is still good; one command.
+    /// Asks Redis with one command whether a token has been revoked.
     func ask(about writer: Writer, answer: @escaping (Result<Bool, RedisFailure>) -> Void) {
         store.command(writer.question, lane: .commands) { answer($0.map { writer.isRevoked($0) }) }
     }
 
-    /// Runs what a user wants in another partition than their own, if their token is good still and their session there; else
-    /// `done` gets `REVOKED` or `ENDED`.
+    /// Runs a user's change in another partition than their own, if their token is still valid and their session still
+    /// exists; else `done` gets `REVOKED` or `ENDED`.
     ///
-    /// A server that stood still before it came to the answer asks again. (No answer of Redis takes longer than
+    /// A server that stood still before it processed the reply asks again. (No reply of Redis takes longer than
     /// `commandTimeout`.)
     package func unlessRevoked(_ writer: Writer, done: @escaping StoreReply, _ run: @escaping () -> Void) {
         let (asked, before) = (clock.now, standstills)
         var isHere = true
         if let question = writer.sessionQuestion {
-            // A failure is that of the next question too, or of the script.
+            // If this fails, the next command or the script fails as well.
             store.command(question, lane: .commands) { if case .success(let value) = $0 { isHere = value.int != 0 } }
         }
         ask(about: writer) { [unowned self] result in
@@ -87,7 +87,7 @@ extension ShardLogic {
             case .success(true): done(.success(.array([.status("REVOKED")])))
             case .success(false) where !isHere: done(.success(.array([.status("ENDED")])))
             case .success(false): run()
-            // As for every step of a change that is under way when Redis is lost.
+            // As for every step of a change that is in progress when Redis is lost.
             case .failure(let failure): done(.failure(failure))
             }
         }
@@ -95,7 +95,7 @@ extension ShardLogic {
 }
 
 extension ShardLogic {
-    /// The same in an async function: returns if the token is good still, and the session there.
+    /// The async form: returns if the token is still valid and the session still exists.
     package func admit(_ writer: Writer) async throws(Refusal) {
         let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
             unlessRevoked(writer, done: done) { done(.success(.array([.status("OK")]))) }

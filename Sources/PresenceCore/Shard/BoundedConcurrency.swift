@@ -1,4 +1,4 @@
-/// Does one thing for each element, with at most `window` under way: bulk work that leaves room for everyone else.
+/// Runs an operation for each element, at most `window` at a time: for bulk work that leaves room for other work.
 package final class BoundedConcurrency<Element> {
     private var rest: ArraySlice<Element>
     private var underWay = 0
@@ -22,7 +22,7 @@ package final class BoundedConcurrency<Element> {
     private let window: Int
 
     private func issue() {
-        // An element that is done at once must not recurse.
+        // Guarded, so that an element that is done at once does not recurse.
         guard !isIssuing else { return }
         isIssuing = true
         while underWay < window, let next = rest.popFirst() {

@@ -2,35 +2,36 @@ import HeapModule
 import PresenceProtocol
 import WebSockets
 
-/// What falls due when, in the order of its time: the shard's only timers beside the loop's own.
+/// The shard's deadlines in order of time: its only timers besides the loop's own.
 ///
-/// Stale entries are not taken out; the code they wake checks whether there is still something to do. That makes
-/// "heard from it again" free: a heartbeat's entry is looked at once an interval, not moved at every message.
+/// A heap with lazy deletion: outdated entries stay, and the code that they wake checks whether there is still
+/// something to do. So a received message costs nothing here: a connection's entry is checked once an interval, not
+/// moved at every message.
 package struct Deadlines {
     package enum Subject: Equatable {
-        /// Ping, death by silence, no `connect` in time, a token that runs out: whatever comes first.
+        /// Ping, timeout of a silent connection, no `connect` in time, expiry of a token: whichever comes first.
         case heartbeat(SocketID)
-        /// The same of many connections, most of which are pinged now (`takeBeat`).
+        /// The same for many connections, most of which are pinged now (`takeBeat`).
         case beat(Milliseconds)
         /// Nothing could be written since.
         case congestion(SocketID)
-        /// A lost session counts as gone.
+        /// A lost session's linger is over.
         case linger(session: UInt64)
-        /// Redis did not take what it was told of a session.
+        /// Redis did not store a session's state: retry.
         case tell(session: UInt64)
-        /// A user's chosen status runs out.
+        /// A user's chosen status expires.
         case lapse(UserID)
-        /// Redis did not take a newer version of what was shown already.
+        /// Redis did not accept a newer version of a register that was already shown: retry.
         case renumber(user: UserID)
-        /// A client is sent away by a server that goes, and told to come back elsewhere after so many ms.
+        /// A draining server closes a client's connection, with the advice to reconnect after this many ms.
         case departure(SocketID, reconnectAfter: Milliseconds)
-        /// Who may see a user could not be read.
+        /// A user's policy could not be read: retry. Or its caching ends.
         case policy(UserID)
-        /// Intents that others left are looked for.
+        /// Sweep of unfinished intents.
         case intents
-        /// What a feature has set, with a number or an id of its own, or without.
+        /// Set by a feature, with a number or an id of its own, or without.
         case feature(DeadlineKind)
-        /// The same, of which only the last that was set counts.
+        /// The same, but each one replaces the one before.
         case onlyFeature(DeadlineKind)
         case featureNumber(DeadlineKind, UInt64)
         case featureID(DeadlineKind, Identifier)
@@ -38,7 +39,7 @@ package struct Deadlines {
 
     private struct Entry: Comparable {
         let time: Milliseconds
-        /// Entries of one time fall due in the order in which they were set: runs are repeatable.
+        /// Entries of the same time are due in the order in which they were set: runs are repeatable.
         let order: UInt64
         let subject: Subject
 
@@ -48,17 +49,17 @@ package struct Deadlines {
 
     private var heap = Heap<Entry>()
     private var orders: UInt64 = 0
-    /// Pings fall due at few times, some 128 in an interval (`ShardLogic.nextPing`). All of one time have one entry in the
-    /// heap, which would otherwise have one for each connection.
+    /// Pings are due at few different times, some 128 in an interval (`ShardLogic.nextPing`). All pings of one time
+    /// share an entry in the heap, instead of one for each connection.
     private var beats: [Milliseconds: [SocketID]] = [:]
-    /// When those fall due of whose kind only the last counts.
+    /// The valid times of kinds of which only the last entry counts.
     private var only: [UInt8: Milliseconds] = [:]
 
     package var count: Int { heap.count + beats.values.reduce(0) { $0 + $1.count - 1 } }
-    /// What for, in no order.
+    /// The subjects of all entries, unordered.
     var subjects: [Subject] { heap.unordered.map(\.subject) }
 
-    /// When the next one falls due, on the loop's monotonic clock.
+    /// The time of the next one, on the loop's monotonic clock.
     package var next: Milliseconds? { heap.min?.time }
 
     mutating func set(_ subject: Subject, at time: Milliseconds) {
@@ -66,14 +67,14 @@ package struct Deadlines {
         heap.insert(Entry(time: time, order: orders, subject: subject))
     }
 
-    /// A connection is looked at when others are, too.
+    /// Adds a connection to those checked at this time.
     mutating func set(beatOf socket: SocketID, at time: Milliseconds) {
         guard beats[time]?.append(socket) == nil else { return }
         beats[time] = [socket]
         set(.beat(time), at: time)
     }
 
-    /// Whose beat it is that has fallen due, in the order in which they were set.
+    /// The connections whose pings are due, in the order in which they were added.
     mutating func takeBeat(_ time: Milliseconds) -> [SocketID] { beats.removeValue(forKey: time) ?? [] }
 
     package mutating func set(_ kind: DeadlineKind, _ key: DeadlineKey = .none, at time: Milliseconds) {
@@ -84,13 +85,13 @@ package struct Deadlines {
         }
     }
 
-    /// In place of what was set so of this kind before.
+    /// Replaces the earlier entry of this kind.
     package mutating func setOnly(_ kind: DeadlineKind, at time: Milliseconds) {
         only[kind.index] = time
         set(.onlyFeature(kind), at: time)
     }
 
-    /// Takes out the next one that is due at `now`.
+    /// Removes and returns the next one that is due at `now`.
     mutating func popDue(_ now: Milliseconds) -> Subject? {
         while let first = heap.min, first.time <= now {
             heap.removeMin()

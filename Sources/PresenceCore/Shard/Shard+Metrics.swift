@@ -1,7 +1,7 @@
 import Installation
 import WebSockets
 
-/// What the metrics page says of a shard, and of its process.
+/// The metrics of a shard, and of its process.
 extension Shard {
     package func metrics() -> MetricsSnapshot {
         var snapshot = logic.snapshot
@@ -37,7 +37,7 @@ extension Shard {
         sum.workers = workers.numbers
         sum.gauges[.uploads] = transfers.uploads
         sum.gauges[.downloads] = transfers.downloads
-        // Off the loop, which a slow disk must not hold up.
+        // Off the loop, so that a slow disk cannot block it.
         let room = await Task.detached { [path = logic.configuration.dataPath] in DiskRoom(of: path) }.value
         sum.gauges[.diskFree] = room?.free
         sum.gauges[.diskReserve] = room?.reserve

@@ -5,14 +5,14 @@ import Tokens
 import WebSockets
 
 extension AddressBudget {
-    /// That of incomplete requests and messages.
+    /// The budget for incomplete requests and messages.
     package convenience init(_ limits: ServerConfiguration.Limits) {
         self.init(limits.inboxBytes, countsLoopback: limits.limitLoopback)
     }
 }
 
 extension Shard {
-    /// What a shard is made of, and what it shares with the others of its process.
+    /// The parts of a shard, and those that it shares with the others of its process.
     package struct Parts: Sendable {
         package let configuration: ServerConfiguration
         package let authenticator: Authenticator
@@ -24,7 +24,7 @@ extension Shard {
         package let inbox: AddressBudget
         package let workers: WorkerPools
         package let transfers: Transfers
-        /// Nobody but this process uses this Redis.
+        /// No other process uses this Redis.
         package let isAlone: Bool
         package let logger: Logger
         package let name: String

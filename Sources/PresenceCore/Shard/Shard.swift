@@ -7,12 +7,12 @@ import Redis
 import Tokens
 import WebSockets
 
-/// One thread with one loop, and everything that happens on it: its sockets, its connections to Redis, its logic.
+/// One thread with one loop, and everything that runs on it: its sockets, its connections to Redis, its logic.
 ///
-/// The actor is how everyone else calls it. Inside, libwebsockets and hiredis call on the loop's thread, and what they
-/// call is plain synchronous code: no lock, no `await` and no hop between threads on the way of data.
+/// Other code calls the actor. Inside, libwebsockets and hiredis call plain synchronous code on the loop's thread:
+/// there is no lock, no `await` and no change of threads on the data path.
 package actor Shard {
-    /// The actor's executor. It is kept alive by the actor, as an executor must be.
+    /// The actor's executor. The actor keeps it alive, as an executor requires.
     package nonisolated let loop: EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -24,19 +24,19 @@ package actor Shard {
     let workers: WorkerPools
     let transfers: Transfers
     private let logger: Logger
-    /// Replaced as a whole when the keys are.
+    /// Replaced as a whole when the keys change.
     private let tokens: CurrentAuthenticator
 
     private var wake: LoopTimer!
     private var endOfTurn: EndOfTurnHook!
-    /// The shards of this process, itself among them, for the metrics page.
+    /// The shards of this process, including itself, for the metrics page.
     var family: [Shard] = []
     /// In seconds since 1970.
     var certificateExpiry: Int64?
     private var lastTick: Milliseconds = 0
     private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
-    /// Nothing is begun any more.
+    /// Nothing new is started.
     private var isStopping = false
 
     package init(_ parts: Parts) throws {
@@ -91,7 +91,7 @@ package actor Shard {
         settings.answers = parts.outboxes.answers
         settings.proxies = proxies
         settings.servesTLS = parts.identity != nil
-        // The process' own limit is kept by `Places`, over all shards.
+        // `Places` enforces the process' own limit, over all shards.
         settings.maxConnections = 1_000_000
         server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
         sockets.logic = logic
@@ -102,9 +102,9 @@ package actor Shard {
 
     // MARK: Starting
 
-    /// Connects to Redis and returns once everything is known that has to be.
+    /// Connects to Redis and returns once the shard is live.
     ///
-    /// - Throws: ``StartFailure``: Redis is refused, or it was stopped before or meanwhile.
+    /// - Throws: ``StartFailure`` if Redis cannot be used, or if the shard was stopped before or meanwhile.
     package func start(family: [Shard]) async throws {
         if isStopping { throw StartFailure.stopped }
         self.family = family
@@ -180,19 +180,19 @@ package actor Shard {
         if !isStopping { server.listen(on: socket, as: kind) }
     }
 
-    /// New connections are shown this certificate.
+    /// Uses this certificate for new connections.
     package func use(_ identity: TLSIdentity) {
         if isStopping { return }
         server.use(identity)
         certificateExpiry = identity.expiry
     }
 
-    /// From now on tokens are verified by these keys. Clients stay connected until their token expires.
+    /// Verifies tokens with these keys from now on. Clients stay connected until their token expires.
     package func use(_ authenticator: Authenticator) { tokens.authenticator = authenticator }
 
     // MARK: The loop
 
-    /// Returns once the loop has come to it.
+    /// Returns once the loop has processed the call.
     package func answer() {}
 
     private func tick() {
@@ -203,8 +203,8 @@ package actor Shard {
         logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
     }
 
-    /// Redis' clock judges tokens: far from this host's it refuses good ones, or lets in what has expired. Which of the two
-    /// clocks is wrong cannot be told here.
+    /// Tokens are checked by Redis' clock: if it differs much from this host's, valid tokens are rejected, or expired
+    /// ones accepted. It is unknown which of the two clocks is wrong.
     private func watchClocks() {
         guard clock.now >= nextClockLog, let offset = clockOffset, abs(offset) > Self.tolerableOffset else { return }
         nextClockLog = clock.now + Self.clockLogPause
@@ -212,7 +212,7 @@ package actor Shard {
             "Redis' clock differs from this host's", metadata: ["redis_is_ahead_by_ms": "\(offset)"])
     }
 
-    /// How far Redis' clock is ahead of this host's, in ms. Only told, never reckoned with.
+    /// How far Redis' clock is ahead of this host's, in ms. Only reported, never used in calculations.
     var clockOffset: Milliseconds? {
         guard clock.redisOffset != nil else { return nil }
         var time = timespec()
@@ -220,7 +220,7 @@ package actor Shard {
         return clock.redisNow - (Milliseconds(time.tv_sec) * 1_000 + Milliseconds(time.tv_nsec) / 1_000_000)
     }
 
-    /// Hosts whose clocks are kept are closer than this; an answer takes less.
+    /// Hosts with synchronised clocks are closer than this, and a round trip takes less.
     private static let tolerableOffset: Milliseconds = 2_000
     private static let clockLogPause: Milliseconds = 600_000
 
@@ -229,14 +229,14 @@ package actor Shard {
         let began = loop.preciseNow
         let gathering = logic.endTurn()
         logic.delivery.turnEnded(after: (loop.preciseNow - began) / 1_000)
-        // From the last tick on, and not from now: turns that follow each other closely would put it off for ever.
+        // From the last tick and not from now: otherwise turns in quick succession would postpone it forever.
         let due = min(logic.nextWake, lastTick + ShardLogic.longestSleep)
         wake.set(at: min(max(due, clock.now + 1), clock.now + (gathering ?? ShardLogic.longestSleep)))
     }
 
     // MARK: Stopping
 
-    /// Sends everyone away with a time to come back, and renews the lease once more: it is then their linger.
+    /// Closes all connections with advice when to reconnect, and renews the lease once more: this is the sessions' linger.
     package func drain() async {
         isStopping = true
         clock.advance(to: loop.now)
@@ -253,7 +253,7 @@ package actor Shard {
         }
     }
 
-    /// May come before `start`, which then fails.
+    /// May be called before `start`, which then fails.
     package func stop() {
         isStopping = true
         wake?.cancel()

@@ -1,16 +1,16 @@
 import PresenceProtocol
 
-/// What time it is for a shard: told from outside at every input, never asked of the host.
+/// A shard's time: set from outside at every input, never read from the host.
 package final class ShardClock {
-    /// The loop's monotonic clock, read once a turn. Everything that a shard measures itself is measured on it.
+    /// The loop's monotonic clock, read once a turn. The shard measures all durations with it.
     package private(set) var now: Milliseconds
-    /// The loop stood still for so many ms.
+    /// Called when the loop stood still for this many ms.
     var onPause: (Milliseconds) -> Void = { _ in }
 
-    /// A loop that is not stopped wakes four times in this.
+    /// A running loop wakes four times in this time.
     private static let pause: Milliseconds = 4 * ShardLogic.longestSleep
-    /// How far Redis' clock is ahead of ours; in a cluster, that of the leases' master. An answer that took long, or waited here,
-    /// makes it look less, so the largest of the newest ones counts.
+    /// How far Redis' clock is ahead of this one; in a cluster, the clock of the leases' master. A reply that took
+    /// long, or waited here, gives a smaller value, so the largest of the most recent ones is used.
     private(set) var redisOffset: Milliseconds?
     private var offsets: [Milliseconds] = []
     private static let mostOffsets = 8
@@ -19,20 +19,20 @@ package final class ShardClock {
 
     init(now: Milliseconds) { self.now = now }
 
-    /// Before every input, and at the end of every turn.
+    /// Called before every input, and at the end of every turn.
     func advance(to time: Milliseconds) {
         let gap = time - now
         now = time
         if gap > Self.pause { onPause(gap) }
     }
 
-    /// Redis' time as well as we know it: for what clients are told, never for what is decided.
+    /// An estimate of Redis' time: for what clients receive, never for decisions.
     package var redisNow: Timestamp { now + (redisOffset ?? 0) }
 
     /// - Parameters:
-    ///   - redisTime: As an answer says that has just come.
-    ///   - sentAt: When it was asked for, on our clock. If Redis' time is before that, its clock has gone back, which counts at
-    ///     once. `nil`: not known; then it shows only that Redis' clock is further ahead.
+    ///   - redisTime: The time in a reply that has just arrived.
+    ///   - sentAt: When the request was sent, on this clock. If Redis' time is before that, its clock was set back,
+    ///     which counts at once. `nil` if unknown: then the reply can only show that Redis' clock is further ahead.
     func learn(redisTime: Timestamp, sentAt: Milliseconds? = nil) {
         let offset = redisTime - now
         if let known = redisOffset {

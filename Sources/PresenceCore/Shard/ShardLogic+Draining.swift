@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// Sending clients away: to another server, or for a while.
+/// Closes connections with advice when to reconnect: to another server, or later.
 extension ShardLogic {
-    /// How long clients may be told to wait: shorter than linger, spread so that they do not come at once.
+    /// The advised delays: shorter than linger, spread so that clients do not reconnect all at once.
     private var waits: ClosedRange<Milliseconds> {
         let longest = max(2, configuration.linger * 6 / 10)
         return longest / 10...longest
@@ -12,8 +12,8 @@ extension ShardLogic {
         #"{"reconnectAfter":\#(Milliseconds.random(in: waits, using: &random))}"#
     }
 
-    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over. A
-    /// drain that is to take longer closes their connections one after the other; the others go on meanwhile.
+    /// The server is stopping: each client gets its own time to reconnect, before its linger is over. A drain with a
+    /// duration closes the connections one by one; the others continue meanwhile.
     package func drain() {
         isDraining = true
         let leaving = watchers.connections.compactMap { $0 }
@@ -21,7 +21,7 @@ extension ShardLogic {
             func part(of whole: Milliseconds) -> Milliseconds {
                 whole * Milliseconds(index) / Milliseconds(leaving.count)
             }
-            // No two the same, here or on the process' other shards, as far as there are milliseconds enough.
+            // All different, also from those on the process' other shards, as far as there are enough milliseconds.
             let spread = waits.lowerBound + part(of: waits.upperBound - waits.lowerBound)
             let wait = max(1, spread / place.of * place.of + place.number)
             if configuration.drain.duration == 0 {

@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// What Redis brings: what scripts have published.
+/// Events from Redis, which scripts have published.
 extension ShardLogic {
-    /// An event of a partition, as a script published it. The bytes are lent for the call.
+    /// An event of a partition, as a script published it. The bytes are valid during the call.
     package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
         metrics.eventsIn += 1
         guard let event = StoreEvent(payload) else { return }
@@ -20,8 +20,8 @@ extension ShardLogic {
         }
     }
 
-    /// From now on `look` gets each event, lent for the call, of all users and conversations: while an operator looks. With
-    /// interests those for watchers come once Redis knows.
+    /// From now on `look` gets each event of all users and conversations, valid during the call, while an operator
+    /// observes. With interests, events for watchers arrive once Redis has processed the subscription.
     package func beginObserving(_ look: @escaping (StoreEvent) -> Void) {
         observe = look
         if interests != nil { store.overhear(partitions.space.subjects) }
@@ -32,20 +32,20 @@ extension ShardLogic {
         if interests != nil { store.overhear(nil) }
     }
 
-    /// What was published for watchers anywhere, while an operator looks (`observe`). The bytes are lent for the call.
+    /// An event for watchers of any shard, while an operator observes (`observe`). The bytes are valid during the call.
     package func handle(overheard payload: UnsafeRawBufferPointer) {
         guard let observe, let event = StoreEvent(payload), isWatchersOnly(event.kind) else { return }
         observe(event)
     }
 
-    /// Whether an event goes, with interests, only to shards that watch its subject (`publish` in lib.lua).
+    /// Whether, with interests, an event is sent only to shards that watch its subject (`publish` in lib.lua).
     private func isWatchersOnly(_ kind: UInt8) -> Bool {
         kind == StoreEvent.presence || kind == StoreEvent.profile || registry.isForWatchers[Int(kind)]
     }
 
-    /// Whether the script that published an event may have offered something with it.
+    /// Whether the script that published an event may have made an offer.
     package func mayOffer(_ kind: UInt8) -> Bool {
-        // With interests, events for watchers do not come here, and "B" says it.
+        // With interests, events for watchers do not arrive here, and "B" announces offers.
         interests == nil ? kind != StoreEvent.profile && registry.mayOffer[Int(kind)] : kind == UInt8(ascii: "B")
     }
 

@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// What falls due for a connection: pings, their timeout, a `connect` that does not come, the end of its token.
+/// A connection's deadlines: pings, their timeout, a missing `connect`, the expiry of its token.
 extension ShardLogic {
-    /// The longest that the loop sleeps: `tick` comes at least so often.
+    /// The longest that the loop sleeps: `tick` is called at least this often.
     static let longestSleep: Milliseconds = 250
 
-    /// Whatever falls due for a connection: one entry each, however often something changes.
+    /// Checks all deadlines of a connection, which share one entry however often they change.
     func heartbeat(_ connection: Connection) {
         guard !connection.isClosed, clock.now >= connection.nextLook else { return }
         let settings = configuration.heartbeat
         var silentUntil = connection.lastHeard + settings.interval + settings.timeout
         if clock.now >= silentUntil {
-            // Not every sign of life is reported, an empty pong is not: the kernel has the last word.
+            // The kernel decides, since not everything received is reported here: an empty pong is not.
             if let silence = sockets.silence(of: connection.socket) {
                 connection.lastHeard = max(connection.lastHeard, clock.now - silence)
             }
@@ -19,7 +19,7 @@ extension ShardLogic {
             if clock.now >= silentUntil { return lose(connection) }
         }
         var next = silentUntil
-        // A token that is being verified has come in time.
+        // A token that is being verified has arrived in time.
         if connection.session == nil, !connection.isVerifying {
             let end = connection.began + configuration.connectTimeout
             if clock.now >= end { return close(connection, .noConnect) }
@@ -34,8 +34,8 @@ extension ShardLogic {
         look(at: connection, min(next, connection.nextPing))
     }
 
-    /// An interval from now, or up to a 128th of it earlier: pings that fall due together cost one turn of the loop, and
-    /// so do their answers, which is most of what an idle connection costs.
+    /// An interval from now, or up to a 128th of it earlier: pings that are due together cost one turn of the loop, and
+    /// so do their pongs. That is most of the cost of an idle connection.
     var nextPing: Milliseconds {
         let interval = configuration.heartbeat.interval
         let beat = max(1, interval / 128)
@@ -51,14 +51,15 @@ extension ShardLogic {
         }
     }
 
-    /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.
+    /// A connection timed out: its session lingers. A congested one was not even pinged, since it accepted nothing.
     private func lose(_ connection: Connection) {
         if connection.congestedSince != nil { return close(connection, .tooSlow) }
         close(connection, .goingAway, reason: "no answer to pings")
     }
 
-    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf. Those that have gone
-    /// meanwhile may have said something else elsewhere, and been acknowledged: what is left of them here is not carried out.
+    /// While the loop was suspended (SIGSTOP, a stalled machine) it could not read, so the clients' deadlines are
+    /// extended by the pause. Clients that have disconnected meanwhile may have made later requests elsewhere, which
+    /// were acknowledged: their requests here are dropped.
     func stoodStill(for gap: Milliseconds) {
         log("the loop stood still", ["ms": "\(gap)"])
         standstills += 1

@@ -1,8 +1,7 @@
 extension ShardLogic {
     /// 100 random bits: session ids, incarnations and conversation ids that cannot be guessed.
     package func randomName() -> String {
-        // Ten characters of five bits out of each number: one asked of the system for each character would cost a
-        // connect 20 system calls.
+        // Ten characters of five bits from each number: one number for each character would cost a connect 20 system calls.
         let numbers = (random.next(), random.next())
         return String(unsafeUninitializedCapacity: 20) { buffer in
             for place in 0..<20 {
@@ -13,6 +12,6 @@ extension ShardLogic {
         }
     }
 
-    /// 32 characters that are not taken for one another.
+    /// 32 characters that are not confused with one another.
     private static let nameAlphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
 }

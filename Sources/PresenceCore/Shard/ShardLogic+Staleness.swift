@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// Clients are told when what they show may be stale, and when it is the truth again.
+/// Informs clients when their data may be stale, and when it is live again.
 extension ShardLogic {
     func announceStaleness(since: Timestamp) {
         var payload: [UInt8] = []
@@ -13,7 +13,7 @@ extension ShardLogic {
     func announceLive() { announce(.live) }
 
     private func announce(_ staleness: Connection.Staleness) {
-        // Clients not greeted yet are told with `connected`.
+        // Other clients are informed by or after `connected`.
         for case let connection? in watchers.connections where connection.isGreeted {
             connection.staleness = staleness
             watchers.markMail(connection)

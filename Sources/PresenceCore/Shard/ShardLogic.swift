@@ -4,16 +4,14 @@ import Redis
 import Tokens
 import WebSockets
 
-/// All that a shard decides, between its ports: what comes in is a message, a reply, an event or the time; what
-/// goes out goes to `Sockets`, `Store` and `WorkerThreads`. It does no I/O, knows no thread and asks no clock, so the same code runs in
-/// the server and in the simulator.
-///
-/// Everything in it is plain and synchronous: one input is handled to its end before the next.
+/// All decisions of a shard, between its ports: inputs are messages, replies, events and the time; outputs are calls of
+/// `Sockets`, `Store` and `WorkerThreads`. It does no I/O, uses no threads and reads no clock, so the same code runs in
+/// the server and in the simulator. Everything is synchronous: one input is handled completely before the next.
 package final class ShardLogic {
     package let configuration: ServerConfiguration
     package let clock: ShardClock
     package let partitions: Partitions
-    /// Whether statuses that are over are kept, and where.
+    /// Where past statuses are kept; `nil` if they are not.
     let past: PastStatuses?
     package let store: any Store
     let sockets: any Sockets
@@ -21,24 +19,23 @@ package final class ShardLogic {
     package let tasks: ShardTasks
     package let metrics = Metrics()
     package let outboxes: Outboxes
-    /// How fast one connection may ask; `nil`: as fast as it pleases.
+    /// The rate limit of one connection; `nil` if there is none.
     let connectionRate: RateLimit?
     package var userRates: Rates<UserID>
-    /// Calls without a token.
+    /// For calls without a token.
     var addressRates: Rates<AddressBlock>
     package let failedTokens: FailedTokens
     package var deadlines = Deadlines()
     package let watchers: Watchers
-    /// `nil` where every shard hears everything.
+    /// `nil` if every shard receives all events.
     package let interests: Interests?
     package let delivery: Delivery
     package let replies: Replies
     private(set) var longAnswers: LongAnswers!
     let awaitedProfiles = AwaitedProfiles()
     var pendingShares: PendingShares
-    /// A mistake for tests, which have to find it: requests of a connection overtake each other.
+    /// A fault for tests, which have to find it: requests of a connection overtake each other.
     var letsRequestsPass = false
-    /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
     package var logReader: LogReader { delivery.logReader }
     package private(set) var link: ShardMembership!
@@ -47,37 +44,32 @@ package final class ShardLogic {
     private(set) var reaper: Reaper!
     package private(set) var policies: Policies!
     package private(set) var intents: Intents!
-    /// In the order of their list.
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
-    /// Makes an access token; `nil` without a secret.
     package let sign: TokenSigner
     package var random: any RandomNumberGenerator
-    /// Told of each event, for a feature that has to know where something happens.
+    /// Called with the kind and partition of each event, for a feature that tracks activity by partition.
     package var overhear: ((_ kind: UInt8, _ partition: Int) -> Void)?
-    /// The same with the event itself, lent for the call, while an operator looks at what happens to somebody.
+    /// The same with the event itself, valid during the call, while an operator observes a user.
     var observe: ((StoreEvent) -> Void)?
     /// `nil` at the log levels above debug.
     let trace: RequestTrace?
     private let logger: Logger
-    /// Which of the process' shards this is.
+    /// The shard's number in the process, and their count.
     package let place: (number: Milliseconds, of: Milliseconds)
-    /// What a feature has bodies of profiles hold in the place of addresses.
     package var bodyMark: BodyMark?
-    /// What each `connected` says of the server, encoded once.
+    /// The server's settings in each `connected`, encoded once.
     lazy var settingsOfConnected = ServerMessageWriter.settings(
         heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
         linger: configuration.linger, limits: connectionLimits)
-    /// Asks features to drop so many bytes that they can read again when too much is pending; each returns what it dropped.
+    /// Asks features to drop this many bytes of pending data that they can read again; each returns what it dropped.
     package var onExcess: [(Int) -> Int] = []
-    /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
     private var sparseLog = SparseLog()
-    /// How often the loop stood still.
     var standstills = 0
-    /// Connections that have still to be sent away.
+    /// Connections that are still to be closed by a drain.
     var departures = 0
 
     package init(
@@ -146,14 +138,14 @@ package final class ShardLogic {
         delivery.ownMessages = registry.ownMessages
     }
 
-    /// A feature by its type; `nil` if it is switched off.
+    /// A feature by its type; `nil` if it is disabled.
     package func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
         features.lazy.compactMap { $0 as? Wanted }.first
     }
 
     // MARK: Inputs: sockets
 
-    /// `address`: as what its tokens are counted that let nobody in.
+    /// `address`: the block for which failed tokens are counted.
     package func opened(_ socket: SocketID, headerToken: String?, address: AddressBlock = .none) {
         let connection = Connection(
             socket: socket, headerToken: headerToken, address: address, now: clock.now, firstPing: nextPing)
@@ -182,12 +174,13 @@ package final class ShardLogic {
         replies.adjustReading(of: connection)
     }
 
-    /// `code`: the peer's close code, or ours; `nil` when it was lost without one. `hadCloseFrame`: even without a code.
+    /// `code`: the close code of the peer or of this server; `nil` if the connection was lost without one.
+    /// `hadCloseFrame`: also true without a code.
     func closed(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
         guard let connection = watchers[socket] else { return }
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
-        // The frame in which a client says goodbye is the last that was heard of it.
+        // A client's close frame is the last that was received from it.
         if hadCloseFrame, connection.closedWith == nil { connection.lastHeard = clock.now }
         jobs.cancel(of: socket)
         dropHeld(of: connection)
@@ -205,7 +198,7 @@ package final class ShardLogic {
 
     // MARK: Inputs: time
 
-    /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
+    /// Handles what is due. Called at `nextWake`, and at least every `longestSleep`.
     func tick() {
         link.tick()
         userRates.expire(now: clock.now)
@@ -216,11 +209,11 @@ package final class ShardLogic {
 
     var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
 
-    /// The loop's turn is over: what is pending is written, at the latest when so many ms are over as it returns.
+    /// The end of the loop's turn: writes pending data, or returns how long to wait with it at most.
     func endTurn() -> Milliseconds? {
         let before = metrics.deliveries
         let wait = delivery.flush(commandsPending: store.pending)
-        // (What is gathered still goes out with the next flush.)
+        // (Deferred changes are written with the next flush.)
         if trace != nil, wait == nil || metrics.deliveries > before { noteDeliveries(metrics.deliveries - before) }
         boundOutboxes()
         interests?.tick()
@@ -256,31 +249,32 @@ package final class ShardLogic {
 
     // MARK: Helpers of the parts
 
-    /// Closes with a code; what follows for the session comes with `closed`.
+    /// Closes with a code; the consequences for the session follow with `closed`.
     package func close(_ connection: Connection, _ code: CloseCode, reason: String = "") {
         guard !connection.isClosed else { return }
-        // What was answered before the close is still to go out.
+        // Replies before the close are still written.
         delivery.flush(now: connection)
         jobs.cancel(of: connection.socket)
         dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
         connection.closedWith = code
-        // The session's fate does not wait for the peer to answer the close.
+        // The session's end does not wait until the peer answers the close.
         if let session = connection.session {
             sessions.lost(session, lastHeard: connection.lastHeard, isFinal: code.isFinal)
         }
         sockets.close(connection.socket, code: code, reason: reason)
     }
 
-    /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused.
+    /// The store rejects this session: the client may try again. While Redis rejects writes, all new sessions are
+    /// affected.
     package func refuse(_ connection: Connection, _ message: String) {
         logSparsely("session refused", ["reason": message], level: .warning)
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 
-    /// Redis holds something that no server has written: clients get nothing of it, and `presenced doctor` finds it. The
-    /// log names the partition, as ids do not belong there, and that once a minute.
+    /// Redis has something that no server has written: clients do not get it, and `presenced doctor` finds it. Once a
+    /// minute the log names the partition, since ids must not appear in logs.
     package func noteDamage(_ what: String, of id: Identifier) {
         metrics.damagedRecords += 1
         guard clock.now >= nextDamageLog else { return }
@@ -292,7 +286,7 @@ package final class ShardLogic {
         logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })
     }
 
-    /// The same of what clients can bring about: once a second, with how many there were.
+    /// The same for events that clients can cause: at most once a second, with their number.
     package func logSparsely(_ event: String, _ fields: [String: String] = [:], level: Logger.Level) {
         guard let count = sparseLog.note(event, at: clock.now) else { return }
         log(event, fields.merging(["count": "\(count)"]) { $1 }, level: level)

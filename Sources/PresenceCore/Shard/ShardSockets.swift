@@ -3,9 +3,9 @@ import PresenceProtocol
 import Synchronization
 import WebSockets
 
-/// The shard's sockets: libwebsockets on one side, the logic on the other. Everything here is on the loop's thread.
+/// The shard's sockets: between libwebsockets and the logic. Everything here is on the loop's thread.
 final class ShardSockets: Sockets, WebSocketServerDelegate {
-    /// Set once, before anything is listened to. The shard owns all three.
+    /// Set once, before listening. The shard owns all three.
     unowned var logic: ShardLogic!
     var server: WebSocketServer!
     var api: HTTPAPI!
@@ -20,11 +20,11 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private var spare: Set<SocketID> = []
     private var nextAddressLog: Milliseconds = 0
     private let logger: Logger
-    /// Connections that came when the process was full: they are told so, and nothing else.
+    /// Connections that arrived when the process was full: they are only closed with a reason.
     private var turnedAway: Set<SocketID> = []
 
     private let origins: AllowedOrigins
-    /// Upgrades of browsers whose page is from elsewhere.
+    /// Upgrades of browsers whose page has another origin.
     private(set) var originsRefused = 0
     private var hasNoticedProxy = false
 
@@ -41,9 +41,9 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         self.now = now
     }
 
-    // MARK: What libwebsockets tells
+    // MARK: Callbacks of libwebsockets
 
-    /// A proxy's connection counts for the client that the request on it comes from.
+    /// A proxy's connection counts for the client whose request it forwards.
     func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool {
         if proxies.isTrusted(peer) { return true }
         switch addresses.take(peer) {
@@ -92,13 +92,13 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         return .accept
     }
 
-    /// What a stranger has sent, as far as it goes into a line.
+    /// Text from an unknown client, shortened and made printable for the log.
     private static func shown(_ text: String) -> String {
         String(text.unicodeScalars.prefix(100).map { (0x21...0x7E).contains($0.value) ? Character($0) : "?" })
     }
 
-    /// A proxy on this machine that nobody has named: all its clients count as this machine's own, which no limit of an address
-    /// concerns and for which the console's pages are.
+    /// A proxy on this machine that is not configured: all its clients look like this machine, which is exempt from
+    /// limits of addresses and may open the console's pages.
     private func noticeProxy(in request: HTTPRequest) {
         guard !hasNoticedProxy, !proxies.hasAny, request.peer.isLoopback, request.headers["x-forwarded-for"] != nil
         else {
@@ -107,7 +107,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         hasNoticedProxy = true
         let text =
             "a proxy on this machine sends X-Forwarded-For, and trustedProxies does not name it: limits of addresses are off, and "
-            + "what is for this machine is open to all its clients"
+            + "everything for this machine alone is open to all its clients"
         logger.warning("\(text)")
     }
 
@@ -129,7 +129,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
     }
 
-    /// Whether the address of a WebSocket has room for it.
+    /// Takes a place for a WebSocket of this address; false if there is none.
     private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
         var hasRoom = !spare.contains(socket)
         if hasRoom, !addressPlaces.isCounted(socket) {
@@ -149,7 +149,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     private func tellOfAddress(_ peer: PeerAddress) {
         logic.metrics.met(.connectionsPerAddress)
-        // In a flood an operator needs the address, and no line for each connection.
+        // In a flood an operator needs the address, but not a line for each connection.
         guard clock.now >= nextAddressLog else { return }
         nextAddressLog = clock.now + 60_000
         logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])
@@ -198,7 +198,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         logger.warning("accepting failed", metadata: ["reason": .string(description)])
     }
 
-    // MARK: What the logic asks
+    // MARK: Calls of the logic
 
     package func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
         server.write(bytes, to: socket)
@@ -217,14 +217,14 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 }
 
-/// How many connections the process has room for, counted over all its shards: the kernel spreads them unevenly.
+/// The process' limit of connections, counted over all its shards, since the kernel distributes them unevenly.
 package final class Places: Sendable {
     private let most: Int
     private let taken = Atomic(0)
 
     package init(_ most: Int) { self.most = most }
 
-    /// Takes a place in any case, to be given back; false when there was none left.
+    /// Takes a place in any case, to be given back; false if there was none left.
     package func take() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue <= most }
     func give() { taken.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -1,10 +1,10 @@
 import Redis
 
-/// Async functions on the shard's own thread: what a feature does in several steps reads downwards.
+/// Async functions on the shard's own thread, for features' operations of several steps.
 ///
-/// Their task prefers the shard's loop as its executor, so no `await` leaves the thread, and what they touch is touched by
-/// one thread alone, as in all code of a shard. Between two of their steps anything else may happen on the shard.
-/// Every reply and every job comes exactly once, so every task ends.
+/// Their task prefers the shard's loop as its executor, so no `await` leaves the thread. Their data is used by one
+/// thread alone, as in all code of a shard. Between two steps anything else may happen on the shard. Every reply and
+/// every job's result arrives exactly once, so every task ends.
 package final class ShardTasks {
     private let executor: any TaskExecutor
     private let trace: RequestTrace?
@@ -14,13 +14,13 @@ package final class ShardTasks {
         self.trace = trace
     }
 
-    /// Begins `operation` in this turn of the loop, after the call. It acts for the request for which it was begun.
+    /// Begins `operation` in this turn of the loop, after the call. It acts for the current request.
     package func run(_ operation: @escaping () async -> Void) {
         let begun = Begun(operation: operation, request: trace?.current)
         Task(executorPreference: executor) { await begun.run() }
     }
 
-    /// Waits for what `begin` begins, and hands over once: on the shard's thread, during the call or later.
+    /// Waits for what `begin` starts, which must pass on a value once: on the shard's thread, during the call or later.
     package func wait<Value>(for begin: (@escaping (Value) -> Void) -> Void) async -> Value {
         let value = await withUnsafeContinuation { (continuation: UnsafeContinuation<OnOneThread<Value>, Never>) in
             begin { continuation.resume(returning: OnOneThread(value: $0)) }
@@ -28,7 +28,7 @@ package final class ShardTasks {
         return value.value
     }
 
-    /// Waits for `operation` with each element, with at most `window` under way.
+    /// Runs `operation` for each element, at most `window` at a time, and waits for all.
     package func each<Element>(
         _ elements: [Element], window: Int, _ operation: @escaping (Element) async -> Void
     ) async {

@@ -1,17 +1,17 @@
 import PresenceProtocol
 
-/// Events that clients can bring about as often as they ask: at most one line a second of each, which says how many it stands for.
-/// Else a client could fill a disk.
+/// Events that clients can cause at will: at most one line a second for each kind, with the number of events. Otherwise
+/// a client could fill a disk.
 package struct SparseLog {
-    /// By the event's name: those since the last line, and when the next may be.
+    /// By the event's name: the number since the last line, and when the next line may be written.
     private var events: [String: (count: Int, next: Milliseconds)] = [:]
     private static let pause: Milliseconds = 1_000
 
     package init() {}
 
-    /// Something has happened.
+    /// Counts an event.
     ///
-    /// - Returns: How many the line that is due now stands for; `nil`: none is due.
+    /// - Returns: The number for a line that is due now; `nil` if none is due.
     package mutating func note(_ event: String, at now: Milliseconds) -> Int? {
         let (count, next) = events[event] ?? (0, .min)
         guard now >= next else {

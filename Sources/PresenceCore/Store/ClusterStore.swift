@@ -2,12 +2,12 @@ import EventLoops
 import PresenceProtocol
 import Redis
 
-/// The shard's way to a Redis cluster, as the logic's `Store`: for commands and for the lease a connection to each
-/// master, and a subscription at each.
+/// The shard's connections to a Redis cluster, as the logic's `Store`: for commands and for the lease a connection to
+/// each master, and a subscription at each.
 ///
-/// A partition's keys, its events and so its scripts belong to one slot, and each script runs at that slot's master,
-/// whose clock it goes by. If any master is out of reach, or was replaced by one of its replicas (which may lack its
-/// last writes), that is a break for the shard as a whole. A slot that moves is none.
+/// A partition's keys and events, and so its scripts, belong to one slot. Each script runs at that slot's master and
+/// uses its clock. If any master is unreachable, or was replaced by one of its replicas (which may lack its last
+/// writes), that is a break for the whole shard. A slot that moves is not.
 final class ClusterStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
@@ -22,14 +22,14 @@ final class ClusterStore: ConnectedStore {
     private let lease: ClusterLane
     private var subscriber: ClusterSubscriber?
     private let partitions: Partitions
-    /// So many bytes may wait before requests are refused.
+    /// The bytes that may wait before requests are rejected.
     private let mostBytes: Int
     private let options: RedisOptions
     private let name: String
     private var canary = ""
     /// The newest canary that was published.
     private var published = 0
-    /// The newest that was heard through each master's subscription.
+    /// The newest canary that arrived through each master's subscription.
     private var heard: [ClusterNode: Int] = [:]
 
     init(
@@ -52,7 +52,7 @@ final class ClusterStore: ConnectedStore {
         commands.onState = { [unowned self] in follow(.commands, $0) }
         lease.onState = { [unowned self] in follow(.lease, $0) }
         directory.onMap = { [unowned self] map, before in
-            // The subscriptions first: what they lose must be known before anything is read.
+            // The subscriptions first: their losses must be known before anything is read.
             subscriber?.follow(map, before: before)
             expectCanaries()
             commands.follow(map, before: before)
@@ -109,7 +109,7 @@ final class ClusterStore: ConnectedStore {
 
     private func lane(_ lane: StoreLane) -> ClusterLane { lane == .commands ? commands : lease }
 
-    /// All masters' answers as one.
+    /// Combines all masters' replies.
     private func ask(_ words: [String], _ lane: ClusterLane, reply: @escaping StoreReply) {
         lane.everywhere { _ in
             words.map(RedisArgument.string)
@@ -138,11 +138,11 @@ final class ClusterStore: ConnectedStore {
         }
     }
 
-    // The configuration refuses interests with a cluster (`ServerConfiguration.Redis.validate`).
-    package func follow(_ channel: String, partition: Int) { preconditionFailure("channels are followed in a cluster") }
-    package func leave(_ channel: String) { preconditionFailure("channels are left in a cluster") }
+    // The configuration does not allow interests with a cluster (`ServerConfiguration.Redis.validate`).
+    package func follow(_ channel: String, partition: Int) { preconditionFailure("a cluster has no interests") }
+    package func leave(_ channel: String) { preconditionFailure("a cluster has no interests") }
     package var isSubscribing: Bool { subscriber != nil }
-    package func overhear(_ pattern: String?) { preconditionFailure("a cluster is overheard") }
+    package func overhear(_ pattern: String?) { preconditionFailure("a cluster has no interests") }
     var followed: Int { 0 }
     var followsPending: Int { 0 }
 
@@ -153,7 +153,7 @@ final class ClusterStore: ConnectedStore {
 
     // MARK: Canaries
 
-    /// One at each master: the logic hears of it once it has come through every subscription.
+    /// One at each master: the logic receives it once it has passed through every subscription.
     private func publishCanary(_ number: String, _ lane: ClusterLane, reply: @escaping StoreReply) {
         guard let subscriber else { return reply(.success(.null)) }
         published = Int(number) ?? published
@@ -167,12 +167,12 @@ final class ClusterStore: ConnectedStore {
     private func hear(canary payload: UnsafeRawBufferPointer, of master: ClusterNode) {
         guard let number = Int(String(decoding: payload, as: UTF8.self)), heard[master] != nil else { return }
         heard[master] = number
-        // A master that has been replaced is expected to say nothing more.
+        // Nothing more is expected from a master that was replaced.
         guard let least = subscriber?.masters.compactMap({ heard[$0] }).min() else { return }
         Array(String(least).utf8).withUnsafeBytes { onCanary($0) }
     }
 
-    /// Of a master that has just come nothing was expected so far.
+    /// From a new master no earlier canary is expected.
     private func expectCanaries() {
         let masters = subscriber?.masters ?? []
         heard = Dictionary(uniqueKeysWithValues: masters.map { ($0, heard[$0] ?? published) })

@@ -1,30 +1,30 @@
 import EventLoops
 import Redis
 
-/// A store of real connections, whichever form its Redis has.
+/// A store with real connections, for any form of Redis.
 package protocol ConnectedStore: Store {
-    /// Told of every break and recovery.
+    /// Called at every break and recovery.
     var onChange: (StoreChange) -> Void { get set }
-    /// An event of a partition; the bytes are lent for the call.
+    /// Called with an event of a partition; the bytes are valid during the call.
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void { get set }
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
-    /// What comes by the pattern of `overhear`; the bytes are lent for the call.
+    /// Called with messages of the pattern of `overhear`; the bytes are valid during the call.
     var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
     var onRoundTrip: (_ microseconds: Int64) -> Void { get set }
-    /// Fewer replicas than changes need (`redis.wait`) have answered, or are there.
+    /// Called when fewer replicas than changes need (`redis.wait`) have replied, or are connected.
     var onFewReplicas: (_ count: Int) -> Void { get set }
-    /// Channels that were added, and are not left.
+    /// Channels that were added and not left.
     var followed: Int { get }
-    /// Of channels, those that Redis has still to confirm that they are followed, or left.
+    /// Channels for which Redis has yet to confirm a subscription or its end.
     var followsPending: Int { get }
-    /// How many bytes the commands have that wait for their answers.
+    /// The bytes of commands without a reply.
     var pendingBytes: Int { get }
     func connect()
     func close()
 }
 
 extension RedisLocation {
-    /// The way to it for a shard. `mostBytes`: so many bytes of commands may wait before requests are refused.
+    /// The connections of a shard to it. `mostBytes`: the bytes of commands that may wait before requests are rejected.
     func store(
         loop: EventLoop, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
         mostBytes: Int, name: String

@@ -1,25 +1,25 @@
-/// What tells the keys and channels of one installation from everything else in the same Redis.
+/// Separates the keys and channels of one installation from everything else in the same Redis.
 ///
 ///     PREFIX:{p017}:user:ID         a key; without a prefix {p017}:user:ID
 ///     PREFIX:@1:{p017}:events       a channel of an installation in database 1; in database 0 without @0:
 ///
-/// Each database has keys of its own, but Redis delivers a message to the subscribers of all databases. So channels name
-/// the database too. A prefix holds neither `@`, `{` nor `}`: no name belongs to two installations, and in a cluster the
-/// hash tag alone decides the slot.
+/// Each database has keys of its own, but Redis delivers a message to the subscribers of all databases, so channels
+/// contain the database too. A prefix contains no `@`, `{` or `}`: no name belongs to two installations, and in a
+/// cluster the hash tag alone decides the slot.
 package struct KeySpace: Sendable, Equatable {
     static let longestPrefix = 64
 
-    /// What every key begins with.
+    /// The beginning of every key.
     package let keys: String
-    /// What every channel begins with.
+    /// The beginning of every channel.
     package let channels: String
-    /// Whether each user and conversation has a channel of its own (`redis.interests`). A partition's then ends in a colon, by
-    /// which the scripts know it: `{p017}:events:`, and `{p017}:events:ID`.
+    /// Whether each user and conversation has a channel of its own (`redis.interests`). A partition's channel then ends
+    /// in a colon, by which scripts recognise it: `{p017}:events:`, and `{p017}:events:ID`.
     package let hasInterests: Bool
 
     /// - Parameters:
-    ///   - prefix: As configured (`redis.prefix`); empty: none.
-    ///   - database: The number of the database that the keys are in.
+    ///   - prefix: As configured (`redis.prefix`); may be empty.
+    ///   - database: The number of the database with the keys.
     ///   - hasInterests: As configured (`redis.interests`).
     package init(prefix: String = "", database: Int = 0, hasInterests: Bool = false) {
         self.hasInterests = hasInterests
@@ -37,7 +37,7 @@ package struct KeySpace: Sendable, Equatable {
         KeySpace(keys: keys, channels: channels, hasInterests: hasInterests)
     }
 
-    /// Whether an installation can be named so.
+    /// Whether the text is a valid prefix.
     static func isPrefix(_ text: String) -> Bool {
         text.utf8.count <= longestPrefix
             && text.utf8.allSatisfy { byte in
@@ -50,17 +50,17 @@ package struct KeySpace: Sendable, Equatable {
             }
     }
 
-    // The keys that belong to no partition.
+    // Keys without a partition.
 
-    /// Everything that is published for watchers, as Redis' `PSUBSCRIBE` understands it. No prefix has a sign of patterns.
+    /// All channels for watchers, as a pattern for `PSUBSCRIBE`. A prefix contains no special characters of patterns.
     var subjects: String { channels + "{p*}:events:?*" }
 
     package var leases: String { keys + "leases" }
     /// Version of the layout and number of partitions.
     package var format: String { keys + "presence:format" }
-    /// Random bytes, made once, by which addresses are hashed into partitions: a user id must not tell whether a guessed
-    /// address is its user's.
+    /// Random bytes, created once, by which addresses are hashed into partitions: a user id must not reveal whether a
+    /// guessed address is its user's.
     package var addressKey: String { keys + "presence:addressKey" }
-    /// The key of the hash that makes the id of a direct conversation of its two users.
+    /// The key of the hash that turns two users into the id of their direct conversation.
     package var pairKey: String { keys + "presence:pairKey" }
 }

@@ -1,8 +1,8 @@
 import Redis
 
-/// A store whose scripts write down what happens for others outside: to each script it gives one key more, its partition's
-/// stream `offers`, as the last one. By that key the function `offer` (lib.lua) knows that it is to write. So an event is kept in
-/// the same moment as the change that it tells of; and where nobody wants events, no script does more than before.
+/// A store whose scripts record events for consumers outside: each script gets a further, last key, its partition's
+/// stream `offers`. If it is present, the function `offer` (lib.lua) writes to it. So an event is stored in the same
+/// step as its change, and without consumers scripts do no extra work.
 final class OfferingStore: Store {
     private let store: any Store
 
@@ -12,7 +12,7 @@ final class OfferingStore: Store {
         store.run(script, keys: Self.adding(to: keys), arguments: arguments, lane: lane, reply: reply)
     }
 
-    /// Keys of no partition (the leases) stay as they are.
+    /// Keys without a partition (the leases) are not changed.
     static func adding(to keys: [String]) -> [String] {
         guard let first = keys.first, let end = first.firstIndex(of: "}") else { return keys }
         return keys + [first[...end] + ":offers"]
@@ -34,14 +34,14 @@ final class OfferingStore: Store {
 }
 
 extension PartitionKeys {
-    /// What happened here and others outside have still to be told: a stream.
+    /// The events for consumers outside: a stream.
     package var offers: String { name + ":offers" }
-    /// A script's keys as servers give them that write such events down.
+    /// A script's keys as passed by servers that record such events.
     package static func offering(_ keys: [String]) -> [String] { OfferingStore.adding(to: keys) }
 }
 
 extension ServerConfiguration {
-    /// Whether the enabled ones among these features want events to be written down.
+    /// Whether any enabled feature among these needs events to be recorded.
     package func needsOffers(for features: [any Feature.Type]) -> Bool {
         enabled(features).contains { $0.plan.needsOffers(self) }
     }

@@ -1,16 +1,16 @@
 import PresenceProtocol
 
-/// Where a user's or a conversation's state lives in Redis.
+/// The location of a user's or conversation's state in Redis.
 ///
 /// Ids hash into a fixed number of partitions. A partition's name is a Redis hash tag, so all its keys and its event
-/// channel live in one cluster slot and one script can change them together.
+/// channel are in one cluster slot, and one script can change them together.
 package struct Partitions: Sendable {
-    /// The number of the layout of all keys. Layout 1 had accounts in keys of their own, and what of a profile is in its body as
-    /// fields too.
+    /// The number of the layout of all keys. Layout 1 had accounts in keys of their own, and duplicated a profile's
+    /// body in fields.
     package static let layout = 2
-    /// Written into Redis at the first start; another number would look for everyone in the wrong place.
+    /// Stored in Redis at the first start; with another number, ids would hash into the wrong partitions.
     package let count: Int
-    /// What the names of all keys and channels begin with.
+    /// The beginning of all keys and channels.
     package let space: KeySpace
     private let all: [PartitionKeys]
 
@@ -25,7 +25,7 @@ package struct Partitions: Sendable {
         }
     }
 
-    /// FNV-1a over the id's bytes: cheap, the same in every process and for ever.
+    /// FNV-1a over the id's bytes: cheap, and the same in every process and forever.
     package func index(of id: Identifier) -> Int { Int(Self.hash(id.string) % UInt64(count)) }
 
     fileprivate static func hash(_ text: String) -> UInt64 {
@@ -36,7 +36,7 @@ package struct Partitions: Sendable {
         return hash ^ (hash >> 32)
     }
 
-    /// As configured, in a database of the Redis.
+    /// As configured, in a database of Redis.
     package init(_ configuration: ServerConfiguration, database: Int) {
         self.init(
             count: configuration.partitions,
@@ -44,10 +44,10 @@ package struct Partitions: Sendable {
                 prefix: configuration.redis.prefix, database: database, hasInterests: configuration.redis.interests))
     }
 
-    /// What an installation's `presence:format` says: the layout, the number of partitions, and whether it has interests.
+    /// The value of `presence:format`: the layout, the number of partitions, and whether there are interests.
     package var format: String { "\(Self.layout) \(count)" + (space.hasInterests ? " interests" : "") }
 
-    /// As `presence:format` says; `nil` if that is of another layout.
+    /// Parses `presence:format`; `nil` for another layout.
     package init?(format: String, in space: KeySpace) {
         let words = format.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2 || words.count == 3 && words[2] == "interests", words[0] == String(Self.layout),
@@ -62,11 +62,11 @@ package struct Partitions: Sendable {
     var eventChannels: [String] { (0..<count).map { keys($0).events } }
 }
 
-/// The names of one partition's keys; README.md beside this file has the contents of each.
+/// The names of one partition's keys; README.md in this folder describes their contents.
 package struct PartitionKeys {
-    /// What each of them begins with.
+    /// The beginning of each.
     package let name: String
-    /// The channel of the partition's events; with interests, of those that not only watchers need.
+    /// The channel of the partition's events; with interests, of those that are not only for watchers.
     package let events: String
     package let shards: String
     package let floor: String
@@ -79,34 +79,34 @@ package struct PartitionKeys {
         floor = name + ":floor"
     }
 
-    /// With interests: the channel of what watchers of a user or conversation need.
+    /// With interests: the channel of events for watchers of a user or conversation.
     package func events(of id: Identifier) -> String { events + id.string }
-    /// With interests: the channel that tells that something was offered.
+    /// With interests: the channel that announces offers.
     package var offered: String { events[...events.lastIndex(of: "}")!] + ":offers" }
 
-    /// The intents of this partition that are not carried out: `KIND SUBJECT` each.
+    /// This partition's unfinished intents: `KIND SUBJECT` each.
     package var unfinished: String { name + ":unfinished" }
     package func user(_ id: UserID) -> String { key(":user:", id.string) }
     package func sessions(_ id: UserID) -> String { key(":sessions:", id.string) }
-    /// The devices that a user has signed in on.
+    /// The devices on which a user is signed in.
     package func grants(_ id: UserID) -> String { key(":grants:", id.string) }
     package func contacts(_ id: UserID) -> String { key(":contacts:", id.string) }
     package func blocks(_ id: UserID) -> String { key(":blocks:", id.string) }
     package func conversation(_ id: ConversationID) -> String { key(Self.conversations, id.string) }
-    /// What the keys of all conversations begin with.
+    /// The beginning of the keys of all conversations.
     package var conversations: String { name + Self.conversations }
     private static let conversations = ":conversation:"
-    /// The hash that holds a small value, as one of many: a key of its own would cost Redis twice what the value does.
-    /// With a million values of a family there are some eight in each, and up to 128 are searched faster than a key is found.
+    /// A hash of many small values, since a key of its own would cost Redis twice the value's memory. With a million
+    /// values of a family there are some eight in each hash, and up to 128 are searched faster than a key is found.
     package func bucket(_ family: KeyFamily, of text: String) -> String {
-        // The lower bits have chosen the partition.
+        // The lower bits select the partition.
         "\(name):\(family.name):\((Partitions.hash(text) >> 14) % Self.buckets)"
     }
     private static let buckets: UInt64 = 1_024
     package func fenced(_ incarnation: String) -> String { key(":fenced:", incarnation) }
     package func users(ofShard incarnation: String) -> String { key(":shard:", incarnation, ":users") }
 
-    /// Put together in room of its length: each `+` would take its own.
+    /// Allocates the key's length once: each `+` would allocate again.
     private func key(_ kind: String, _ id: String, _ end: String = "") -> String {
         var key = ""
         key.reserveCapacity(name.utf8.count + kind.utf8.count + id.utf8.count + end.utf8.count)

@@ -1,8 +1,8 @@
-/// What stands between separators in an answer of a script, one after the other. What is read often, a message in every server
-/// that somebody in its conversation is connected to, makes no arrays of them. Inlined in the other module, too: with a call for
-/// each word, what is only pushed costs a tenth more.
+/// Iterates over the parts between separators in a script's reply. Some replies are parsed often: a message is, on
+/// every server to which a participant is connected. So this allocates no arrays. Inlined into the other module too,
+/// since a call for each word would add a tenth to the cost of a pushed event.
 @frozen package struct Pieces {
-    /// What is left; `nil` after the last one.
+    /// The rest; `nil` after the last part.
     package var rest: ArraySlice<UInt8>?
     @usableFromInline let separator: UInt8
 

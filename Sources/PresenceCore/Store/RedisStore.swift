@@ -1,11 +1,11 @@
 import EventLoops
 import Redis
 
-/// The shard's way to one Redis, as the logic's `Store`: three connections on its loop, four if replicas are asked for.
+/// The shard's connections to one Redis, as the logic's `Store`: three on its loop, four if replicas are required.
 ///
-/// Commands, the lease, and subscriptions are apart so that bulk work delays no renewal, and because a connection that
-/// has subscribed can do nothing else; nor can one that waits for replicas (`ReplicaWaits`). Where sentinels name the
-/// Redis, all three use the same one: as soon as they name another, connections elsewhere are dropped.
+/// Commands, the lease, and subscriptions are separate, so that bulk work delays no renewal, and because a connection
+/// with subscriptions accepts no other commands; nor does one that waits for replicas (`ReplicaWaits`). With sentinels,
+/// all of them use the same master: as soon as another one is named, connections to the former are closed.
 final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
@@ -18,10 +18,10 @@ final class RedisStore: ConnectedStore {
     private let place: Place
     private let options: RedisOptions
     private let partitions: Partitions
-    /// So many bytes may wait before requests are refused.
+    /// The bytes that may wait before requests are rejected.
     private let mostBytes: Int
     private let commands: RedisConnection
-    /// `nil`: no replicas are asked for.
+    /// `nil` if no replicas are required.
     private let waits: ReplicaWaits?
     private var areCommandsUp = false
     private let lease: RedisConnection
@@ -51,7 +51,7 @@ final class RedisStore: ConnectedStore {
                 RedisConnection(loop: loop, master: master, name: name + lane, options: options, scripts: scripts)
             }
         }
-        // Loaded once for all calls: a script that is missing all the same is loaded when it is called.
+        // Loaded once for all calls: a script that is missing nevertheless is loaded when it is called.
         commands = connection(":commands", scripts: scripts.map(\.redis))
         lease = connection(":lease")
         waits =
@@ -68,7 +68,7 @@ final class RedisStore: ConnectedStore {
         if case .master(let master) = place { master.onMove = { [unowned self] in move(to: $0) } }
     }
 
-    /// Commands that Redis has not answered yet.
+    /// Commands without a reply.
     var pending: Int { commands.pending + lease.pending + (waits?.pending ?? 0) }
     var pendingBytes: Int { commands.pendingBytes + lease.pendingBytes }
     var isFull: Bool { pendingBytes >= mostBytes }
@@ -89,7 +89,7 @@ final class RedisStore: ConnectedStore {
         if case .master(let master) = place { master.close() }
     }
 
-    /// A lease at one Redis and sessions at another would be believed by neither.
+    /// A lease at one Redis is worthless for sessions at another.
     private func move(to master: RedisEndpoint) {
         let reason = "the sentinels name another master: \(master)"
         if commands.endpoint != master { commands.reconnect(reason: reason) }
@@ -109,8 +109,8 @@ final class RedisStore: ConnectedStore {
         }
     }
 
-    /// The lane comes up with the connection for replicas, but does not go down with it: changes are refused meanwhile,
-    /// and all else goes on.
+    /// The lane comes up together with the connection for replicas, but does not go down with it: changes are rejected
+    /// meanwhile, and everything else continues.
     private func followWaits(_ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
@@ -134,7 +134,7 @@ final class RedisStore: ConnectedStore {
         guard let waits, script.isAcknowledged, lane == .commands else {
             return connection.run(script.redis, keys: keys, first: "0", arguments: arguments, reply: reply)
         }
-        // A change that nobody could confirm is not begun.
+        // A change that could not be confirmed is not begun.
         guard let ticket = waits.begin() else { return commands.refuse(.disconnected(sent: false), reply) }
         commands.run(script.redis, keys: keys, first: "0", arguments: arguments) {
             waits.confirm($0, ticket, reply: reply)
@@ -174,7 +174,7 @@ final class RedisStore: ConnectedStore {
         subscriber.connect()
     }
 
-    // It is there from the logic's start on.
+    // The subscriber exists from the logic's start on.
     package func follow(_ channel: String, partition: Int) { subscriber?.follow(channel, index: partition) }
     package func leave(_ channel: String) { subscriber?.leave(channel) }
     package var isSubscribing: Bool { subscriber?.isSubscribing ?? false }

@@ -1,28 +1,28 @@
 import CAssets
 import Redis
 
-/// A Lua script that decides what is true. Each file is headed by its keys, arguments and replies.
+/// A Lua script. Scripts make all decisions about shared state. Each file begins with its keys, arguments and replies.
 ///
-/// A script is one feature's, which names it in its plan; those of the core are here.
+/// A script belongs to one feature, whose plan lists it; those of the core are here.
 package struct Script: Sendable {
     package let name: String
-    /// Whether a client waits for its answer as the sign that its change is kept.
+    /// Whether its reply confirms to a client that a change is stored.
     package let isAcknowledged: Bool
-    /// What Redis is given: the flags as its first line, the shared functions that it uses, the script; no comments.
+    /// The text for Redis: the flags as its first line, the shared functions that it uses, the script; without comments.
     package let source: String
     package let redis: RedisScript
-    /// `nil` for one that is called by positions.
+    /// `nil` for a script that is called by positions.
     package let header: ScriptHeader?
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
-    ///   - body: Its text. One of the first two lines may say `-- flags: allow-oom` or, of one that only reads,
-    ///     `-- flags: no-writes`: that runs whatever Redis refuses to write for.
-    ///   - library: What it may use.
-    ///   - allowsFullMemory: Whether it runs also when memory is full; `nil`: as the file says.
+    ///   - body: Its text. One of the first two lines may be `-- flags: allow-oom` or, for one that only reads,
+    ///     `-- flags: no-writes`: that runs even if Redis rejects writes.
+    ///   - library: The functions that it may use.
+    ///   - allowsFullMemory: Whether it also runs when memory is full; `nil`: as in the file.
     ///
-    /// Without a flag a script is refused whole when memory is full; with no first line at all it would run until its
-    /// first denied write and stay half done.
+    /// Without a flag a script is rejected as a whole when memory is full; without any first line it would run until
+    /// its first rejected write and stay half done.
     package init(
         _ name: String, _ body: String, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
@@ -40,7 +40,7 @@ package struct Script: Sendable {
         redis = RedisScript(name: name, source: source)
     }
 
-    /// The same of files that the program carries in it (`CAssets`).
+    /// The same for embedded files (`CAssets`).
     package init(
         _ name: String, _ file: asset, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
@@ -73,12 +73,12 @@ extension Script {
     package static let sweep = Script("sweep", asset_sweep())
     package static let fence = Script("fence", asset_fence())
     package static let reap = Script("reap", asset_reap())
-    /// A register that Redis lost gets a version above the one that was shown.
+    /// Gives a register that Redis lost a version above the one that was shown.
     static let renumber = Script("renumber", asset_renumber())
     static let core: [Script] = [.join, .renew, .sweep, .fence, .reap, .renumber]
 }
 
 extension asset {
-    /// A file of text, which is UTF-8.
+    /// A text file in UTF-8.
     package var text: String { String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self) }
 }

@@ -1,24 +1,24 @@
 import PresenceProtocol
 import Redis
 
-/// A call of a script, whose keys and arguments are given by the names in its header, in their order there.
+/// A call of a script. Keys and arguments are given by the names in its header, in their order there.
 ///
 ///     ScriptCall(.rename, in: keys, ["conversation": keys.conversation(id)], ["user": user, "name": name])
 ///
-/// What every script of a shard needs is added (``ScriptHeader``). A debug build, which all tests run, compares the names.
+/// The common ones of shards' scripts are added (``ScriptHeader``). A debug build, as used by all tests, checks the names.
 package struct ScriptCall {
     package let script: Script
     package let keys: [String]
     let arguments: [String]
-    /// By which the change is asked for, for logs.
+    /// The session that requests the change, for logs.
     let session: String?
 
     /// - Parameters:
-    ///   - partition: The one that all keys are of; `nil` for a script that has no `FENCED`.
+    ///   - partition: The partition of all keys; `nil` for a script without `FENCED`.
     ///   - each: The values of the header's `each(…)`, row after row.
     ///   - eachKey: The same for keys.
-    ///   - writer: The user by whose token the change is made; `nil` for a backend or the server itself.
-    ///   - readsUser: Whether the script reads the user's record anyway, and asks `user.isRevoked` itself.
+    ///   - writer: The user whose token authorises the change; `nil` for a backend or the server itself.
+    ///   - readsUser: Whether the script reads the user's record anyway, and checks `user.isRevoked` itself.
     package init(
         _ script: Script, in partition: PartitionKeys? = nil, _ keys: KeyValuePairs<StaticString, String> = [:],
         _ arguments: KeyValuePairs<StaticString, any ScriptArgument> = [:], each: [any ScriptArgument] = [],
@@ -40,14 +40,14 @@ package struct ScriptCall {
         self.keys = words
         words = []
         words.reserveCapacity(arguments.count + each.count + 2)
-        // The incarnation is the shard's that makes the call (`arguments(of:)`).
+        // The incarnation is that of the calling shard (`arguments(of:)`).
         if let partition, header.isFenced { words += [partition.events, ""] }
         for (_, argument) in arguments { words.append(argument.scriptText) }
         for argument in each { words.append(argument.scriptText) }
         self.arguments = words
     }
 
-    /// As a shard gives them that has this name in Redis.
+    /// The arguments for a shard with this incarnation.
     package func arguments(of incarnation: String) -> [String] {
         guard script.header?.isFenced == true else { return arguments }
         var arguments = arguments
@@ -56,7 +56,7 @@ package struct ScriptCall {
     }
 }
 
-/// A value as a script reads it: a text.
+/// A value as an argument of a script: a text.
 package protocol ScriptArgument {
     var scriptText: String { get }
 }
@@ -66,17 +66,17 @@ extension Substring: ScriptArgument { package var scriptText: String { String(se
 extension Int: ScriptArgument { package var scriptText: String { String(self) } }
 extension Int64: ScriptArgument { package var scriptText: String { String(self) } }
 extension UInt64: ScriptArgument { package var scriptText: String { String(self) } }
-/// `1` or nothing.
+/// `1` or empty.
 extension Bool: ScriptArgument { package var scriptText: String { self ? "1" : "" } }
 extension Identifier: ScriptArgument { package var scriptText: String { string } }
 /// Text in UTF-8.
 extension [UInt8]: ScriptArgument { package var scriptText: String { String(decoding: self, as: UTF8.self) } }
-/// Nothing for `nil`.
+/// Empty for `nil`.
 extension Optional: ScriptArgument where Wrapped: ScriptArgument {
     package var scriptText: String { self?.scriptText ?? "" }
 }
 
-/// The reply of a script that is called by names: a word, and what comes with it.
+/// The reply of a script that is called by names: a word, followed by values.
 package struct ScriptReply {
     package let word: String
     private let values: [RedisValue]
@@ -86,9 +86,9 @@ package struct ScriptReply {
         word = values.first?.string ?? ""
     }
 
-    /// The word and all after it.
+    /// The word and all values.
     package var value: RedisValue { .array(values) }
-    /// How many values come after the word.
+    /// The number of values after the word.
     package var count: Int { max(0, values.count - 1) }
     /// The `place`th value after the word, from 0 on; null if there is none.
     package subscript(place: Int) -> RedisValue { place + 1 < values.count ? values[place + 1] : .null }
@@ -100,10 +100,10 @@ package struct ScriptReply {
     extension ScriptHeader.Signature {
         fileprivate func check(_ given: [StaticString], _ each: Int, _ what: String, of script: Script) {
             let given = given.map { "\($0)" }
-            precondition(given == names, "the \(what) of \(script) are \(names), and not \(given)")
+            precondition(given == names, "the \(what) of \(script) are \(names), not \(given)")
             precondition(
                 row.isEmpty ? each == 0 : each.isMultiple(of: row.count),
-                "the \(what) of \(script) come in rows of \(row), and not \(each) of them")
+                "the \(what) of \(script) come in rows of \(row), not \(each) values")
         }
     }
 #endif

@@ -5,27 +5,27 @@
 ///     -- args: name, each(user, read)
 ///     -- replies: OK(version, body) | CHANGED(name) | FENCED
 ///
-/// - Each key NAME is the local `NAMEKey` in the body, each argument the local of its name. Words after a name explain it:
-///   `args: user, name or '', kept for so many ms`. Lines that begin with `--  ` continue the one before.
-/// - `each(…)` stands last: any number of rows. `for user, read in each() do` goes through those of the arguments;
+/// - Each key NAME is the local `NAMEKey` in the body, each argument the local of its name. Further words explain a
+///   name: `args: user, name or '', kept for so many ms`. Lines that begin with `--  ` continue the previous one.
+/// - `each(…)` is last: any number of rows. `for user, read in each() do` iterates over those of the arguments;
 ///   `eachKey(3)` returns the keys of the third row.
-/// - A script with the reply `FENCED` writes for a shard. It has `shardsKey`, `floorKey`, `channel` (of the partition's events)
-///   and `incarnation` besides (lib.lua), and begins only if its shard may write.
-/// - `replies` are all first words of the script's replies, except what is refused before it begins.
+/// - A script with the reply `FENCED` writes for a shard. It also has `shardsKey`, `floorKey`, `channel` (of the
+///   partition's events) and `incarnation` (lib.lua), and begins only if its shard may write.
+/// - `replies` are the first words of all the script's replies, except those of rejections before it begins.
 package struct ScriptHeader: Sendable {
     let keys: Signature
     let arguments: Signature
-    /// Empty for a script whose reply has no word in front.
+    /// Empty for a script whose reply does not begin with a word.
     let replies: [String]
     var isFenced: Bool { replies.contains("FENCED") }
 
-    /// Names, and those of one row after them.
+    /// Names, then those of one row.
     struct Signature: Sendable {
         var names: [String] = []
         var row: [String] = []
     }
 
-    /// - Returns: `nil` for a body that names neither keys nor arguments.
+    /// - Returns: `nil` for a body whose header has neither keys nor arguments.
     init?(_ body: String) {
         var lines: [Substring: String] = [:]
         var last: Substring?
@@ -49,9 +49,9 @@ package struct ScriptHeader: Sendable {
         }
     }
 
-    /// Lua that gives the keys and arguments their names, and refuses a shard that may not write.
+    /// Lua code that names the keys and arguments, and rejects a shard that may not write.
     var prelude: String {
-        // The first argument is the time, and two keys and two arguments are every fenced script's.
+        // The first argument is the time, and all fenced scripts have two common keys and two common arguments.
         let (firstKey, firstArgument) = isFenced ? (3, 4) : (1, 2)
         var lines = [
             Self.declaration(of: keys.names.map { $0 + "Key" }, "KEYS", from: firstKey),
@@ -87,7 +87,7 @@ package struct ScriptHeader: Sendable {
 }
 
 extension ScriptHeader.Signature {
-    /// Of `user, keep in ms, each(photo, thumbnail)`: the first word between two commas is the name.
+    /// Parses `user, keep in ms, each(photo, thumbnail)`: the first word between two commas is the name.
     fileprivate init(_ line: String) {
         func names(_ text: Substring) -> [String] {
             text.split(separator: ",").compactMap { $0.split(separator: " ").first.map(String.init) }

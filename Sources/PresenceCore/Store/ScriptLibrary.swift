@@ -1,20 +1,20 @@
 import CAssets
 
-/// Functions that scripts may use. A script is given those that it uses, because Redis runs it from its first line: each function
-/// before it costs 0.1 µs a call, and all of those for messages would cost 5.
+/// Functions that scripts may use. A script gets only those that it needs, because Redis runs it from its first line:
+/// each function definition costs 0.1 µs a call, and all of those for messages would cost 5.
 ///
-/// Every library has what all scripts share (`lib.lua`). Its files are Lua in which what stands outside of functions begins in
-/// the first column, and all else does not, but for the lines that end it. What begins there with `local` is left out if
-/// nothing that is kept names what it declares. Names are compared as words, wherever they stand: too much may be kept, but
-/// never too little.
+/// Every library contains the functions of all scripts (`lib.lua`). In its Lua files, statements outside of functions
+/// begin in the first column, and all other lines do not, except those that end a statement. A `local` statement in the
+/// first column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur: this
+/// may keep too much, but never too little.
 package struct ScriptLibrary: Sendable {
     private let statements: [Statement]
-    /// By what they declare.
+    /// Indices by declared name.
     private let places: [String: [Int]]
-    /// Of each statement, those that declare what it names.
+    /// For each statement, the indices of those that it needs.
     private let needs: [[Int]]
 
-    /// What all scripts share, and files of a feature, in the order in which Redis is to have them.
+    /// The common functions, and files of a feature, in the order in which Redis gets them.
     package init(_ files: asset...) {
         self.init(Self.common.statements + files.flatMap { Self.statements(of: $0.text) })
     }
@@ -38,9 +38,9 @@ package struct ScriptLibrary: Sendable {
     /// `lib.lua`.
     package static let common = Self(asset_lib().text)
 
-    /// `body` with what it needs before it, and no comments.
+    /// Returns `body` with the statements that it needs before it, without comments.
     ///
-    /// - Parameter prelude: What gives the names of its header to keys and arguments (``ScriptHeader/prelude``).
+    /// - Parameter prelude: Names the header's keys and arguments (``ScriptHeader/prelude``).
     func completing(_ body: String, after prelude: String = "") -> String {
         let body = prelude + ScriptText.lines(of: body).joined(separator: "\n")
         var isKept = Array(repeating: false, count: statements.count)
@@ -56,7 +56,7 @@ package struct ScriptLibrary: Sendable {
 
     private struct Statement {
         let text: String
-        /// The names that `local` makes known. Other statements, which do something, have none.
+        /// The names that a `local` statement declares. Other statements have none.
         let declares: [String]
         let words: [String]
     }
@@ -73,7 +73,7 @@ package struct ScriptLibrary: Sendable {
         }
     }
 
-    /// Of `local function NAME(`, `local NAME, NAME = …` or `local NAME`.
+    /// Parses `local function NAME(`, `local NAME, NAME = …` or `local NAME`.
     private static func declared(by line: Substring) -> [String] {
         for (beginning, end) in [("local function ", "("), ("local ", "=")] where line.hasPrefix(beginning) {
             let names = line.utf8.dropFirst(beginning.utf8.count).prefix { $0 != end.utf8.first }
@@ -83,16 +83,16 @@ package struct ScriptLibrary: Sendable {
     }
 }
 
-/// Lua as far as it is looked at here. Files are ASCII but for their comments and some strings, and are read as bytes.
+/// Minimal parsing of Lua. Files are ASCII except for comments and some strings, and are read as bytes.
 private enum ScriptText {
-    /// Those that are neither empty nor comments.
+    /// The lines that are neither empty nor comments.
     static func lines(of text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n")).lazy.map(Substring.init).filter { line in
             !line.utf8.drop { $0 == UInt8(ascii: " ") }.starts(with: "--".utf8)
         }
     }
 
-    /// Some of them more than once.
+    /// May contain a word more than once.
     static func words(of text: String) -> [String] {
         text.utf8.split { !isOfWord($0) }.map { String(Substring($0)) }
     }

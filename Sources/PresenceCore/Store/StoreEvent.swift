@@ -1,26 +1,26 @@
 import PresenceProtocol
 
-/// What a script published: `KIND subject version at rest`, the rest as the kind wants it.
+/// An event published by a script: `KIND subject version at rest`; the rest depends on the kind.
 ///
-/// The bytes are lent; nothing is decoded that is not asked for.
+/// The bytes are borrowed, and parts are decoded on demand.
 package struct StoreEvent {
-    /// A person's presence register; the rest is its body after the version. The letters of all others belong to features.
+    /// A person's presence register; the rest is its body after the version. All other letters belong to features.
     package static let presence = UInt8(ascii: "P")
     /// A person's profile register, likewise.
     package static let profile = UInt8(ascii: "F")
 
-    /// Not a change: the rest is the name of the request whose event comes next in this partition (`RequestTrace`).
+    /// Not a change: the rest is the name of the request whose event is the partition's next (`RequestTrace`).
     package static let request = UInt8(ascii: "@")
 
-    /// A letter, which says whose event it is.
+    /// The letter of the event's kind.
     package let kind: UInt8
-    /// The id of its subject; as `subject` for callers that need more than to look it up.
+    /// The id of its subject, for look-ups; `subject` decodes it.
     package let subjectBytes: UnsafeRawBufferPointer
     package let version: Int64
     package let at: Timestamp
     package let rest: UnsafeRawBufferPointer
 
-    /// `nil` for what no script of ours publishes.
+    /// `nil` for a message that no script of this program publishes.
     package init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count > 2 else { return nil }
         var index = 2
@@ -36,7 +36,7 @@ package struct StoreEvent {
 
     package var subject: Identifier? { Identifier(String(decoding: subjectBytes, as: UTF8.self)) }
 
-    /// The rest's words.
+    /// The words of the rest.
     package var words: [String] {
         rest.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,7 +1,7 @@
 import WebSockets
 import Workers
 
-/// The jobs that a shard's connections and calls wait for. Those of a connection that goes are cancelled.
+/// The jobs for a shard's connections and calls. A connection's jobs are cancelled when it closes.
 package final class Jobs {
     private let threads: any WorkerThreads
     private var bySocket: [SocketID: [UInt64: Held]] = [:]
@@ -16,16 +16,17 @@ package final class Jobs {
 
     init(_ threads: any WorkerThreads) { self.threads = threads }
 
-    /// How many are waited for.
+    /// The number of pending jobs.
     package var count: Int { bySocket.values.reduce(0) { $0 + $1.count } }
 
-    /// Runs `work` off the loop, then `then` on it, never within this call. Nothing is heard of it when the connection goes.
+    /// Runs `work` off the loop, then `then` on it, never during this call. `then` is not called if the connection
+    /// closes before.
     ///
     /// - Parameters:
-    ///   - socket: Whose job it is: a WebSocket, or the connection of a call.
-    ///   - place: One that was kept for it.
-    ///   - unrun: Called if the connection goes before it has begun: it never will.
-    ///   - gone: Called if the connection goes while it runs.
+    ///   - socket: The WebSocket, or the connection of a call, that waits for the job.
+    ///   - place: A place that was kept for it.
+    ///   - unrun: Called if the connection closes before the job has begun: it never will.
+    ///   - gone: Called if the connection closes while the job runs.
     package func run<Value: Sendable>(
         in pool: WorkerPlan, for socket: SocketID, at place: KeptPlace? = nil,
         _ work: @escaping @Sendable () -> Value, unrun: @escaping () -> Void = {},
@@ -41,7 +42,7 @@ package final class Jobs {
         bySocket[socket, default: [:]][number] = Held(job: job, place: place, unrun: unrun, gone: gone)
     }
 
-    /// The same for what nobody's connection waits for.
+    /// The same without a connection that waits.
     package func run<Value: Sendable>(
         in pool: WorkerPlan, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
@@ -49,12 +50,12 @@ package final class Jobs {
         _ = try threads.submit(to: pool, inKeptPlace: false, work, then: then)
     }
 
-    /// Keeps a place in a pool's queue for a job that is still to come.
+    /// Keeps a place in a pool's queue for a future job.
     func keepPlace(in pool: WorkerPlan, for address: AddressBlock) throws(PlaceRefusal) -> KeptPlace {
         try KeptPlace(in: pool, of: threads, for: address)
     }
 
-    /// The connection is gone.
+    /// The connection is closed.
     func cancel(of socket: SocketID) {
         guard let jobs = bySocket.removeValue(forKey: socket) else { return }
         for held in jobs.values { if held.job.cancel() { held.unrun() } else { held.gone() } }

@@ -1,17 +1,17 @@
 import WebSockets
 import Workers
 
-/// A place in a pool's queue for a job that is still to come. Without one it is free again when nobody holds it any more.
+/// A place in a pool's queue for a future job. If the job never comes, the place is freed with the last reference.
 ///
-/// So a call is refused before it does anything, and not after it has done what a refusal would have to undo. An address has a share
-/// of the places until its jobs are done.
+/// So a call is rejected before it does anything, and not after steps that would have to be undone. An address has a
+/// share of the places until its jobs are done.
 package final class KeptPlace {
     private let pool: WorkerPlan
     private let threads: any WorkerThreads
     private let address: AddressBlock
     private var isKept = false
 
-    /// - Parameter address: Whose share it is taken from; `.none`: from nobody's.
+    /// - Parameter address: The address whose share is used; `.none`: no share.
     init(in pool: WorkerPlan, of threads: any WorkerThreads, for address: AddressBlock) throws(PlaceRefusal) {
         guard address == .none || threads.places(of: pool).take(1, for: address) else { throw .addressHasShare }
         self.pool = pool
@@ -26,9 +26,10 @@ package final class KeptPlace {
         if address != .none { threads.places(of: pool).give(1, of: address) }
     }
 
-    /// A job is there.
+    /// The job was submitted.
     func take(for pool: WorkerPlan) {
-        precondition(self.pool == pool && isKept, "a place of the pool \(self.pool.name) is taken once, and for it")
+        precondition(
+            self.pool == pool && isKept, "a place in the pool \(self.pool.name) is taken twice, or for another pool")
         isKept = false
     }
 }

@@ -2,14 +2,14 @@ import PresenceProtocol
 import WebSockets
 import Workers
 
-/// What features use for what takes too long for the loop: hashes, pictures, anything beyond some 100 µs.
+/// Features' access to threads, for work that takes too long for the loop: hashes, pictures, anything beyond some 100 µs.
 extension ShardLogic {
-    /// Runs `job` off the loop for a request, then `then` on it, in the request's turn: it writes the answer. If too many
-    /// jobs wait, the request is refused with the time after which to try again. If the connection goes meanwhile, a job
-    /// that waits is not run, and `then` is not called.
+    /// Runs `job` off the loop for a request, then `then` on it, in the request's turn: it writes the reply. If too
+    /// many jobs wait, the request is rejected with the time after which to retry. If the connection closes meanwhile,
+    /// a waiting job is not run, and `then` is not called.
     ///
     /// - Parameters:
-    ///   - pool: Named in the feature's plan.
+    ///   - pool: One of the feature's plan.
     ///   - job: Runs on another thread, so it captures values only.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, for context: RequestContext, _ job: @escaping @Sendable () -> Value,
@@ -35,12 +35,12 @@ extension ShardLogic {
 }
 
 extension HTTPCall {
-    /// The same for a call. `then` answers it, or goes on.
+    /// The same for a call. `then` responds, or continues.
     ///
     /// - Parameters:
-    ///   - place: One that was kept for it (`keepPlace`).
-    ///   - unrun: Called if the job is never run, or nobody hears of it: it was refused, its connection went before it had begun,
-    ///     or the server stops.
+    ///   - place: A place that was kept for it (`keepPlace`).
+    ///   - unrun: Called if the job is never run, or its result is dropped: it was rejected, its connection closed
+    ///     before it had begun, or the server stops.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, at place: KeptPlace? = nil, _ job: @escaping @Sendable () -> Value,
         unrun: @escaping () -> Void = {}, then: @escaping (Value) -> Void
@@ -63,8 +63,8 @@ extension HTTPCall {
         }
     }
 
-    /// Keeps a place in a pool's queue for a job that is still to come; `nil`: too many wait, or the caller's address has its share of
-    /// them, and the call is refused.
+    /// Keeps a place in a pool's queue for a future job. Returns `nil` after rejecting the call if too many jobs wait,
+    /// or if the caller's address has used its share.
     package func keepPlace(in pool: WorkerPlan) -> KeptPlace? {
         do throws(PlaceRefusal) {
             return try shard.jobs.keepPlace(in: pool, for: address)
@@ -72,7 +72,7 @@ extension HTTPCall {
             switch error {
             case .poolIsFull(let refusal): respond(.overloaded(refusal))
             case .addressHasShare:
-                refuse(.workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
+                refuse(.workPerAddress, retryAfter: 1_000, "too many jobs from this address: nothing was done")
             }
             return nil
         }
@@ -85,9 +85,9 @@ extension RequestContext {
     /// Runs `job` off the loop, and returns its result.
     ///
     /// - Parameters:
-    ///   - pool: Named in the feature's plan.
+    ///   - pool: One of the feature's plan.
     ///   - job: Runs on another thread, so it captures values only.
-    /// - Throws: If too many jobs wait, or the connection goes meanwhile.
+    /// - Throws: If too many jobs wait, or the connection closes meanwhile.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value
     ) async throws(Refusal) -> Value {
@@ -99,7 +99,7 @@ extension HTTPCall {
     /// The same for a call.
     ///
     /// - Parameters:
-    ///   - place: One that was kept for it (`place(in:)`).
+    ///   - place: A place that was kept for it (`place(in:)`).
     ///   - unrun: Called if the job is never run.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, at place: KeptPlace? = nil, unrun: @escaping () -> Void = {},
@@ -112,9 +112,9 @@ extension HTTPCall {
         return try await shard.work(pool, for: exchange.socket, at: place, job, unrun: unrun)
     }
 
-    /// Keeps a place in a pool's queue for a job that is still to come.
+    /// Keeps a place in a pool's queue for a future job.
     ///
-    /// - Throws: If too many wait, or the caller's address has its share of them.
+    /// - Throws: If too many jobs wait, or the caller's address has used its share.
     package func place(in pool: WorkerPlan) throws(Refusal) -> KeptPlace {
         do throws(PlaceRefusal) {
             return try shard.jobs.keepPlace(in: pool, for: address)
@@ -123,14 +123,14 @@ extension HTTPCall {
             case .poolIsFull(let refusal): throw Refusal(refusal)
             case .addressHasShare:
                 throw met(
-                    .workPerAddress, retryAfter: 1_000, "too much from this address is under way: nothing was done")
+                    .workPerAddress, retryAfter: 1_000, "too many jobs from this address: nothing was done")
             }
         }
     }
 }
 
 extension ShardLogic {
-    /// Runs `job` off the loop, also if no connection waits for it any more.
+    /// Runs `job` off the loop, even if its connection closes.
     ///
     /// - Throws: If too many jobs wait.
     package func work<Value: Sendable>(
@@ -167,7 +167,7 @@ extension ShardLogic {
 }
 
 extension WorkRefusal {
-    /// When to try again.
+    /// When to retry.
     var wait: Milliseconds {
         switch self {
         case .overloaded(let seconds): Milliseconds(seconds * 1_000)

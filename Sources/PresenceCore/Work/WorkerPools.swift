@@ -22,27 +22,27 @@ package final class WorkerPools: Sendable {
     }
 
     subscript(plan: WorkerPlan) -> WorkerPool {
-        guard let pool = pools[plan.name] else { preconditionFailure("no feature has planned the pool \(plan.name)") }
+        guard let pool = pools[plan.name] else { preconditionFailure("the pool \(plan.name) is in no feature's plan") }
         return pool
     }
 
     func places(of plan: WorkerPlan) -> AddressBudget {
         guard let places = places[plan.name] else {
-            preconditionFailure("no feature has planned the pool \(plan.name)")
+            preconditionFailure("the pool \(plan.name) is in no feature's plan")
         }
         return places
     }
 
-    /// What waits is not run. Waits for what runs, but no longer than this: a job that hangs does not keep a server from
-    /// ending. The askers of both are told.
+    /// Drops waiting jobs and waits for running ones, but no longer than this: a job that hangs does not keep a server
+    /// from stopping. The waiting callers of both are informed.
     ///
-    /// - Returns: The pools in which something runs still.
+    /// - Returns: The pools with jobs that still run.
     package func stop(within grace: Milliseconds) async -> [String] {
         let pools = pools.values.sorted { $0.name < $1.name }
         for pool in pools { pool.close(.drop) }
         let end = MonotonicClock.microseconds + grace * 1_000
         return await withCheckedContinuation { done in
-            // It blocks.
+            // `join` blocks.
             QuietThread(name: "stop") {
                 done.resume(returning: pools.filter { !$0.join(until: end) }.map(\.name))
             }.detach()
@@ -52,7 +52,7 @@ package final class WorkerPools: Sendable {
     var numbers: [WorkerNumbers] { pools.values.map(\.numbers).sorted { $0.name < $1.name } }
 }
 
-/// A shard's way to the process' pools.
+/// A shard's access to the process' pools.
 final class ShardWorkers: WorkerThreads {
     private let pools: WorkerPools
     private let loop: EventLoop

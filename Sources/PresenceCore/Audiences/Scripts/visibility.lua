@@ -1,8 +1,8 @@
--- Changes a user's settings of who may see them, or one of their lists.
--- The hash has "VERSION PRESENCE LASTSEEN CONTACTS BLOCKS", and RECEIPTS (e, n) once that was set. Only what differs counts;
--- then "V user version at PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID … =RECEIPTS" is published. It goes to every shard,
--- and few of them care: of more than 10 ids it has "*" instead, and a shard that needs the list reads it. A hash with something
--- else is the error DAMAGED.
+-- Changes a user's visibility settings, or one of the lists of contacts and blocks. The hash field is
+-- "VERSION PRESENCE LASTSEEN CONTACTS BLOCKS", followed by RECEIPTS (e, n) once that was set. A change that has an
+-- effect is published as "V user version at PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID … =RECEIPTS". Every shard
+-- receives it and few need it, so more than 10 ids are replaced by "*", and a shard that needs the list reads it. A
+-- malformed field is the error DAMAGED.
 -- keys: user, list of contacts or blocks; of a change of settings any
 -- args: user, newPresence e c n or '' to leave, newLastSeen likewise, list contacts or blocks or -, most in the list,
 --       each(change +ID or -ID; nobody twice)

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- The owner's record names this claim: nobody need ask again.
+-- The owner's record names this claim: it need not be confirmed again.
 -- keys: unfinished, claims
 -- args: intent, thing, owner, number
 -- replies: OK | FENCED

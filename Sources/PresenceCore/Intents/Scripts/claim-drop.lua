@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Gives a claim up: this one and no other, so it may come late, and more than once.
+-- Drops exactly this claim, so it may arrive late and more than once.
 -- keys: unfinished, claims
 -- args: intent, thing, owner, number
 -- replies: OK | FENCED

@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- uses: claim-lib
--- A wish is over: carried out, or refused because another owner has the thing.
+-- Closes a wish: it was carried out, or rejected because another owner has the thing.
 -- keys: unfinished, record
 -- args: intent, number, isDone if it was carried out
 -- replies: OK | OPEN if a wish to be refused was fulfilled by another executor (or one carried out was not)

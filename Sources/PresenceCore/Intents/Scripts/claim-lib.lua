@@ -1,20 +1,20 @@
--- A claim is a string "OWNER NUMBER"; the number is that of the wish by which it came. It is a field of a hash, by the thing's
--- name. The owner's record is a hash, in which there may be other fields as well:
---   wish    the number of the wish that is open; nothing if none is
---   last    the number of a refused wish, if it is the last number that was given; numbers only grow
---   wanted, wantedAs    the thing that is wished for, and how it is shown; nothing: none is wanted
---   claim   the number of the last wish that was fulfilled
---   held, heldAs        the thing that is held, and how it is shown if that differs; nothing if none is
---   releasing           "NUMBER THING": what the open wish gives up, once it is fulfilled; two of them if the one before was
+-- A claim is a string "OWNER NUMBER", stored in a hash under the thing's name; NUMBER is that of the wish that made the
+-- claim. The owner's record is a hash that may have other fields too:
+--   wish    the number of the open wish; absent if none is open
+--   last    the number of a rejected wish, if it is the last number that was given; numbers only grow
+--   wanted, wantedAs    the wanted thing and its spelling as shown; absent if the wish is for none
+--   claim   the number of the last fulfilled wish
+--   held, heldAs        the owned thing, and its spelling as shown if that differs; absent if there is none
+--   releasing           "NUMBER THING": claims that the open wish releases once it is fulfilled; two if the one before was
 --                       abandoned
 
--- The last number that was given. Each of the three is the largest if it is there and those before it are not.
+-- The last number that was given. The first of the three that is set is the largest.
 local function lastNumber(wish, last, claim) return wish or last or claim or '0' end
 
--- What a record consists of, beside what else its hash holds.
+-- The fields that make up a record; the hash may have others.
 local recordFields = { 'wish', 'last', 'wanted', 'wantedAs', 'claim', 'held', 'heldAs', 'releasing' }
 
--- Fields and values of a record, as `HSET` takes them.
+-- A record's fields and values, as arguments of `HSET`.
 local function recordOf(record)
     local kept = {}
     for i, value in ipairs(redis.call('HMGET', record, unpack(recordFields))) do
@@ -28,15 +28,15 @@ end
 
 local function dropRecord(record) redis.call('HDEL', record, unpack(recordFields)) end
 
--- How what is held is shown; false if nothing is.
+-- The spelling of the owned thing as shown; false if there is none.
 local function shownOf(record)
     local values = redis.call('HMGET', record, 'heldAs', 'held')
     return values[1] or values[2]
 end
 
--- Fulfils the wish with this number: what is wanted is held from now on, in one moment.
--- Returns the reply of a kind's script, and whether anything changed: {OK, releasing}, also if it was fulfilled before, or
--- {GONE, last} if the wish is over and was not.
+-- Fulfils the wish with this number: from now on the owner has the wanted thing.
+-- Returns a script's reply and whether anything changed. The reply is {OK, releasing}, also if the wish was fulfilled
+-- before, or {GONE, last} if the wish was closed without being fulfilled.
 local function fulfil(record, number)
     local values = redis.call('HMGET', record, 'wish', 'wanted', 'wantedAs', 'claim', 'held', 'releasing', 'last')
     local wish, wanted, shown, claim, held = values[1], values[2], values[3], values[4], values[5]
@@ -62,8 +62,8 @@ local function fulfil(record, number)
     return { 'OK', releasing }, true
 end
 
--- The owner has been deleted: what is held is given up, by a new wish for nothing that any server carries out. A wish that is open
--- is over; a claim that was taken for it is dropped by who took it, or by the sweep.
+-- For a deleted owner: a new wish for nothing, which any server carries out, releases the owned thing. It replaces an
+-- open wish; a claim made for that one is dropped by its executor or by the sweep.
 local function abandon(record, unfinished, intent)
     local values = redis.call('HMGET', record, 'wish', 'wanted', 'held', 'last', 'claim')
     local wish, wanted, held = values[1], values[2], values[3]

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Whose a thing is that is still to be confirmed.
+-- The owner of a thing whose claim is still to be confirmed.
 -- keys: unfinished, claims
 -- args: intent, thing
 -- replies: HELD(owner, number) | NONE if it is nobody's | DAMAGED | FENCED

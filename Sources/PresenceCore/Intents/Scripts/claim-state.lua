@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- How far an owner's wish has come.
+-- The state of an owner's wish.
 -- keys: unfinished, record
 -- args: intent
 -- replies: OK(wish, wanted, claim), each '' if there is none | FENCED

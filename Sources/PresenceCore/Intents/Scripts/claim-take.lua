@@ -1,4 +1,4 @@
--- Takes a thing for a wish: the only judge of a race.
+-- Claims a thing for a wish. This alone decides between competing claims.
 -- keys: unfinished, claims
 -- args: intent, thing, owner, number
 -- replies: OK | HELD(other owner, number) | DAMAGED | FENCED
@@ -10,6 +10,6 @@ if value then
     if tonumber(held) >= tonumber(number) then return { 'OK' } end -- mutation: later-claim-stays
 end
 redis.call('HSET', claimsKey, thing, owner .. ' ' .. number)
--- Listed until the owner's record is known to name it: the executor may be late, for a wish that is over.
+-- Listed until the owner's record is known to name it: the executor may be late, and the wish already closed.
 redis.call('SADD', unfinishedKey, intent) -- mutation: late-claim-is-listed
 return { 'OK' }

@@ -1,5 +1,5 @@
 -- uses: claim-lib
--- A wish for a thing, or for none. An earlier wish comes first.
+-- Opens a wish for a thing, or for none. An open wish must be completed first.
 -- keys: unfinished, record
 -- args: intent, thing or '' for none, shown how it is shown
 -- replies: WISH(number) | HELD if there is nothing to do | OPEN if an earlier wish is not carried out | FENCED

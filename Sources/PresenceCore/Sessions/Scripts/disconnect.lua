@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- An administrator ends all sessions of a user, wherever they are: "D user 0 at SESSION SESSION …". A shard compares times
--- by what it last heard of Redis' clock, which may have jumped since; what is named is surely ended.
+-- An administrator ends all sessions of a user, on all shards: "D user 0 at SESSION SESSION …". A shard compares times by
+-- the last time of Redis that it received, and Redis' clock may have jumped since. Sessions that are named end in any case.
 -- keys: user, sessions, past used if statuses are kept
 -- args: id of the user, bounds of the past or ''
 -- replies: OK(number of sessions) | FENCED

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- A chosen status may have run out.
+-- Resets a chosen status if its time is over.
 -- keys: user, sessions, past used if statuses are kept
 -- args: id of the user, bounds of the past or ''
 -- replies: OK(own status …) | FENCED

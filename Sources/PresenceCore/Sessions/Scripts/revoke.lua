@@ -1,10 +1,9 @@
 -- flags: allow-oom
--- A backend says that all tokens of a user which were issued before now are worthless: "R user 0 at".
--- Devices that have signed in here are signed out by it.
+-- Revokes all tokens of a user that were issued before now: "R user 0 at". It also signs out the user's devices.
 -- keys: user, sessions, grants
 -- args: user
 -- replies: OK(number of sessions, time from which on tokens are good) | FENCED
--- If the clock went back, what was revoked stays so.
+-- If the clock was set back, earlier revocations stay.
 local at = int(math.max(now, tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')))
 redis.call('HSET', userKey, 'revokedAt', at)
 redis.call('DEL', grantsKey)
