@@ -4,10 +4,10 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// The live trace: the events of one user or conversation as they reach this server, without texts. While nobody looks, no event
-/// costs more than a comparison.
+/// The live trace: the events of one user or conversation as this server receives them, without texts. Without a trace, an
+/// event costs only one comparison.
 extension Console {
-    /// Of the process, by what they are of. The shard that made one hears for it.
+    /// All traces of the process, by subject. The shard that created a trace receives its events.
     private static let all = Locked<[String: Trace]>([:])
     private static let mostTraces = 16
 
