@@ -3,8 +3,8 @@ import Foundation
 
 /// Prints the results of commands on standard output.
 enum StandardOutput {
-    /// Writes a text and a line break, or ends the command with status 74 (EX_IOERR of sysexits.h): with a full disk or a
-    /// closed output, the command must not appear to succeed.
+    /// Writes a text and a line break, or ends the command with status 74 (EX_IOERR of sysexits.h). With a full disk or a
+    /// closed output, a command must not appear to succeed.
     static func print(_ text: String) throws {
         guard write(text + "\n") else {
             let reason = String(cString: strerror(errno))

@@ -189,7 +189,7 @@ public final class Doctor {
     }
 }
 
-/// The reason for which Redis could not be checked, in words for the operator. It contains no password.
+/// The reason why Redis could not be checked, in words for the operator. It contains no password.
 public struct DoctorFailure: Error, CustomStringConvertible {
     public let description: String
 

@@ -5,7 +5,7 @@ import WebSockets
 
 /// An attempt with a password that has been counted for an address but not yet checked.
 ///
-/// Its state is one record in Redis, so call exactly one of the functions, once; calls after the first have no effect.
+/// Its state is one record in Redis, so call one of the functions, and only once.
 struct Guess {
     fileprivate let accounts: Accounts
     /// The client's address.

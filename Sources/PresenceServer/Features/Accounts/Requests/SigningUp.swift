@@ -105,7 +105,7 @@ extension Accounts {
         return try await shard.run(change(ClaimWish(user), shard.partitions.keys(of: user)))
     }
 
-    /// Draws an unused user id in a partition: 100 random bits and a tail that is counted up.
+    /// Draws an unused user id in a partition: 100 random bits, and a tail that is counted up until the id fits.
     private func drawUser(in partition: Int) -> UserID {
         while true {
             let head = "u-" + shard.randomName()

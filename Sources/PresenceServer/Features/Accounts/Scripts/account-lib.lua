@@ -103,8 +103,8 @@ local function mailToken(key, field, digest)
     return kept == digest and tonumber(limit) > now and rest
 end
 
--- Queues a mail with a token. The mail is not worth sending once the token has expired, so the time of that, in ms since 1970,
--- is appended to the mail's id, which is its first line.
+-- Queues a mail with a token. It is useless once the token has expired, so that time, in ms since 1970, is appended to the
+-- mail's id, its first line.
 local function pushMail(key, mail, limit)
     redis.call('RPUSH', key, (string.gsub(mail, '\n', '-' .. int(limit) .. '\n', 1)))
 end
