@@ -51,7 +51,7 @@ struct AttachmentHead: Equatable {
             return parts[0] == "name" ? parts.count > 1 ? parts[1] : "" : nil
         }
         guard let value = values.first else { return nil }
-        guard values.count == 1 else { throw .invalid("name", "must be told once") }
+        guard values.count == 1 else { throw .invalid("name", "must be given only once") }
         // A plus sign stays a plus sign: this is not form encoding.
         guard let bytes = decoded(value), let name = String(validating: bytes, as: UTF8.self) else {
             throw .invalid("name", "must be percent-encoded UTF-8")

@@ -14,7 +14,7 @@ extension Console {
     func trace(_ call: HTTPCall) throws(DecodingFailure) {
         let isUser = Self.member("conversation", in: call) == nil
         if !isUser, Self.member("user", in: call) != nil {
-            throw .invalid("user", "is not named together with a conversation")
+            throw .invalid("user", "must not be combined with conversation")
         }
         let subject = try Self.id(isUser ? "user" : "conversation", in: call)
         let after = Self.member("after", in: call) ?? "0"

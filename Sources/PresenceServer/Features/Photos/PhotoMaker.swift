@@ -97,7 +97,7 @@ enum PhotoMaker {
             shard.metrics.met(.decoding)
             throw Refusal(
                 .rateLimited,
-                "decoding pictures of this user, or from this address, has taken too long: nothing was done",
+                "this user or address has used up its time for decoding pictures: nothing was done",
                 retryAfter: wait.milliseconds)
         }
         var used = 0
