@@ -3,25 +3,25 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A secret of an installation that its first server draws, and all others read. A Redis that has another, or none, is another
-/// installation's, or has lost its data.
+/// A random secret that the first server of an installation writes to Redis, and that all other servers read. If Redis has
+/// another secret or none, it belongs to another installation or has lost its data.
 final class DrawnKey {
     private unowned let shard: ShardLogic
     private let name: String
     private let count: Int
-    /// For the log.
+    /// Named in the log.
     private let what: String
-    /// `nil` until Redis has told it.
+    /// `nil` until it has been read from Redis.
     private(set) var bytes: [UInt8]?
 
     /// - Parameters:
-    ///   - name: Of the key in Redis, which holds hexadecimal digits.
-    ///   - count: How many bytes it has.
+    ///   - name: The key in Redis; its value is hexadecimal.
+    ///   - count: Its length in bytes.
     init(_ shard: ShardLogic, _ name: String, count: Int, what: String) {
         (self.shard, self.name, self.count, self.what) = (shard, name, count, what)
     }
 
-    /// - Parameter done: Gets why Redis did not tell it.
+    /// - Parameter done: Called with the failure if Redis could not be read.
     func read(_ done: @escaping (RedisFailure?) -> Void) {
         let drawn = Sodium.random(count).hexadecimal
         var refusal: RedisFailure?
@@ -29,12 +29,12 @@ final class DrawnKey {
         ask { [self] result in
             switch result {
             case .failure(let failure) where !failure.isLasting: done(failure)
-            // There is none, and it could not be drawn: memory may be full.
+            // Redis has no key and refused to store one; its memory may be full.
             case .success(let found) where found == .missing && refusal != nil: done(refusal)
             case .success(.key(let key)):
                 bytes = key
                 done(nil)
-            // What is known of it stays good.
+            // The bytes that were read before stay valid.
             default:
                 shard.log("damaged record", ["what": what], level: .error)
                 done(nil)
@@ -42,7 +42,7 @@ final class DrawnKey {
         }
     }
 
-    /// Whether Redis has it still; `false` also when that is not known.
+    /// Whether Redis still has the same key; `false` also if Redis cannot be read.
     func isKnown(_ done: @escaping (Bool) -> Void) {
         guard let bytes else { return done(false) }
         ask { done((try? $0.get()) == .key(bytes)) }

@@ -26,9 +26,9 @@ package enum Features {
 }
 
 extension ServerConfiguration {
-    /// What the features of a server let operators set.
+    /// The settings that the features add to the configuration.
     public static var featureSettings: [FeatureSetting] { Features.all.flatMap { $0.plan.settings } }
 
-    /// - Throws: what is wrong with the first value that cannot be.
+    /// - Throws: The first invalid value, with the reason.
     public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }
 }

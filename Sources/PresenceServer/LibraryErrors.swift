@@ -3,9 +3,10 @@ import Logging
 import PresenceCore
 import WebSockets
 
-/// What libwebsockets complains of, which has no other way out: handshakes of TLS that a fault of its own ends, for one.
+/// Logs errors of libwebsockets that are reported nowhere else, for example TLS handshakes that fail because of an internal
+/// error.
 enum LibraryErrors {
-    /// From now on the process logs them, at most one a second: clients may bring them about.
+    /// Starts logging them, at most one a second because clients can cause them.
     static func log(to logger: Logger) {
         let sparse = Locked(SparseLog())
         LibWebSockets.onError { line in

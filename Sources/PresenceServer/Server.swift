@@ -6,7 +6,7 @@ import Redis
 import Tokens
 import WebSockets
 
-/// A server: as many shards as it has cores, on one port, meeting only in Redis.
+/// A server: one shard per core, all on one port. Shards meet only in Redis.
 public actor Server {
     private let configuration: ServerConfiguration
     private var authenticator: Authenticator
@@ -17,7 +17,7 @@ public actor Server {
     private var workers: WorkerPools?
     private var port: ListeningPort?
     private var apiPort: ListeningPort?
-    /// The latest call of `stop`, which others wait for. From the first on nothing is started any more.
+    /// The latest call of `stop`, for which later calls wait. Once it is set, nothing more is started.
     private var stopping: Task<Void, Never>?
 
     /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
@@ -29,7 +29,7 @@ public actor Server {
             features: Features.all)
     }
 
-    /// With other features than the product has.
+    /// For a server with other features than the product's.
     package init(
         configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger,
         features: [any Feature.Type]
@@ -41,11 +41,10 @@ public actor Server {
         self.logger = logger
     }
 
-    /// Starts the shards and returns the port once everyone can be served.
+    /// Starts the shards and returns the port once the server can serve clients.
     ///
-    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, Redis holds another installation's data, or
-    ///   `stop()` came before or meanwhile; ``InvalidConfiguration`` when what `validateListening()` looks at has changed
-    ///   since.
+    /// - Throws: ``StartFailure`` if the port is taken, the URL is invalid, Redis holds another installation's data, or
+    ///   `stop()` was called; ``InvalidConfiguration`` if files that `validateListening()` checks have changed since.
     public func start() async throws -> Int {
         if stopping != nil { throw StartFailure.stopped }
         do {
@@ -117,13 +116,13 @@ public actor Server {
         return port.port
     }
 
-    /// Verifies tokens by other keys from now on.
+    /// Verifies tokens with the keys of this authenticator from now on.
     public func use(_ authenticator: Authenticator) async {
         self.authenticator = authenticator
         for shard in shards { await shard.use(authenticator) }
     }
 
-    /// Returns when each shard's loop has had a turn: not while one of them hangs.
+    /// Returns once the loop of each shard has completed a turn; does not return while one of them hangs.
     public func answer() async {
         for shard in shards { await shard.answer() }
     }
@@ -132,11 +131,11 @@ public actor Server {
 
     // MARK: Certificates
 
-    /// Reads the certificate and its key anew, and shows them to new connections; those that are there go on. If they
-    /// cannot be used, that is logged, and nothing changes.
+    /// Reads the certificate and its key again and uses them for new connections; existing connections continue. If the files
+    /// are invalid, the error is logged and nothing changes.
     public func reloadCertificate() async {
         let tls = configuration.tls
-        // The server is not held up by files that are: it can still be stopped.
+        // A blocked read of these files must not block the server: it can still be stopped.
         let result = await PlainFile.apart { Result { try tls.identity() } }
         do {
             guard let identity = try result.get() else { return }
@@ -147,7 +146,7 @@ public actor Server {
         }
     }
 
-    /// - Parameter isNew: It is not the one of the start, when files that others can read are warned of anyway.
+    /// - Parameter isNew: Whether this is a reload. At the start, `startWarnings` already reports exposed key files.
     private func tell(of identity: TLSIdentity, isNew: Bool) {
         let left = identity.expiry - Int64(time(nil))
         logger.notice("certificate", metadata: ["days": "\(left / 86_400)"])
@@ -158,9 +157,9 @@ public actor Server {
         }
     }
 
-    /// Tells every client when to come back, and ends. May be called at any time, and more than once.
+    /// Asks all clients to reconnect later, then stops. May be called at any time and repeatedly.
     public func stop() async {
-        // One after the other: a second stop takes nothing from under the first.
+        // Calls run one after the other, so that a second `stop` does not interfere with the first.
         let before = stopping
         let task = Task {
             await before?.value
@@ -176,7 +175,7 @@ public actor Server {
         await withTaskGroup(of: Void.self) { group in
             for shard in shards { group.addTask { await shard.drain() } }
         }
-        // Before the loops: what runs still is handed over to them.
+        // The pools stop before the loops, because running jobs still deliver their results to them.
         let workers = workers
         self.workers = nil
         let late = await workers?.stop(within: configuration.drain.timeout) ?? []

@@ -3,10 +3,10 @@ import Installation
 import PresenceCore
 import Tokens
 
-/// What works, and is weaker than its operator may know: logged when a server starts, and said by `presenced doctor`.
+/// A setup that works but is weaker than its operator may realise: logged at the start, and reported by `presenced doctor`.
 public struct StartWarning: Sendable, Equatable {
     public let text: String
-    /// The file or folder that it is about.
+    /// The file or folder concerned.
     public var file: String?
 
     public init(text: String, file: String? = nil) {
@@ -16,7 +16,7 @@ public struct StartWarning: Sendable, Equatable {
 }
 
 extension ServerConfiguration {
-    /// Everything that an operator is warned of. It looks at files, and changes none.
+    /// All warnings for the operator. Files are read and not changed.
     ///
     /// - Parameter file: The configuration file, if there is one.
     public func startWarnings(file: String?) -> [StartWarning] {
@@ -29,8 +29,8 @@ extension ServerConfiguration {
     private var warningsOfTokens: [StartWarning] {
         guard auth.jwksFile != nil, auth.issuer == nil, auth.audience == nil else { return [] }
         let text =
-            "auth.jwksFile without auth.issuer and auth.audience: whatever these keys sign for other applications is good here "
-            + "too, and with the claim role: backend it may do everything: set both"
+            "auth.jwksFile without auth.issuer and auth.audience: the server also accepts tokens that these keys sign "
+            + "for other applications, with all rights if their role is backend: set both"
         return [StartWarning(text: text)]
     }
 
@@ -50,20 +50,20 @@ extension ServerConfiguration {
             warnings.append(StartWarning(text: "other users can read the secret", file: directory.secretFile))
         }
         if directory.isExposed {
-            let text = "other users can enter the data directory, and read what its files let them: chmod 700"
+            let text = "other users can enter the data directory, and read the files whose mode permits it: chmod 700"
             warnings.append(StartWarning(text: text, file: directory.path))
         }
         return warnings
     }
 
-    /// Whether a password of ours stands in the file, and not only in the environment or on the command line.
+    /// Whether the file itself contains one of the passwords; they may also come from the environment or the command line.
     private func hasPassword(in file: String) -> Bool {
         let passwords = [redis.url ?? "", self[text: .mailURL]].compactMap(Self.password)
         guard !passwords.isEmpty, let data = try? PlainFile.read(file) else { return false }
         return passwords.contains { data.range(of: Data($0.utf8)) != nil }
     }
 
-    /// As it stands in a URL.
+    /// The password of a URL, in its encoded form.
     private static func password(of url: String) -> String? {
         guard let start = url.range(of: "://")?.upperBound else { return nil }
         let authority = url[start...].prefix { $0 != "/" }

@@ -3,17 +3,17 @@ import Installation
 import PresenceCore
 import PresenceServer
 
-/// Where a server's configuration comes from: flags before environment before file before the built-in defaults.
+/// The sources of a server's configuration: flags before environment before file before the built-in defaults.
 struct ConfigurationSources {
-    /// What the command line said, by key.
+    /// The settings of the command line, by key.
     var flags: [String: String] = [:]
     /// The process's environment.
     var environment: [String: String] = [:]
-    /// Variables of a Kubernetes Service, which stand for none of ours.
+    /// Variables that Kubernetes sets for a Service, which are not settings.
     private var serviceLinks: [String] {
         environment.filter { $0.key.hasPrefix("PRESENCE_") && ServiceLinks.contain($0.key, $0.value) }.keys.sorted()
     }
-    /// The path of the file, if one was named.
+    /// The path of the file, if there is one.
     var file: String?
 
     /// The flags that set a key.
@@ -22,10 +22,10 @@ struct ConfigurationSources {
         "dataDirectory": "--data-dir", "logLevel": "--log-level",
     ]
 
-    /// Variables that start as ours do and belong to the project's tools and scripts.
+    /// Variables with our prefix that belong to the project's tools and scripts.
     private static let foreignVariables: Set<String> = ["PRESENCE_BIN", "PRESENCE_TOKEN", "PRESENCE_URL"]
 
-    /// Reads and checks it all.
+    /// Reads and checks all sources.
     ///
     /// - Throws: ``InvalidConfiguration`` naming the key, and the source of its value.
     func read() throws(InvalidConfiguration) -> ServerConfiguration {
@@ -53,7 +53,7 @@ struct ConfigurationSources {
         return configuration
     }
 
-    /// Everything that an operator is warned of before a server starts, and by the doctor.
+    /// All warnings for the operator, at the start of a server and from the doctor.
     func warnings(of configuration: ServerConfiguration) -> [StartWarning] {
         let links = serviceLinks
         let text =
@@ -69,7 +69,7 @@ struct ConfigurationSources {
         }
     }
 
-    /// The texts that set it, and their source for a message; none where the default stands.
+    /// The values of a setting, and their source for error messages; `nil` for the default.
     private func texts(of setting: Setting, _ contents: ConfigurationFile?) -> (texts: [String], source: String)? {
         if let text = flags[setting.key] { return ([text], Self.flagNames[setting.key] ?? "on the command line") }
         if let text = environment[setting.variable], !ServiceLinks.contain(setting.variable, text) {
@@ -79,7 +79,7 @@ struct ConfigurationSources {
         return nil
     }
 
-    /// The list that a variable has: its texts with a comma between two, and spaces as people like.
+    /// Parses a list in a variable: values separated by commas, with optional spaces.
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",", omittingEmptySubsequences: false).map {
             $0.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -5,9 +5,9 @@ import PresenceCore
 import PresenceServer
 import Tokens
 
-/// A server with everything around it: data directory, tokens, a Redis of its own if none is configured.
+/// A server with its environment: data directory, tokens, and a Redis of its own if none is configured.
 ///
-/// It knows the order in which things start and stop: Redis first and last.
+/// It starts and stops them in order: Redis first and last.
 actor Daemon {
     private let configuration: ServerConfiguration
     private let warnings: [StartWarning]
@@ -20,7 +20,7 @@ actor Daemon {
     private var isStopping = false
     private lazy var reloads = Reloads { [weak self] in await self?.reload($0) }
 
-    /// - Parameter warnings: Logged once it is clear that it can start by its configuration.
+    /// - Parameter warnings: Logged once the configuration is known to be valid.
     init(configuration: ServerConfiguration, warnings: [StartWarning] = [], logger: Logger) {
         self.configuration = configuration
         self.warnings = warnings
@@ -28,9 +28,9 @@ actor Daemon {
         keys = KeyFiles(configuration.auth)
     }
 
-    /// Starts it all, and returns the port that is served once it is; `nil` if `stop()` came meanwhile.
+    /// Starts everything and returns the port once it is served; `nil` if `stop()` was called meanwhile.
     ///
-    /// - Throws: ``StartFailure`` or ``InvalidConfiguration``, with nothing left running.
+    /// - Throws: ``StartFailure`` or ``InvalidConfiguration``; nothing is left running.
     func start() async throws -> Int? {
         do {
             try configuration.validateListening()
@@ -41,7 +41,7 @@ actor Daemon {
             for warning in warnings {
                 logger.warning("\(warning.text)", metadata: warning.file.map { ["file": "\($0)"] })
             }
-            // `stop()` may have come meanwhile, and has found no Redis to end.
+            // `stop()` may have been called meanwhile, when there was no Redis to stop yet.
             if isStopping { return nil }
             let url = try await redisURL(directory)
             guard !isStopping else {
@@ -49,7 +49,7 @@ actor Daemon {
                 return nil
             }
             let server = Server(configuration: configuration, authenticator: authenticator, redis: url, logger: logger)
-            // From here on `stop()` reaches it, also while it starts.
+            // From here on `stop()` also stops the server, even while it starts.
             self.server = server
             let port = try await server.start()
             guard !isStopping else {
@@ -73,7 +73,7 @@ actor Daemon {
         return authenticator
     }
 
-    /// Tells every client that the server goes, ends the shards, then Redis. Returns when all is gone.
+    /// Asks all clients to reconnect later, stops the shards, then Redis. Returns once everything has stopped.
     func stop() async {
         isStopping = true
         keyWatch?.cancel()
@@ -81,10 +81,10 @@ actor Daemon {
         await redis?.stop()
     }
 
-    /// Returns when each loop has answered.
+    /// Returns once each loop has answered.
     func answer() async { await server?.answer() }
 
-    /// Reads anew what may change while it runs: the certificate, and the keys of tokens. Returns before it has.
+    /// Reads again what may change at run time: the certificate, and the keys of tokens. Returns before that is done.
     func reload() async {
         logger.notice("reloading")
         await reloads.want(.certificate, .keys)
@@ -105,10 +105,10 @@ actor Daemon {
         }
     }
 
-    /// A file that cannot be used is logged once for each change of it, and the keys that were read last go on.
+    /// Reads the keys again. An invalid file is logged once for each change of it, and the previous keys stay in use.
     private func reloadKeys(always: Bool) async {
         guard let server, !keys.isEmpty else { return }
-        // Looking at a file may take as long as reading it. Reloads follow each other, so nobody else looks meanwhile.
+        // Checking a file may take as long as reading it. Reloads run one at a time, so no other check runs meanwhile.
         let looked = await PlainFile.apart { [keys] in
             var keys = keys
             return (hasChanged: keys.haveChanged(), keys: keys)

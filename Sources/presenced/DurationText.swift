@@ -1,8 +1,8 @@
 import PresenceProtocol
 
-/// Durations as people write them: a whole number and a unit, `500ms`, `20s`, `5m`, `24h`, `7d`.
+/// Durations in the form of settings: a whole number and a unit, `500ms`, `20s`, `5m`, `24h`, `7d`.
 ///
-/// The unit is never left out: of a bare `20` nobody could say whether it means seconds or milliseconds.
+/// The unit is required, because a bare `20` could mean seconds or milliseconds.
 enum DurationText {
     private static let units: [(name: String, milliseconds: Milliseconds)] = [
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
@@ -11,7 +11,7 @@ enum DurationText {
     /// How an error message describes the form.
     static let form = "a whole number with a unit: 500ms, 20s, 5m, 24h or 7d"
 
-    /// Reads a duration, or returns `nil` if `text` is anything else or too long for 64 bits.
+    /// Parses a duration; `nil` for any other text, or if it does not fit into 64 bits.
     static func parse(_ text: String) -> Milliseconds? {
         let digits = text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard let number = Milliseconds(String(decoding: digits, as: UTF8.self)),
@@ -21,9 +21,9 @@ enum DurationText {
         return overflow ? nil : duration
     }
 
-    /// Writes a duration in the largest unit that divides it.
+    /// Formats a duration in the largest unit that divides it.
     static func format(_ duration: Milliseconds) -> String {
-        // Nothing is shown in days: 24h is how a day's duration is commonly written.
+        // Days are not used, because a day is commonly written as 24h.
         let unit = units.dropFirst().first { duration != 0 && duration.isMultiple(of: $0.milliseconds) } ?? ("s", 1_000)
         return "\(duration / unit.milliseconds)\(unit.name)"
     }

@@ -3,12 +3,12 @@ import PresenceCore
 import PresenceServer
 import Tokens
 
-/// The files that hold keys of tokens, and what they looked like when they were read last.
+/// The files with the keys of tokens, and their state when they were last read.
 struct KeyFiles: Sendable {
     private let paths: [String]
     private var looks: [Look?] = []
 
-    /// What changes when a file is written, replaced, or a link to it set elsewhere.
+    /// The attributes that change when a file is written or replaced, or a link to it changes.
     private struct Look: Equatable, Sendable {
         let device: UInt
         let inode: UInt
@@ -23,8 +23,8 @@ struct KeyFiles: Sendable {
 
     var isEmpty: Bool { paths.isEmpty }
 
-    /// Looks at all of them; whether any looks different from the last time. To be asked before they are read, so that
-    /// what changes meanwhile is found the next time.
+    /// Checks all files, and returns whether any has changed since the last check. To be called before they are read, so that
+    /// the next check finds changes made meanwhile.
     mutating func haveChanged() -> Bool {
         let before = looks
         looks = paths.map(Self.look)

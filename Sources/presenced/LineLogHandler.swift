@@ -1,13 +1,13 @@
 import Foundation
 import Logging
 
-/// Writes one line an event to standard error:
+/// Writes one line per event to standard error:
 ///
 ///     2025-11-21T10:20:11.123Z info listening address=127.0.0.1 port=4040
 ///
-/// Time (UTC), level, the event, then its fields by name. A value with anything but plain characters is quoted, so a
-/// line is always one line, whatever a client put into it. Fields that are named as secrets are, are not shown; nobody
-/// should log them, and this is where it would be caught.
+/// Time (UTC), level, the event, then its fields by name. Values with unusual characters are quoted and escaped, so each event
+/// stays one line, whatever a client sends. Fields with names of secrets are masked; they should not be logged at all, so this
+/// is a last safeguard.
 struct LineLogHandler: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
@@ -27,8 +27,8 @@ struct LineLogHandler: LogHandler {
         fields.merge(metadataProvider?.get() ?? [:]) { $1 }
         fields.merge(event.metadata ?? [:]) { $1 }
         let line = Self.line(time: Date(), level: event.level, message: "\(event.message)", fields: fields) + "\n"
-        // One write, so that lines of several threads do not mix. What cannot be written is lost: there is no other
-        // place to say so.
+        // One write, so that lines of several threads do not mix. A failed write is ignored, because there is no other place to
+        // report it.
         let bytes = Array(line.utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
@@ -55,7 +55,7 @@ struct LineLogHandler: LogHandler {
         "\"" + escape(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")) + "\""
     }
 
-    /// Leaves letters of all languages as they are; what could end or disguise a line becomes its number.
+    /// Keeps letters of all languages, and replaces characters that could end or disguise a line by their number.
     private static func escape(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

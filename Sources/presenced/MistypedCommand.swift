@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// A word in the place of a command that names none, and the one that was probably meant. ArgumentParser takes it for an
-/// argument too many, and names none.
+/// An error for an unknown command, with the command that was probably meant. ArgumentParser reports only an unexpected
+/// argument.
 struct MistypedCommand {
     let sentence: String
 
-    /// - Parameter arguments: the command line, without the program's name.
+    /// - Parameter arguments: The command line, without the program's name.
     init?(_ arguments: some Sequence<String>, of root: any ParsableCommand.Type) {
         var command: any ParsableCommand.Type = root
         var path: String = root._commandName
@@ -17,7 +17,7 @@ struct MistypedCommand {
                 path += " \(word)"
                 continue
             }
-            // (A key path to it ends the compiler, 6.3.1.)
+            // A key path here crashes the compiler (6.3.1).
             let names = known.map { $0._commandName }
             let near = names.map { (name: $0, distance: Self.distance(word, $0)) }.min { $0.distance < $1.distance }
             let guess = near.flatMap { $0.distance <= 2 ? "; did you mean \"\($0.name)\"?" : nil }
@@ -27,7 +27,7 @@ struct MistypedCommand {
         return nil
     }
 
-    /// How many letters have to be added, removed, replaced or exchanged with the next one.
+    /// How many letters must be added, removed, replaced or swapped with the next one.
     static func distance(_ a: String, _ b: String) -> Int {
         let (a, b) = (Array(a), Array(b))
         var rows = [[Int]](repeating: Array(0...b.count), count: a.count + 1)

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The process's limit of open files: each connection is one.
+/// The process's limit of open files; each connection uses one.
 enum OpenFileLimit {
     /// Raises the soft limit to the hard one.
     ///
-    /// - Returns: The limit that now holds.
+    /// - Returns: The limit now in effect.
     @discardableResult
     static func raise() -> Int {
         var limit = rlimit()

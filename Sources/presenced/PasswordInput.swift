@@ -1,13 +1,13 @@
 import Foundation
 import PresenceServer
 
-/// Reads a password: never from the command line, which other users of the machine can see, and shells remember.
+/// Reads a password. It is never taken from the command line, which other users of the machine can see, and shells store.
 enum PasswordInput {
     private static let mostBytes = 4_096
 
-    /// The first line of standard input. From a terminal it is asked for, and not shown.
+    /// Reads the first line of standard input. On a terminal it prompts, and does not echo the input.
     ///
-    /// - Throws: ``ConsoleFailure`` if there is none.
+    /// - Throws: ``ConsoleFailure`` if there is no password.
     static func read() throws(ConsoleFailure) -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try line() }
         var settings = termios()

@@ -7,14 +7,14 @@ import Installation
 struct Presenced: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "presenced",
-        abstract: "A presence server: who is here, who is typing, and who they are.",
+        abstract: "A presence and real-time notification server.",
         version: "presenced \(ServerVersion.current)",
         subcommands: [
             ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
             DoctorCommand.self,
         ])
 
-    /// As ArgumentParser's own, but that help which cannot be printed is no success.
+    /// Does the same as ArgumentParser's `main`, but fails if help cannot be printed.
     static func main() async {
         StandardOutput.reservePlaces()
         signal(SIGPIPE, SIG_IGN)
@@ -37,14 +37,14 @@ struct Presenced: AsyncParsableCommand {
     }
 }
 
-/// Exit statuses beside 0, and 64 (EX_USAGE) for a wrong command line, which ArgumentParser gives.
+/// Exit statuses besides 0, and besides 64 (EX_USAGE), which ArgumentParser returns for a wrong command line.
 enum ExitStatus {
-    /// The server cannot start; of the doctor: something is wrong.
+    /// The server cannot start, or the doctor has found errors.
     static let failure: Int32 = 1
-    /// The doctor could not look.
+    /// The doctor could not check.
     static let couldNotLook: Int32 = 2
-    /// What was to be printed is lost (EX_IOERR of sysexits.h).
+    /// The output could not be printed (EX_IOERR of sysexits.h).
     static let outputLost: Int32 = 74
-    /// The configuration is wrong (EX_CONFIG of sysexits.h).
+    /// The configuration is invalid (EX_CONFIG of sysexits.h).
     static let badConfiguration: Int32 = 78
 }

@@ -1,10 +1,10 @@
-/// What is to be read anew, one after the other, so that what was read last is what is used in the end.
+/// Runs reloads one after the other, so that the data read last is the data used in the end.
 ///
-/// Nobody waits for it: a file that hangs holds up later reloads and nothing else.
+/// No caller waits for it: a file that blocks delays only later reloads.
 actor Reloads {
     enum Kind: CaseIterable {
         case certificate
-        /// The keys of tokens, in any case or only if their files look different.
+        /// The keys of tokens: always, or only if their files have changed.
         case keys, changedKeys
     }
 
@@ -14,7 +14,7 @@ actor Reloads {
 
     init(_ reload: @escaping @Sendable (Kind) async -> Void) { self.reload = reload }
 
-    /// Returns at once. What is wanted again before it was begun is done once.
+    /// Returns at once. A reload requested again before it has begun runs once.
     func want(_ kinds: Kind...) {
         wanted.formUnion(kinds)
         guard !isRunning else { return }

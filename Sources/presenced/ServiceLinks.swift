@@ -1,7 +1,7 @@
-/// The variables that Kubernetes gives each container for each Service in its namespace (`enableServiceLinks`). Of a Service whose
-/// name begins with `presence`, they begin as ours do.
+/// The variables that Kubernetes sets in each container for each Service in its namespace (`enableServiceLinks`). Those of a
+/// Service whose name begins with `presence` have our prefix.
 enum ServiceLinks {
-    /// Whether it is one; `PRESENCE_PORT` is ours too, and told by its value.
+    /// Whether a variable is one of them. `PRESENCE_PORT` is also a setting, so its value decides.
     static func contain(_ name: String, _ value: String) -> Bool {
         let words = name.split(separator: "_", omittingEmptySubsequences: false)
         if words.last == "PORT", protocols.contains(where: { value.hasPrefix($0.lowercased() + "://") }) { return true }

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 
-/// What a command answers, on standard output.
+/// Prints the results of commands on standard output.
 enum StandardOutput {
-    /// Writes a whole text and a line break, or ends the command with status 74 (EX_IOERR of sysexits.h): a disk that is
-    /// full, or an output that is closed, must not pass for an answer that was given.
+    /// Writes a text and a line break, or ends the command with status 74 (EX_IOERR of sysexits.h). With a full disk or a
+    /// closed output, a command must not appear to succeed.
     static func print(_ text: String) throws {
         guard write(text + "\n") else {
             let reason = String(cString: strerror(errno))
@@ -13,7 +13,7 @@ enum StandardOutput {
         }
     }
 
-    /// Whether all of it was taken.
+    /// Whether the whole text was written.
     static func write(_ text: String) -> Bool { write(text, to: STDOUT_FILENO) }
 
     fileprivate static func write(_ text: String, to descriptor: Int32) -> Bool {
@@ -29,20 +29,20 @@ enum StandardOutput {
         return true
     }
 
-    /// Takes the places of standard files that are closed, so that no file or socket of ours gets them and is written to as
-    /// if it were one of those. What takes the outputs' place is not to be written to: writing is still noticed to fail.
+    /// Occupies the descriptors of closed standard streams, so that no file or socket gets one of them and receives output
+    /// meant for a stream. The substitutes are read-only, so writing to a closed output still fails.
     static func reservePlaces() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is taken, which is this one.
+            // `open` uses the lowest free number, which is this one.
             _ = open("/dev/null", O_RDONLY)
         }
     }
 }
 
-/// What a command says beside its answer. What cannot be written is lost: there is no other place to say so.
-/// (`FileHandle.write` traps when nobody reads.)
+/// Prints messages on standard error. A failed write is ignored, because there is no other place to report it.
+/// (`FileHandle.write` traps if the reader has closed a pipe.)
 enum StandardError {
-    /// A sentence of the command's.
+    /// Prints a message of the command.
     static func print(_ sentence: String) { write("presenced: \(sentence)\n") }
 
     static func write(_ text: String) { _ = StandardOutput.write(text, to: STDERR_FILENO) }

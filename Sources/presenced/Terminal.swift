@@ -1,13 +1,13 @@
 import Foundation
 
-/// The terminal that the process was started from, if it was.
+/// The terminal from which the process was started, if there was one.
 ///
-/// Its end and a wish to reload come as the same signal, SIGHUP. A server in a terminal that is closed has to end with
-/// it, as any command; one that never had a terminal, or still has it, is being told to reload.
+/// The same signal, SIGHUP, means that the terminal was closed or that the server should reload. A server whose terminal is
+/// closed must end with it, like any command. If it never had a terminal, or still has it, the signal means a reload.
 struct Terminal {
     private let wasThere = Terminal.isThere
 
-    /// Whether it was there at the start, and has gone since.
+    /// Whether there was a terminal at the start that has been closed since.
     var isGone: Bool { wasThere && !Self.isThere }
 
     private static var isThere: Bool {

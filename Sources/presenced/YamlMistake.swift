@@ -1,6 +1,6 @@
 import Yams
 
-/// What is wrong with a YAML text, without any of the text: one of its lines may have a password.
+/// An error in a YAML text, described without quoting it, because its lines may contain a password.
 struct YamlMistake: CustomStringConvertible {
     let description: String
 
@@ -19,7 +19,7 @@ struct YamlMistake: CustomStringConvertible {
             }
     }
 
-    /// A key as it stands there, unless it may be something else: a line whose key was forgotten begins with its value.
+    /// A key that is safe to show. Other texts are hidden: if a key was forgotten, the line begins with its value.
     static func shown(_ key: String) -> String {
         let isName = key.utf8.allSatisfy { 97...122 ~= $0 | 0x20 || 48...57 ~= $0 || "._-".utf8.contains($0) }
         return isName && key.utf8.count <= 64 ? key : "…"

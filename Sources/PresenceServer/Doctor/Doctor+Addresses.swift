@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Claims on e-mail addresses: whether the accounts that they name hold them, want them, or are about to give them up. What broke
-/// off late may leave one that counts for nothing. The next request for the address finds that out; without one it would stay.
-/// And accounts: whether their addresses are claimed for them, and whether some server goes on with what they want.
+/// Checks each claim on an e-mail address: its account must have the address, want it, or be releasing it. An interrupted
+/// change may leave a void claim. The next request for the address removes it, but without a request it would stay. Also checks
+/// that the address of each account is claimed for it, and that pending changes of an address are listed for the servers.
 extension Doctor {
     func lookAtAddresses(_ key: String, _ look: inout Look) throws(RedisFailure) {
         for name in try store[key].ask("HKEYS", key).array ?? [] {
@@ -41,22 +41,22 @@ extension Doctor {
         guard let value = try store[claims].ask("HGET", claims, email.text).string else {
             return look.note(.lostAddress, .key(key))
         }
-        // One that cannot be read is told of as a claim.
+        // An unreadable claim is reported when the claims are checked.
         guard let claim = EmailClaim(value) else { return }
         if claim == EmailClaim(user: user, number: number) { return }
         guard try self.account(of: claim.user).means(claim.number, on: email.text) else {
-            // One that counts for nothing is removed before.
+            // Void claims are repaired earlier, in the order of the kinds.
             return look.note(.lostAddress, .key(key))
         }
         if claim.user != user { look.note(.contestedAddress, .key(key)) }
     }
 }
 
-/// What the doctor reads of an account.
+/// The fields of an account that the doctor reads.
 private struct HeldAccount {
     static let fields = ["email", "emailClaim", "emailWanted", "emailWish", "emailReleasing"]
     let email: String?
-    /// By which wish it has the address; a sign-up claims it without one.
+    /// The number of the wish by which the account has its address; 0 if it has it from its sign-up.
     let number: Int64?
     private let values: [String?]
 
@@ -67,21 +67,21 @@ private struct HeldAccount {
         number = Int64(values[1] ?? "0")
     }
 
-    /// Whether servers have something to do for it still.
+    /// Whether servers still have work to do for this account.
     var isChanging: Bool { values[2] != nil || values[4] != nil }
 
-    /// Whether it holds an address by this claim, wants it, or is about to give it up.
+    /// Whether the account has the address by this claim, wants it, or is releasing it.
     func means(_ number: Int64, on address: String) -> Bool {
         let isHeld = email == address && self.number == number
         let isWanted = values[2]?.hasPrefix(address + " ") == true && values[3] == String(number)
-        // An intent is at it.
+        // An intent to release the address is pending.
         let isReleased = values[4]?.hasSuffix(" " + address) == true || values[4]?.contains(" \(address) ") == true
         return isHeld || isWanted || isReleased
     }
 }
 
 extension Repair {
-    /// The number of a claim that is over never comes again: what is compared as a whole can be removed at any time.
+    /// A number of a claim is never reused, so deleting exactly this value is safe at any time.
     func releaseAddress(_ address: String, in key: String) throws(RedisFailure) {
         let store = doctor.store
         guard let value = try store[key].ask("HGET", key, address).string, EmailClaim(value) != nil else { return }
@@ -91,7 +91,7 @@ extension Repair {
         _ = try store[key].ask("EVAL", release, "1", key, address, value)
     }
 
-    /// Should the account change now, the claim counts for nothing, and is found as such.
+    /// If the account changes at the same time, the claim is void, and the next check reports it.
     func claimAddress(at key: String) throws(RedisFailure) {
         guard let (user, account) = try account(at: key), let addresses = doctor.addressPartitions,
             let number = account.number,
@@ -102,7 +102,7 @@ extension Repair {
         _ = try store[claims].ask("HSETNX", claims, email.text, claim.text)
     }
 
-    /// The servers finish what is in `unfinished`.
+    /// Lists the change in `unfinished`; the servers complete everything listed there.
     func listAddressChange(at key: String) throws(RedisFailure) {
         guard let (user, account) = try account(at: key), account.isChanging else { return }
         _ = try store[key].ask(

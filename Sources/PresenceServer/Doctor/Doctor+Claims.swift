@@ -2,14 +2,14 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Claims and the records of their owners (`Claiming`), which are in different partitions: whether they name each other.
+/// Checks that claims and the records of their owners (`Claiming`), which are in different partitions, match each other.
 ///
-/// What is under way differs for a moment, and is looked at twice. A record with an open wish is the servers' to finish, and
-/// so is a claim that stands in `unfinished`.
+/// During a change they differ for a moment, so both are checked twice. The servers complete records with an open wish, and
+/// check claims that are listed in `unfinished`, so these are skipped.
 extension Doctor {
     private var plans: [ClaimPlan] { features.flatMap { $0.plan.claims } }
 
-    /// - Parameter id: Of an owner, or of a hash of claims.
+    /// - Parameter id: The id of an owner, or of a hash of claims.
     func lookAtClaims(_ family: KeyFamily, _ id: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
         for plan in plans {
             if plan.record == family { try lookAtRecord(plan, of: id, key, &look) }
@@ -17,7 +17,7 @@ extension Doctor {
         }
     }
 
-    /// The records that are in the hash of a user.
+    /// Checks the records in the hash of a user.
     func lookAtRecords(of user: UserID, _ look: inout Look) throws(RedisFailure) {
         for plan in plans where plan.record == nil {
             try lookAtRecord(plan, of: user, partitions.keys(of: user).user(user), &look)
@@ -86,7 +86,7 @@ extension Doctor {
         return plans.first { $0.claim == family }
     }
 
-    /// The record that is at a key, and whose it is.
+    /// The record at a key, and its owner.
     func record(at key: String) -> (plan: ClaimPlan, owner: Identifier)? {
         switch KeyName(key, in: partitions.space, families) {
         case .user(let user, _): plans.first { $0.record == nil }.map { ($0, user) }
@@ -97,7 +97,7 @@ extension Doctor {
 }
 
 extension Repair {
-    /// The servers finish what is in `unfinished`: the server that does compares the claim with its owner's record again.
+    /// Lists claims in `unfinished`. The server that handles them compares each claim with its owner's record again.
     func mendClaims(_ symptom: Symptom) throws(RedisFailure) {
         if case .claim(let thing, let key) = symptom.place, symptom.kind == .unnamedClaim {
             guard let plan = doctor.plan(ofClaimsAt: key) else { return }
@@ -114,7 +114,7 @@ extension Repair {
             else { return }
             let place = doctor.partitions.keys(of: thing)
             let claims = plan.claims(on: thing, in: place)
-            // Should the record change now, the claim is looked at again.
+            // If the record changes at the same time, a server checks the claim again.
             _ = try doctor.store[claims].ask("SADD", place.unfinished, plan.check(of: thing))
             _ = try doctor.store[claims].ask("HSETNX", claims, thing.string, "\(id) \(number)")
         default: break
@@ -122,12 +122,12 @@ extension Repair {
     }
 }
 
-/// What the doctor reads of an owner's record.
+/// The fields of an owner's record that the doctor reads.
 private struct HeldRecord {
     let held: String?
     let claim: String?
     let wish: String?
-    /// What the open wish gives up: a number and a thing for each.
+    /// The claims that the open wish releases: pairs of a number and a thing.
     let releasing: [Substring]
 
     static func query(_ key: String) -> [String] { ["HMGET", key, "held", "claim", "wish", "releasing"] }
@@ -139,7 +139,7 @@ private struct HeldRecord {
         releasing = (texts[3] ?? "").split(separator: " ")
     }
 
-    /// Whether the servers give this claim up as they go on with the open wish.
+    /// Whether the servers will release this claim when they complete the open wish.
     func releases(_ thing: Identifier, _ number: Int64) -> Bool {
         guard wish != nil else { return false }
         return stride(from: 0, to: releasing.count - 1, by: 2).contains { place in

@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Conversations: what they say of themselves, against their messages and their members' inboxes.
+/// Compares conversations with their messages and with the inboxes of their members.
 extension Doctor {
-    /// A step of the look at conversations of one server. One alone is read in one moment.
+    /// One step of the scan, over conversations of one server. A single conversation is read atomically.
     func lookAtConversations(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         for part in keys.parts(of: Self.step / 4) {
             let ids = part.compactMap { key -> ConversationID? in
@@ -35,7 +35,7 @@ extension Doctor {
         ]
     }
 
-    /// - Returns: The members whose inboxes have heard that they are in it.
+    /// - Returns: The members whose inboxes should already list the conversation.
     private func note(_ held: HeldConversation?, at key: String, _ look: inout Look) -> [UserID] {
         guard let held else { return [] }
         guard held.isReadable else {
@@ -50,7 +50,7 @@ extension Doctor {
         return held.settled
     }
 
-    /// Compares an inbox with the conversations that its user is in.
+    /// Compares an inbox with the conversations that it lists.
     func lookAtInbox(_ key: String, of user: UserID, _ look: inout Look) throws(RedisFailure) {
         let words = try store[key].ask("HGETALL", key).array?.compactMap(\.string) ?? []
         let ids = stride(from: 0, to: words.count - 1, by: 2).compactMap { place in
@@ -59,7 +59,7 @@ extension Doctor {
         for part in ids.parts(of: Self.step) { try lookAtInboxes(part.map { (user, $0) }, &look) }
     }
 
-    /// Users and conversations of which one says that the user is in it: so must the other. They may be in different partitions.
+    /// Checks that the inbox and the conversation of each pair agree on the membership. They may be in different partitions.
     func lookAtInboxes(_ pairs: [(UserID, ConversationID)], _ look: inout Look) throws(RedisFailure) {
         for part in pairs.parts(of: Self.step) {
             let said = try askEach(
@@ -76,7 +76,7 @@ extension Doctor {
                 guard case .success(let inbox) = inbox, case .success(let member) = member,
                     case .success(let leaving) = leaving, let fields = member.array, fields.count == 2
                 else { continue }
-                // Somebody has still to tell the inbox.
+                // A change of the inbox is still pending.
                 guard fields[1].isNull, leaving.int != 1 else { continue }
                 let (isListed, isMember) = (inbox.string?.hasPrefix("in ") == true, !fields[0].isNull)
                 if isMember, !isListed { look.note(.unlistedConversation, .membership(pair.0, pair.1)) }
@@ -85,7 +85,7 @@ extension Doctor {
         }
     }
 
-    /// Commands about keys that may be on different servers; each names its key second.
+    /// Runs commands whose keys may be on different servers; the second word of each is its key.
     private func askEach(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
         guard store.servers.count > 1 else { return try store.servers[0].askAll(commands) }
         var answers: [Int: Result<RedisValue, RedisFailure>] = [:]
@@ -98,14 +98,14 @@ extension Doctor {
     }
 }
 
-/// A conversation as it was read, with the lengths of what belongs to it.
+/// A conversation as read from Redis, with the lengths of its lists.
 private struct HeldConversation {
     private(set) var isReadable = true
-    /// There are as many messages as its numbers say.
+    /// There are as many messages as the conversation's numbers require.
     private(set) var hasAllMessages = true
-    /// Whether the prints and the changes fit the messages.
+    /// Whether prints and changes match the messages.
     private(set) var hasIndex = true
-    /// The members whose inboxes have heard.
+    /// The members whose inboxes should already list the conversation.
     private(set) var settled: [UserID] = []
 
     /// `nil` if there is none, or a key has another type.
@@ -129,7 +129,7 @@ private struct HeldConversation {
             if fields["j:" + user.string] == nil { settled.append(user) }
         }
         if let message = fields["message"], message.bytes.flatMap({ StoredMessage($0) }) == nil { isReadable = false }
-        // A conversation that has ended keeps its numbers only.
+        // A conversation that has ended keeps only its numbers.
         let (first, last) = (fields["first"]?.int ?? 1, fields["last"]?.int ?? 0)
         let (count, changes) = (max(0, last - first + 1), fields["changes"]?.int ?? 0)
         hasAllMessages = values[1].int == count

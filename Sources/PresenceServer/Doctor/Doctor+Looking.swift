@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The two looks: the first at every key, in small steps; the second at what looked wrong.
+/// The two checks: the first scans every key in small steps, the second checks everything suspect again.
 extension Doctor {
     func lookAtEverything() throws(RedisFailure) -> Look {
         var look = Look(leases: try readLeases())
@@ -43,7 +43,7 @@ extension Doctor {
         return look
     }
 
-    /// The keys of one step of a scan.
+    /// Checks the keys of one step of the scan.
     private func lookAt(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         var users: Set<UserID> = []
         var sets: [String] = []
@@ -76,7 +76,7 @@ extension Doctor {
         try lookAtKeys(others, &look)
     }
 
-    // MARK: Keys that are no user's
+    // MARK: Keys other than users
 
     private func lookAtKeys(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
         for key in keys {
@@ -96,7 +96,7 @@ extension Doctor {
             case .user(let user, _):
                 try lookAtRecords(of: user, &look)
                 try lookAtAccount(of: user, &look)
-            // Of the partition's own keys everything is looked at each time.
+            // `lookAtStanding` checks a partition's own keys each time.
             case .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
@@ -117,7 +117,8 @@ extension Doctor {
         if case .conversation = KeyName(key, in: partitions.space, families) { "HLEN" } else { "SCARD" }
     }
 
-    /// What lives no longer than the servers is no loss, and stands in their way; the rest are data.
+    /// Keys that live no longer than their servers contain nothing to lose and block the servers, so they can be removed. Other
+    /// keys may contain data.
     func noteWrongType(of key: String, _ look: inout Look) {
         let name = KeyName(key, in: partitions.space, families)
         let isFloor = if case .floor = name { true } else { false }
@@ -146,7 +147,7 @@ extension Doctor {
         }
     }
 
-    /// `{p}:shard:INCARNATION:users`: a dead one's, or one whose users all have sessions.
+    /// Checks `{p}:shard:INCARNATION:users`: its incarnation must be alive, and each listed user must have a session of it.
     private func lookAtList(
         _ key: String, of incarnation: String, in partition: Int, _ look: inout Look
     ) throws(RedisFailure) {

@@ -2,12 +2,12 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What is looked at whole, since there is little of it: the servers' settings, scripts, leases, and the partitions' own keys.
+/// Checks what is small enough to be read as a whole: the servers' settings, leases, and the partitions' own keys.
 extension Doctor {
-    /// Looks at all of it.
+    /// Checks all of it.
     ///
-    /// - Parameter since: When it was looked at before. A server not renewed since does not run.
-    /// - Returns: Whether the layout is known, and the rest can be looked at.
+    /// - Parameter since: The time of the first check. A server that has not renewed its lease since then is not running.
+    /// - Returns: Whether the layout is known, so that the rest can be checked.
     func lookAtStanding(_ look: inout Look, since: Timestamp? = nil) throws(RedisFailure) -> Bool {
         for redis in store.servers { try lookAtSettings(of: redis, &look) }
         if let flaw = try readFormat() {
@@ -15,8 +15,8 @@ extension Doctor {
             return false
         }
         lookAtLeases(&look)
-        // Scripts that Redis does not know are no damage: the server that wants one loads it.
-        // One that was killed a moment ago looks as if it ran: of its last renewal the second look knows better.
+        // Scripts that Redis does not know are no error: servers load them on demand.
+        // A server killed a moment ago still looks alive; the second check sees that it has not renewed its lease.
         let running = look.leases.renewing(after: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
@@ -30,7 +30,7 @@ extension Doctor {
             ["CONFIG", "GET", "maxmemory-policy"], ["INFO", "memory"], ["INFO", "persistence"],
         ])
         let memory = Self.fields(answers[1])
-        // Services take CONFIG away, and leave INFO. Where neither may be asked, Redis is believed.
+        // Hosted services often disable CONFIG but keep INFO. If both are refused, the policy is assumed to be right.
         let policy = (try? answers[0].get())?.array?.last?.string ?? memory["maxmemory_policy"]
         if let policy, policy != "noeviction" { look.note(.evictsKeys, .redis(redis.name)) }
         if let most = memory["maxmemory"].flatMap({ Int($0) }), most > 0,

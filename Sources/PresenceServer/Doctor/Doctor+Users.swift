@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Users: what is shown of them, against their sessions and those against the leases.
+/// Compares what is shown of users with their sessions, and the sessions with the leases.
 extension Doctor {
-    /// A step of the first look, at users of one server: read together, but not in one moment.
+    /// One step of the first scan, over users of one server: a pipeline, not a transaction.
     func lookAtUsers(_ users: [UserID], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         var answers = try redis.askAll(users.flatMap { readings(of: $0) } + [["TIME"]])
         let now = DoctorRedis.milliseconds(try answers.removeLast().get())
@@ -34,9 +34,9 @@ extension Doctor {
         }
     }
 
-    /// The second look at a user: everything about them in one moment, and the leases before and after it, since they
-    /// may be on another server. Of an incarnation that is in neither, nothing can be right: none comes, opens a session
-    /// and is reaped in between.
+    /// The second check of a user reads all their keys atomically, and the leases before and after, since these may be on
+    /// another server. A session whose incarnation is in neither read is certainly an error: no incarnation can start, open a
+    /// session and be reaped in between.
     func lookAtMoment(of user: UserID, _ look: inout Look) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let redis = store[keys.user(user)]
@@ -61,7 +61,7 @@ extension Doctor {
         return [["HMGET", keys.user(user)] + HeldUser.fields, ["HGETALL", keys.sessions(user)]]
     }
 
-    /// Notes what is wrong with a user; `nil` if their keys are of another type.
+    /// Notes all errors of a user; returns `nil` if their keys have the wrong type.
     private func note(
         _ user: UserID, _ values: Result<RedisValue, RedisFailure>, _ sessions: Result<RedisValue, RedisFailure>,
         _ leases: HeldLeases, _ now: Timestamp, _ look: inout Look
@@ -88,9 +88,9 @@ extension Doctor {
         return held
     }
 
-    /// - Parameter now: By the clock of the server that holds the user.
+    /// - Parameter now: The time of the Redis server with this user.
     private func noteTimes(of held: HeldUser, _ leases: HeldLeases, _ now: Timestamp, _ look: inout Look) {
-        // Nobody sees the status of someone who is not here, so nobody ends it then.
+        // A status is shown only while its user is online, so servers end it only then.
         if let clearAt = held.number("clearAt"), clearAt + Self.lapsing < now,
             held.sessions.contains(where: { leases.isLive($0.incarnation) })
         {
@@ -111,7 +111,7 @@ extension Doctor {
         }
     }
 
-    /// A session of an incarnation that somebody answers for has to be on that one's list, or nobody ends it at its end.
+    /// Checks that a session is on the list of its incarnation; otherwise no reaper would find it when the incarnation dies.
     private func noteListing(
         of session: HeldSession, of user: UserID, isListed: Result<RedisValue, RedisFailure>, _ look: inout Look
     ) {
@@ -123,7 +123,7 @@ extension Doctor {
 }
 
 extension Result<RedisValue, RedisFailure> {
-    /// An answer within a transaction, where an error is a value.
+    /// Converts an answer from within a script, where an error is a value.
     init(checking value: RedisValue) {
         if case .error(let line) = value {
             self = .failure(.server(code: "", message: line))

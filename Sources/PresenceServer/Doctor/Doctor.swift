@@ -4,46 +4,46 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Compares what Redis holds with what the servers' live leases account for, and clears what is safely wrong.
+/// Compares the data in Redis with the servers' live leases, and repairs errors where a repair is safe.
 ///
-/// It works while servers run, and counts on their changing things meanwhile: everything is looked at in small steps
-/// (`SCAN`, never `KEYS`); what looks wrong is looked at again after a pause in which every lease has been renewed and
-/// swept, each user in one moment between two readings of the leases; and only what is wrong both times is. Repairs are
-/// judged again in the same transaction that changes something, or made by the servers' own scripts, and can be repeated
-/// or done by two at once. When slots of a cluster move meanwhile, or a replica takes over, it starts over.
+/// It runs beside live servers, and expects them to change data meanwhile. The scan reads in small steps (`SCAN`, never
+/// `KEYS`). Everything suspect is checked again after a pause in which every lease has been renewed and swept. This second
+/// check reads each user atomically, between two reads of the leases. Only symptoms found both times are reported. Repairs
+/// check the condition again in the transaction that changes the data, or use the servers' own scripts, so they can be repeated
+/// or run twice at once. If slots of a cluster move or a replica takes over, the doctor starts again.
 ///
-/// For one thread. It waits for Redis, so it is for a tool and never for a loop.
+/// To be used from one thread. It blocks on Redis, so it is for tools and never for a loop.
 public final class Doctor {
     private(set) var store: DoctorStore
     private let location: RedisLocation
     let lease: ServerConfiguration.Lease
-    /// How long servers are there before they reap.
+    /// How long servers run before they reap, in ms.
     let grace: Milliseconds
     var partitions: Partitions
-    /// Where addresses are claimed; `nil` if no server with accounts has run.
+    /// Where e-mail addresses are claimed; `nil` if no server with accounts has run.
     var addressPartitions: AddressPartitions?
     let features: [any Feature.Type]
-    /// Whether the servers keep statuses that are over.
+    /// How the servers record past statuses; `nil` if they do not.
     let past: PastStatuses?
-    /// The features' keys.
+    /// The keys of all features.
     var families: [KeyFamily] { features.flatMap { $0.plan.keys } }
     var counts = DoctorReport.Counts()
-    /// While everything is looked at: asks the servers after their sessions.
+    /// Set during the first scan: asks the servers about their sessions.
     var inquiry: Inquiry?
 
-    /// Sessions and users that one step reads: some hundred microseconds of Redis' time.
+    /// How many sessions or users one step reads: this takes Redis some hundred microseconds.
     static let step = 100
-    /// What is further ahead of Redis' clock than this is no matter of many changes in one moment, in ms.
+    /// How far a version or time may lie ahead of Redis' clock, in ms. Many changes in one millisecond do not explain more.
     static let tolerance: Milliseconds = 60_000
-    /// A chosen status that should have ended longer ago than this has been forgotten, in ms.
+    /// A chosen status this long past its end, in ms, is reported as overdue.
     static let lapsing: Milliseconds = 10_000
-    /// How often it starts over, and after which pause, in ms.
+    /// How often the doctor starts again, and after which pause in ms.
     private static let attempts = 5
     private static let restart: Milliseconds = 500
 
     /// - Parameters:
-    ///   - url: Where the Redis is.
-    ///   - configuration: The servers', for their times.
+    ///   - url: The URL of Redis.
+    ///   - configuration: The servers' configuration, for its durations.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
     public convenience init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
         try self.init(url: url, configuration: configuration, features: Features.all)
@@ -69,17 +69,17 @@ public final class Doctor {
         }
     }
 
-    /// Looks at everything.
+    /// Checks everything.
     ///
-    /// - Throws: ``DoctorFailure`` if Redis stopped answering, or its slots keep moving.
+    /// - Throws: ``DoctorFailure`` if Redis stops answering, or slots keep moving.
     public func examine() throws(DoctorFailure) -> DoctorReport {
         try startingOver { () throws(RedisFailure) in try report(confirmed(), repaired: []) }
     }
 
-    /// Looks at everything, clears what is safely wrong, and looks again: the report is of what is still wrong, and says
-    /// what was cleared.
+    /// Checks everything, repairs what can be repaired safely, and checks again. The report lists the remaining errors and the
+    /// repairs.
     ///
-    /// - Throws: ``DoctorFailure`` as `examine()`: what was done by then is done.
+    /// - Throws: ``DoctorFailure`` as for `examine()`; repairs made by then are kept.
     public func repair() throws(DoctorFailure) -> DoctorReport {
         var repaired: Set<Symptom> = []
         return try startingOver { () throws(RedisFailure) in
@@ -92,7 +92,7 @@ public final class Doctor {
         }
     }
 
-    /// Does it anew, on new connections, when what was asked is elsewhere now.
+    /// Repeats the work on new connections if the data has moved to another server meanwhile.
     private func startingOver(
         _ work: () throws(RedisFailure) -> DoctorReport
     ) throws(DoctorFailure) -> DoctorReport {
@@ -111,7 +111,7 @@ public final class Doctor {
         }
     }
 
-    /// What is wrong at two looks, a pause apart.
+    /// The symptoms that two checks, a pause apart, have both found.
     private func confirmed() throws(RedisFailure) -> Look {
         counts = .init()
         let first = try lookAtEverything()
@@ -123,17 +123,17 @@ public final class Doctor {
         return second
     }
 
-    /// In this time a server that lives renews its lease, and one that is to be reaped is found.
+    /// Within this time, a live server renews its lease, and a dead one is found by a sweep.
     private var pause: Milliseconds { lease.renewal + 2 * lease.sweep }
 
-    /// How long ago at most a server that runs has renewed: one renewal may be late.
+    /// The longest time since the last renewal of a running server: one renewal may be late.
     var renewingTime: Milliseconds { 2 * lease.renewal + 500 }
 
-    /// How long after its end a lease is overdue: sweeps are a `lease.sweep` apart.
+    /// How long after its end a lease is overdue; servers sweep every `lease.sweep`.
     var sweepingTime: Milliseconds { 5 * lease.sweep + 1_000 }
 
-    /// Takes the number of partitions from Redis; or returns what is wrong with it, and then nobody can say where
-    /// anything has to be.
+    /// Reads the number of partitions from Redis. Returns the error if the layout is missing or unknown, because then no key's
+    /// place can be checked.
     func readFormat() throws(RedisFailure) -> DoctorFinding.Kind? {
         guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else {
             return .noFormat
@@ -189,7 +189,7 @@ public final class Doctor {
     }
 }
 
-/// Why nothing could be looked at, in words for the operator. Holds no password.
+/// The reason why Redis could not be checked, in words for the operator. It contains no password.
 public struct DoctorFailure: Error, CustomStringConvertible {
     public let description: String
 
@@ -197,7 +197,7 @@ public struct DoctorFailure: Error, CustomStringConvertible {
 
     init(_ failure: RedisFailure, at location: RedisLocation, attempts: Int = 1) {
         let (place, reason) = ("\(location)", "\(failure)")
-        // Where nothing could be reached, the reason begins with that.
+        // If Redis was unreachable, the reason already begins with the address.
         description =
             (reason.hasPrefix(place) ? reason : "\(place): \(reason)")
             + (attempts > 1 ? " (tried \(attempts) times)" : "")

@@ -3,18 +3,18 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// One Redis server as the doctor uses it: in small steps, and at most half of the time.
+/// One Redis server, used in small steps and at most half of the time.
 ///
-/// After each step it rests for as long as the step took, so that a busy Redis serves everybody else as before. What
-/// the server will not do for the moment (its slots move, it has become a replica) is thrown, never an answer.
+/// After each step the doctor rests for as long as the step took, so that a busy Redis can serve its other clients. Refusals
+/// for the moment (slots that move, a master that became a replica) are thrown and never returned as answers.
 final class DoctorRedis {
-    /// What an operator knows it by.
+    /// The name shown to the operator.
     let name: String
     private let connection: BlockingRedis
 
-    /// A rest longer than this would only keep the operator waiting.
+    /// The longest rest; longer ones would only keep the operator waiting.
     private static let longestRest: Duration = .milliseconds(100)
-    /// How often a change is tried again whose keys were changed by somebody else meanwhile.
+    /// How often a change is retried if another client changes its keys meanwhile.
     private static let attempts = 50
 
     init(_ endpoint: RedisEndpoint, name: String) throws(RedisFailure) {
@@ -22,7 +22,7 @@ final class DoctorRedis {
         connection = try BlockingRedis(endpoint)
     }
 
-    /// A connection of its own that hears what is published on a channel, for answers that come by themselves.
+    /// A connection of its own that subscribes to a channel, for replies that arrive unasked.
     func listen(to channel: String, timeout: Milliseconds) throws(RedisFailure) -> BlockingRedis {
         let listener = try BlockingRedis(connection.endpoint, timeout: timeout)
         try listener.command("SUBSCRIBE", .string(channel))
@@ -33,7 +33,7 @@ final class DoctorRedis {
         try connection.command(words.map(RedisArgument.string))
     }
 
-    /// Many commands and their answers in one step.
+    /// Runs many commands in one step.
     func askAll(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
@@ -43,13 +43,13 @@ final class DoctorRedis {
         return answers
     }
 
-    /// Many answers of one moment: nothing changed between them. An error is a value among them. The second word of
-    /// a command is a key; all of them belong to one partition.
+    /// Runs many commands atomically. Errors are values among the replies. The second word of each command is a key; all keys
+    /// belong to one partition.
     func askAtOnce(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
         let words = commands.flatMap { [String($0.count)] + $0 }
-        // Named as keys so that a server that no longer holds them says so.
+        // The keys are declared so that a server that no longer owns them refuses the script.
         let keys = Set(commands.compactMap { $0.dropFirst().first })
         let answer = try connection.run(
             Self.moment, keys: keys.map(RedisArgument.string), arguments: words.map(RedisArgument.string))
@@ -57,7 +57,7 @@ final class DoctorRedis {
         return answer.array ?? []
     }
 
-    /// A script that only reads is answered also when memory or the disk is full; a transaction is not.
+    /// Redis runs a read-only script even if memory or the disk is full, but not a transaction.
     private static let moment = RedisScript(
         name: "moment",
         source: """
@@ -71,9 +71,9 @@ final class DoctorRedis {
             return replies
             """)
 
-    /// Runs one of the server's own scripts, on Redis' own time.
+    /// Runs one of the servers' scripts, with the time of Redis.
     ///
-    /// - Parameter incarnation: As which shard a script runs that writes for one.
+    /// - Parameter incarnation: The shard in whose name a script writes.
     func run(_ call: ScriptCall, as incarnation: String = "") throws(RedisFailure) -> ScriptReply {
         let began = ContinuousClock.now
         let answer = try connection.run(
@@ -84,10 +84,10 @@ final class DoctorRedis {
         return ScriptReply(answer)
     }
 
-    /// Changes something if it is still as it has to be for that, judged and changed in one: `decide` reads, and returns
-    /// the commands to run, or `nil` if there is nothing to do any more.
+    /// Changes data if it still meets the condition, both atomically: `decide` reads, and returns the commands to run, or `nil`
+    /// if there is nothing left to do.
     ///
-    /// - Returns: Whether it was changed.
+    /// - Returns: Whether the data was changed.
     func change(
         watching keys: [String], _ decide: () throws(RedisFailure) -> [[String]]?
     ) throws(RedisFailure) -> Bool {
@@ -97,7 +97,7 @@ final class DoctorRedis {
             do throws(RedisFailure) {
                 commands = try decide()
             } catch {
-                // What it watched must not decide about the next change.
+                // These watched keys must not affect the next change.
                 _ = try? ask("UNWATCH")
                 throw error
             }
@@ -111,7 +111,7 @@ final class DoctorRedis {
         return false
     }
 
-    /// Whose replica it is; `nil` if it is a master, or does not let us know.
+    /// The master of this server; `nil` if the server is a master itself, or refuses the question.
     func master() throws(RedisFailure) -> String? {
         let answer: RedisValue
         do throws(RedisFailure) {
@@ -125,7 +125,7 @@ final class DoctorRedis {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// This server's time in ms.
+    /// The time of this server in ms.
     func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try ask("TIME")) }
 
     static func milliseconds(_ time: RedisValue) -> Timestamp {

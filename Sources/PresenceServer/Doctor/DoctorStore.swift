@@ -1,21 +1,21 @@
 import PresenceCore
 import Redis
 
-/// Where the doctor looks: at one server, or at the masters of a cluster with the partitions spread over them.
+/// The Redis that the doctor checks: one server, or the masters of a cluster over which the partitions are spread.
 struct DoctorStore {
-    /// All that hold something.
+    /// All servers with data.
     let servers: [DoctorRedis]
-    /// By slot, where there are many: an index into `servers`.
+    /// In a cluster: for each slot, an index into `servers`.
     private let owners: [Int]
 
-    /// Connects to all of them; past sentinels, to the master that they name now.
+    /// Connects to all servers; with sentinels, to the current master.
     init(_ location: RedisLocation) throws(RedisFailure) {
         switch location {
         case .server(let endpoint):
             let server = try DoctorRedis(endpoint, name: "Redis")
             if let master = try server.master() {
                 throw .unreachable(
-                    reason: "\(endpoint): this is a replica of \(master): name that one, or its sentinels")
+                    reason: "\(endpoint): this is a replica of \(master): give that address, or its sentinels")
             }
             servers = [server]
             owners = []
@@ -33,7 +33,7 @@ struct DoctorStore {
         }
     }
 
-    /// The one that holds a key, and with it all of the key's partition.
+    /// The server with this key, and so with the key's whole partition.
     subscript(key: String) -> DoctorRedis {
         servers.count == 1 ? servers[0] : servers[owners[HashSlot.of(key)]]
     }

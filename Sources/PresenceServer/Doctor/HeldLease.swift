@@ -1,17 +1,17 @@
 import PresenceCore
 import PresenceProtocol
 
-/// A lease as Redis holds it: `RENEWED UNTIL SINCE` (SINCE may be missing; with `redis.interests` an `i` follows), or
+/// A lease as stored in Redis: `RENEWED UNTIL SINCE` (SINCE may be missing; with `redis.interests` an `i` follows), or
 /// `reaping RENEWED CLAIM`.
 struct HeldLease: Equatable {
     let isReaping: Bool
     let renewed: Timestamp
-    /// When it runs out; of one that is being reaped, when another reaper may take over.
+    /// When the lease expires; while it is being reaped, when another reaper may take over.
     let until: Timestamp
-    /// From when on there has been a server all the time, as far as this one knows.
+    /// Since when, as far as this server knows, at least one server has been running without a gap.
     let since: Timestamp
 
-    /// `nil` if it is neither.
+    /// `nil` if the value has neither form.
     init?(_ value: String) {
         var words = value.split(separator: " ", omittingEmptySubsequences: false)[...]
         isReaping = words.first == "reaping"
@@ -25,23 +25,23 @@ struct HeldLease: Equatable {
         since = words.count == 3 ? Self.number(words.last!) ?? 0 : 0
     }
 
-    /// As Lua's `%d+` reads it.
+    /// Accepts the same texts as Lua's `%d+`.
     private static func number(_ text: Substring) -> Timestamp? {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Timestamp(text) : nil
     }
 }
 
-/// All leases of one moment.
+/// All leases at one moment.
 struct HeldLeases {
     let now: Timestamp
     private(set) var leases: [String: HeldLease] = [:]
-    /// Incarnations whose lease cannot be read. One of them makes every sweep fail.
+    /// Incarnations whose lease cannot be read. A single one makes every sweep fail.
     private(set) var malformed: [String] = []
-    /// When a server last looked for leases that ran out; `nil` if never, or if that cannot be read.
+    /// The time of the last sweep; `nil` if there was none, or if the time cannot be read.
     private(set) var swept: Timestamp?
     private(set) var isSweptMalformed = false
 
-    /// - Parameter hash: names and values in turn, as `HGETALL` answers.
+    /// - Parameter hash: Names and values alternating, as returned by `HGETALL`.
     init(_ hash: [String], now: Timestamp) {
         self.now = now
         for index in stride(from: 0, to: hash.count - 1, by: 2) {
@@ -57,7 +57,7 @@ struct HeldLeases {
         }
     }
 
-    /// With those that were there earlier and are not any more.
+    /// Adds leases that existed earlier and no longer exist.
     func with(_ earlier: HeldLeases) -> HeldLeases {
         var both = self
         both.leases.merge(earlier.leases) { now, _ in now }
@@ -65,7 +65,7 @@ struct HeldLeases {
         return both
     }
 
-    /// Whether somebody answers for what this incarnation left: itself, or its reaper.
+    /// Whether the incarnation itself or a reaper is responsible for its sessions.
     func hold(_ incarnation: String) -> Bool { leases[incarnation] != nil || malformed.contains(incarnation) }
 
     func isLive(_ incarnation: String) -> Bool {
@@ -73,14 +73,14 @@ struct HeldLeases {
         return !lease.isReaping && lease.until > now
     }
 
-    /// Whether servers are there, but all of them for less than so many ms: until then clients could not come back, and
-    /// nothing is reaped.
+    /// Whether all live servers have been running for less than `time` ms. Until then clients have had no time to reconnect,
+    /// and nothing is reaped.
     func isSettling(within time: Milliseconds) -> Bool {
         let live = leases.filter { isLive($0.key) }.values
         return !live.isEmpty && live.allSatisfy { $0.since > now - time }
     }
 
-    /// Those that are live and have been renewed after a moment: if that was lately, their servers run now.
+    /// Live incarnations renewed after a moment. If that moment is recent, their servers are running now.
     func renewing(after moment: Timestamp) -> [String] {
         leases.keys.filter { isLive($0) && leases[$0]!.renewed > moment }.sorted()
     }

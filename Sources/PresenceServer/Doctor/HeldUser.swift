@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A session as Redis holds it: `INCARNATION DEVICE KIND STATE BEGAN`.
+/// A session as stored in Redis: `INCARNATION DEVICE KIND STATE BEGAN`.
 struct HeldSession: Equatable {
     let name: String
     let incarnation: String
@@ -10,7 +10,7 @@ struct HeldSession: Equatable {
     let isActive: Bool
     let began: Timestamp
 
-    /// `nil` where the scripts could not read it either.
+    /// `nil` if the scripts could not read the value either.
     init?(name: String, value: String) {
         let words = value.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 5, words.allSatisfy({ !$0.isEmpty }), words[3].utf8.count == 1,
@@ -24,14 +24,14 @@ struct HeldSession: Equatable {
     }
 }
 
-/// What Redis holds of a user at one moment: what they chose, what is shown of them, and their sessions.
+/// A user as stored in Redis at one moment: what they chose, what is shown of them, and their sessions.
 struct HeldUser {
     let id: UserID
     let sessions: [HeldSession]
-    /// Names of sessions whose value cannot be read: every script that touches this user fails.
+    /// Names of sessions with an unreadable value. Every script that handles this user fails.
     let malformedSessions: [String]
     private let values: [String: String]
-    /// Fields that are no text.
+    /// Fields that are not valid text.
     private let unreadable: [String]
 
     private static let numbers = [
@@ -44,8 +44,8 @@ struct HeldUser {
     static let fields = numbers + texts
 
     /// - Parameters:
-    ///   - values: of `fields`, as `HMGET` answers.
-    ///   - sessions: as `HGETALL` answers.
+    ///   - values: The values of `fields`, as returned by `HMGET`.
+    ///   - sessions: As returned by `HGETALL`.
     init(_ id: UserID, values: [RedisValue], sessions: [RedisValue]) {
         self.id = id
         var texts: [String: String] = [:]
@@ -71,18 +71,18 @@ struct HeldUser {
 
     func number(_ field: String) -> Int64? { values[field].flatMap { Int64($0) } }
 
-    /// Whether a record of something unique may be among what is held (`claim-lib.lua`).
+    /// Whether the user may have a record of something unique (`claim-lib.lua`).
     var hasRecord: Bool { values["held"] != nil || values["wish"] != nil }
 
-    /// Whether there is an account, or what one has left.
+    /// Whether there is an account, or a remainder of one.
     var hasAccount: Bool { ["email", "emailWanted", "emailReleasing"].contains { values[$0] != nil } }
 
-    /// Who may see the user cannot be read: nobody does.
+    /// Whether the visibility is unreadable, so that the user is shown to no one.
     var isVisibilityMalformed: Bool {
         unreadable.contains("visibility") || values["visibility"].map { PolicyHead($0) == nil } ?? false
     }
 
-    /// Fields whose value no script writes, but for the visibility.
+    /// Fields whose value no script writes, except the visibility.
     var malformedFields: [String] {
         var malformed = unreadable.filter { $0 != "visibility" }
         malformed += Self.numbers.filter { values[$0] != nil && number($0) == nil }
@@ -93,7 +93,7 @@ struct HeldUser {
             malformed.append("chosen")
         }
         if let text = values["text"], !Self.isJSON(text) { malformed.append("text") }
-        // A body goes out to clients as it is: what stands before it here stands before it there.
+        // A body is sent to clients unchanged, so its beginning is the beginning that clients receive.
         for body in ["presence", "profile"] {
             let hasVersion = values[body + "Version"] != nil
             if values[body].map({ !Self.isBody($0) }) ?? hasVersion { malformed.append(body) }
@@ -102,7 +102,7 @@ struct HeldUser {
         return malformed
     }
 
-    /// Whether what is shown is what the sessions make, by the rule of `announce` in lib.lua.
+    /// Whether the shown presence follows from the sessions, by the rule of `announce` in lib.lua.
     var isShownRightly: Bool {
         let status = shownStatus
         let before = values["status"] ?? "offline"

@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What a key in Redis is, by its name: the names that `PartitionKeys` and `KeySpace` make, read backwards.
+/// Parses the name of a key in Redis: the reverse of `PartitionKeys` and `KeySpace`.
 enum KeyName: Equatable {
     case user(UserID, partition: Int)
     case sessions(UserID, partition: Int)
@@ -9,20 +9,20 @@ enum KeyName: Equatable {
     case contacts(UserID, partition: Int)
     case blocks(UserID, partition: Int)
     case conversation(ConversationID, partition: Int)
-    /// A feature's.
+    /// A key of a feature.
     case family(KeyFamily, Identifier, partition: Int)
-    /// A feature's of the whole partition.
+    /// A key of a feature for the whole partition.
     case partition(KeyFamily, partition: Int)
     case shards(partition: Int)
     case floor(partition: Int)
-    /// The intents that are not carried out.
+    /// The pending intents.
     case unfinished(partition: Int)
     /// `{p}:shard:INCARNATION:users`
     case users(incarnation: String, partition: Int)
     /// `{p}:fenced:INCARNATION`
     case fenced(incarnation: String, partition: Int)
     case global
-    /// None that this version writes, or another installation's.
+    /// A key that this version does not write, or that belongs to another installation.
     case unknown
 
     init(_ key: String, in space: KeySpace, _ families: [KeyFamily]) {
@@ -40,7 +40,7 @@ enum KeyName: Equatable {
         guard digits.utf8.count >= 3, let partition = Int(digits), partition >= 0 else { return nil }
         let parts = key[key.index(after: close)...].split(
             separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        // An id may hold colons: only the first two separate.
+        // An id may contain colons, so only the first two are separators.
         guard parts.count >= 2, parts[0].isEmpty else { return nil }
         let rest = parts.count > 2 ? String(parts[2]) : nil
         switch (parts[1], rest) {
@@ -66,7 +66,7 @@ enum KeyName: Equatable {
         }
     }
 
-    /// Whether servers with so many partitions look for it where it is.
+    /// Whether servers with this number of partitions expect the key in this partition.
     func isInPlace(_ partitions: Partitions) -> Bool {
         switch self {
         case .family(let family, _, let partition) where family.isPlacedApart: partition < partitions.count
@@ -80,7 +80,8 @@ enum KeyName: Equatable {
         }
     }
 
-    /// Whether it lives no longer than the server that wrote it: nobody misses it where nobody looks.
+    /// Whether the key lives no longer than the server that wrote it, so that it can be removed if no server looks for it
+    /// there.
     var isPassing: Bool {
         switch self {
         case .sessions, .users, .shards, .fenced: true

@@ -1,18 +1,18 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What one look at everything found.
+/// The result of one scan of the whole database.
 struct Look {
-    /// The leases that it was compared with.
+    /// The leases against which the scan was checked.
     var leases: HeldLeases
     var symptoms: Set<Symptom> = []
-    /// Lists of dead incarnations, to be looked at again.
+    /// Lists of users of dead incarnations, to be checked again.
     var suspectLists: Set<String> = []
-    /// There was more than is kept.
+    /// Some symptoms were not kept because there were more than `most`.
     var isCut = false
     private var counts: [DoctorFinding.Kind: Int] = [:]
 
-    /// So many of a kind are enough: with more, the next run finds the rest.
+    /// The most symptoms kept of one kind; the next run finds the rest.
     private static let most = 10_000
 
     init(leases: HeldLeases) { self.leases = leases }

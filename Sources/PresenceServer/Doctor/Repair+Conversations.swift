@@ -16,19 +16,19 @@ extension Repair {
                 ], ["channel": keys.events, "incarnation": "", "conversation": id]))
     }
 
-    /// A member's inbox says so again.
+    /// Lists the conversation in a member's inbox again.
     func enter(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
         let conversation = partitions.keys(of: id).conversation(id)
         let held = try store[conversation].ask(
             "HMGET", conversation, "m:" + user.string, "j:" + user.string, "version", "creator"
         ).array
         guard let held, held.count == 4, !held[0].isNull, held[1].isNull, let version = held[2].int else { return }
-        // Groups of others count apart (enroll.lua).
+        // Groups created by others are counted separately (enroll.lua).
         let isPut = held[3].string.map { $0 != user.string } ?? false
         try change(id, in: user, from: false, to: "in", version, isPut ? " put" : "")
     }
 
-    /// They are not in it, whatever has become of it.
+    /// Marks the conversation as left in the inbox of a user who is not a member; it may no longer exist.
     func enterLeft(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
         let conversation = partitions.keys(of: id).conversation(id)
         let held = try store[conversation].ask("HMGET", conversation, "m:" + user.string, "j:" + user.string).array
@@ -36,7 +36,7 @@ extension Repair {
         try change(id, in: user, from: true, to: "out", try store[conversation].now())
     }
 
-    /// - Parameter version: The least that is written: larger than what is there.
+    /// - Parameter version: The lowest version to write; the version written is always higher than the one in the inbox.
     private func change(
         _ id: ConversationID, in user: UserID, from isListed: Bool, to word: String, _ version: Int64,
         _ rest: String = ""

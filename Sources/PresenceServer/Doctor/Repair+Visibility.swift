@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 
 extension Repair {
-    /// Who may see a user: what can be read stays, anything else becomes nobody, and the lists are counted anew.
+    /// Keeps the readable settings of a visibility, sets the others to `nobody`, and counts the lists again.
     func mendVisibility(of user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let redis = store[keys.floor]
@@ -18,13 +18,13 @@ extension Repair {
             }
             let now = try redis.now()
             let floor = try redis.ask("GET", keys.floor).int ?? 0
-            // A number that is part of the damage must not become a version that no change can pass.
+            // A damaged number must not become a version so high that no change can exceed it.
             let before = words.first.flatMap { Int64($0) }.map { min($0, now) } ?? 0
             let version = max(before, min(floor, .max - 1), now - 1) + 1
             let contacts = try redis.ask("SCARD", keys.contacts(user)).int ?? 0
             let blocks = try redis.ask("SCARD", keys.blocks(user)).int ?? 0
             let state = "\(setting(1)) \(setting(2)) \(contacts) \(blocks)"
-            // What conversations go by says this once more.
+            // The receipts setting that conversations use is repeated here.
             let receipts = try redis.ask("HGET", record, "receipts").string.map { $0.prefix(1) }
                 .flatMap { ["e", "n"].contains($0) ? $0 : nil }
             return [

@@ -2,27 +2,27 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Clears what the doctor found, each thing only if it is still so.
+/// Repairs the doctor's findings, each only if it is still true.
 ///
-/// What changes what people see is done by the servers' own scripts, so that everybody is told; the rest in
-/// transactions that come to nothing if somebody changes the same thing meanwhile.
+/// The servers' own scripts make all changes that users see, so that watchers receive them. The rest are transactions that fail
+/// if the data changes at the same time.
 struct Repair {
     let doctor: Doctor
     var store: DoctorStore { doctor.store }
     private var leases: DoctorRedis { store[partitions.space.leases] }
     var partitions: Partitions { doctor.partitions }
 
-    /// Users whose sessions one script call ends: some tens of microseconds of Redis' time.
+    /// How many users one call of a script handles: this takes Redis some tens of microseconds.
     private static let batch = 50
-    /// How long others leave a dead incarnation to us before they reap it too, which does no harm.
+    /// For how long other reapers leave a dead incarnation to this one, in ms. A reaper that starts then does no harm.
     private static let claim: Milliseconds = 10_000
-    /// What writes as nobody: the scripts take out only what is an incarnation's own.
+    /// A name that no incarnation has, for scripts that must end no sessions: they only end those of the incarnation named.
     private static let nobody = "doctor"
 
     init(_ doctor: Doctor) { self.doctor = doctor }
 
     func clear(_ symptoms: Set<Symptom>) throws(RedisFailure) {
-        // What cannot be read first: it would make scripts fail.
+        // Unreadable values are repaired first, because they would make scripts fail.
         let order = DoctorFinding.Kind.allCases
         let sorted = symptoms.sorted { order.firstIndex(of: $0.kind)! < order.firstIndex(of: $1.kind)! }
         let first: Set<DoctorFinding.Kind> = [.unusableKey, .malformedSession]
@@ -51,8 +51,8 @@ struct Repair {
         }
     }
 
-    /// Goes on when Redis answers with an error, such as WRONGTYPE: what could not be cleared is found again by the look
-    /// that follows, and the rest need not wait for it.
+    /// Continues if Redis replies with an error such as WRONGTYPE: the check that follows reports again what could not be
+    /// repaired, and the remaining repairs can proceed.
     private func attempt(_ work: () throws(RedisFailure) -> Void) throws(RedisFailure) {
         do throws(RedisFailure) {
             try work()
@@ -88,14 +88,15 @@ struct Repair {
         }
     }
 
-    // MARK: The dead
+    // MARK: Dead incarnations
 
-    /// Ends what a dead incarnation left, as a server's reaper does: the lease is marked, so that it cannot be renewed
-    /// and another reaper follows if we die; then every partition; the mark goes last.
+    /// Ends all sessions of a dead incarnation as a server's reaper does. First it marks the lease, so that the incarnation
+    /// cannot renew it, and another reaper continues if this process dies. Then it handles each partition, and finally removes
+    /// the mark.
     private func reap(_ incarnation: String, and users: Set<UserID>) throws(RedisFailure) {
         guard let renewed = try mark(incarnation) else { return }
         var further = Dictionary(grouping: users) { partitions.index(of: $0) }
-        // Users whose sessions cannot be ended, since something of theirs is damaged.
+        // Users whose sessions cannot be ended because their data is damaged.
         var stuck: Set<UserID> = []
         for partition in 0..<partitions.count {
             let keys = partitions.keys(partition)
@@ -114,11 +115,11 @@ struct Repair {
                 stuck.formUnion(try endEach(part, of: incarnation, renewed: renewed, in: partition))
             }
         }
-        // With somebody left the mark stays: the next reaper finds them.
+        // If users are left, the mark stays so that the next reaper finds them.
         if stuck.isEmpty { _ = try leases.ask("HDEL", partitions.space.leases, incarnation) }
     }
 
-    /// All at once; if that fails for one of them, one by one. Returns the failed ones.
+    /// Ends the sessions of all these users at once; if that fails for one, user by user. Returns the users for whom it failed.
     private func endEach(
         _ users: [UserID], of incarnation: String, renewed: Timestamp, in partition: Int
     ) throws(RedisFailure) -> [UserID] {
@@ -142,7 +143,8 @@ struct Repair {
         _ = try store[keys.floor].run(.reap(users, in: keys, of: incarnation, renewed, doctor.past))
     }
 
-    /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
+    /// Claims a dead incarnation. Returns the time of its last renewal, 0 if that is unknown, or `nil` if the incarnation is
+    /// alive.
     private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
         var renewed: Timestamp?
         _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
@@ -176,7 +178,7 @@ struct Repair {
         if isRemoved { try showRightly(user) }
     }
 
-    /// Its shard has denied it twice: it is ended under that shard's name.
+    /// Its shard has denied the session twice, so it is ended in the name of that shard.
     private func endGhost(_ name: String, of user: UserID) throws(RedisFailure) {
         guard let session = try session(name, of: user), try isLive(session.incarnation) else { return }
         let keys = partitions.keys(of: user)
@@ -205,7 +207,7 @@ struct Repair {
         }
     }
 
-    // MARK: Keys of another type, and what cannot be read
+    // MARK: Keys of another type, and unreadable values
 
     /// Removes a key if it has another type than servers expect.
     private func remove(_ key: String, unless type: String) throws(RedisFailure) {
@@ -226,7 +228,7 @@ struct Repair {
         case .users, .shards: try remove(key, unless: "set")
         case .fenced: try remove(key, unless: "string")
         case .floor:
-            // Versions are times, and none was given beyond now.
+            // Versions are times, and none later than now was given.
             let redis = store[key]
             _ = try redis.change(watching: [key]) { () throws(RedisFailure) in
                 guard try redis.ask("TYPE", key).string != "string" else { return nil }
@@ -236,13 +238,13 @@ struct Repair {
         }
     }
 
-    /// What reaping does to a user with nothing of the dead incarnation: what is chosen lapses, what is shown is
-    /// recomputed and told.
+    /// Runs the reaping script with an incarnation that has no sessions: an expired chosen status ends, and the presence is
+    /// computed and published again.
     private func showRightly(_ user: UserID) throws(RedisFailure) {
         try end([user], of: Self.nobody, renewed: 0, in: partitions.index(of: user))
     }
 
-    /// The same where what is said to be shown is not what is: it is forgotten first, so that it is told again.
+    /// Does the same if `shown` does not match the presence: it is deleted first, so that the presence is published again.
     private func showAnew(_ user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let redis = store[keys.floor]
@@ -261,7 +263,7 @@ struct Repair {
         let shards = partitions.keys(partition).shards
         guard try isLive(incarnation) else { return }
         _ = try store[shards].ask("SADD", shards, incarnation)
-        // The leases may be on another server, and its lease may have ended meanwhile: then it is taken out as the dead.
+        // The leases may be on another server, and this lease may have expired meanwhile; then the incarnation is reaped.
         if try !isLive(incarnation) { try reap(incarnation, and: []) }
     }
 

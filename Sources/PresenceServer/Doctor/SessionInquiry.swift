@@ -2,11 +2,11 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Asks the servers whether they hold the sessions that Redis lists as theirs.
+/// Asks the servers whether they really have the sessions that Redis lists for them.
 ///
-/// A question goes the way of a partition's events, to every shard; the one whose incarnation it names answers on a
-/// channel of this inquiry's own, and only if it does not hold a session. So silence means nothing: the server may be too
-/// busy, or of a version that knows no questions. Only what is denied is suspect.
+/// Questions are published on the channel of a partition's events, so every shard receives them. The shard whose incarnation a
+/// question names replies on this inquiry's own channel, and only about sessions that it does not have. A missing reply proves
+/// nothing, because the server may be overloaded or too old to understand the question. Only denied sessions are suspect.
 final class Inquiry {
     private let partitions: Partitions
     private let channel: String
@@ -18,19 +18,20 @@ final class Inquiry {
         let session: String
     }
 
-    /// Without another answer for so long, there are no more, in ms.
+    /// After this time without another reply, in ms, there are no more.
     private static let patience: Milliseconds = 500
-    /// More are not read: the next run finds the rest.
+    /// The most denials read; the next run finds the rest.
     private static let most = 10_000
 
     init(_ store: DoctorStore, _ partitions: Partitions) throws(RedisFailure) {
         self.partitions = partitions
-        // In a partition's name, so that in a cluster the shards' answers are published where we listen.
+        // The channel is in a partition, so that in a cluster the shards publish their replies on the server to which we
+        // listen.
         channel = partitions.keys(0).events + ":doctor:\(UInt64.random(in: .min ... .max))"
         listener = try store[channel].listen(to: channel, timeout: Self.patience)
     }
 
-    /// The commands that ask after a user's sessions of live incarnations.
+    /// The commands that ask about the user's sessions of live incarnations.
     func questions(_ user: UserID, _ sessions: [HeldSession], _ leases: HeldLeases) -> [[String]] {
         Dictionary(grouping: sessions.filter { leases.isLive($0.incarnation) }, by: \.incarnation).map {
             incarnation, sessions in
@@ -40,7 +41,7 @@ final class Inquiry {
         }
     }
 
-    /// What was denied, once no more answers come. To be asked once.
+    /// The denied sessions, once no more replies arrive. To be called once.
     func denials() throws(RedisFailure) -> Set<Denial> {
         defer { listener.close() }
         var denials: Set<Denial> = []
@@ -62,7 +63,7 @@ final class Inquiry {
 }
 
 extension Doctor {
-    /// Asks a second time after the sessions that were denied.
+    /// Asks again about the sessions that were denied.
     func lookAtDenied(_ symptoms: Set<Symptom>, _ look: inout Look) throws(RedisFailure) {
         let inquiry = try Inquiry(store, partitions)
         var asked: Set<Inquiry.Denial> = []

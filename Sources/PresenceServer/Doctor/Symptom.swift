@@ -1,14 +1,14 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Something that looks wrong, and where. Only what looks wrong twice, some time apart, is a finding: servers change
-/// things while they are looked at.
+/// An error that may be real, and its place. Only symptoms found by two checks some time apart are reported, because servers
+/// change data during a check.
 struct Symptom: Hashable {
     let kind: DoctorFinding.Kind
     let place: Place
 
     enum Place: Hashable {
-        /// A server as a whole, by its name.
+        /// A Redis server as a whole, by name.
         case redis(String)
         case incarnation(String)
         case channel(partition: Int)
@@ -18,17 +18,17 @@ struct Symptom: Hashable {
         case session(UserID, String)
         case listing(String, user: UserID, partition: Int)
         case key(String)
-        /// In the hash at a key.
+        /// A field in the hash at a key.
         case claim(Identifier, key: String)
-        /// Likewise.
+        /// A field in the hash at a key.
         case address(String, key: String)
-        /// In the user's inbox and in the conversation.
+        /// The user's inbox and the conversation.
         case membership(UserID, ConversationID)
     }
 }
 
 extension Symptom.Place {
-    /// As an operator finds it in Redis.
+    /// The place under the name by which an operator finds it in Redis.
     func text(_ partitions: Partitions) -> String {
         switch self {
         case .redis(let name): name

@@ -2,7 +2,7 @@ import Glibc
 import Installation
 import PresenceCore
 
-/// Files of this machine, or of one that it has mounted: in 256 folders by the first two digits of their names.
+/// Files on this machine or on a mounted file system, in 256 folders named after the first two digits of the files' names.
 struct FileFolder: FileStore {
     let path: String
 
@@ -22,7 +22,7 @@ struct FileFolder: FileStore {
                 throw FileStoreFailure("a folder for files cannot be made", code: errno)
             }
         }
-        // An upload lies on the data directory's disk already; what is made of it, or copied, takes room here.
+        // An upload is already on the data directory's disk; generated files and copies need room here.
         guard DiskRoom(of: part)?.hasRoom(for: 0) != false else { throw FileStoreFailure(FileFailure.noRoom) }
         do throws(FileStoreFailure) {
             for part in parts { try write(part.content, to: path(of: StoredFile(name, part.kind))) }
@@ -76,7 +76,7 @@ struct FileFolder: FileStore {
         try writing(to: path) { (descriptor) throws(FileStoreFailure) in try Self.append(bytes, to: descriptor) }
     }
 
-    /// Makes a file, has it written, and returns when it is safe on the disk.
+    /// Creates a file, lets `write` fill it, and returns once it is on the disk.
     private func writing(
         to path: String, _ write: (Int32) throws(FileStoreFailure) -> Void
     ) throws(FileStoreFailure) {
@@ -105,7 +105,7 @@ struct FileFolder: FileStore {
         guard code == 0 else { throw FileStoreFailure("a file cannot be removed", code: code) }
     }
 
-    /// How old a file is, is measured by this machine's clock.
+    /// The age of files is measured by this machine's clock.
     func names(in part: Int) -> [StoredName] {
         let folder = self.part(FileSweep.digits(of: part))
         let now = Int64(time(nil))
@@ -142,7 +142,7 @@ struct FileFolder: FileStore {
     }
 
     func setMark(_ mark: String) throws(FileStoreFailure) {
-        // The first upload makes the folder.
+        // The first upload creates the folder.
         guard access(path, F_OK) == 0 else { return }
         let new = "\(markPath).\(getpid())"
         unlink(new)
@@ -152,7 +152,7 @@ struct FileFolder: FileStore {
         }
     }
 
-    /// The first upload makes it, in a folder that must be there.
+    /// The first upload creates the folder; its parent must exist.
     func check() throws(FileStoreFailure) {
         var status = stat()
         var folder = path[...]
@@ -160,7 +160,7 @@ struct FileFolder: FileStore {
         if stat(path, &status) != 0, errno == ENOENT, let slash = folder.lastIndex(of: "/") {
             folder = folder[..<slash]
         }
-        // Only a folder has a name that ends with a slash.
+        // The trailing slash makes `access` fail for anything but a folder.
         guard access(folder + "/", R_OK | W_OK | X_OK) == 0 else {
             throw FileStoreFailure("the folder \(folder.isEmpty ? "/" : folder) cannot be used", code: errno)
         }

@@ -1,50 +1,50 @@
 import Glibc
 import PresenceCore
 
-/// Where pictures and other files are. What blocks is called on threads of its pool only.
+/// Stores pictures and other files. Blocking functions must be called only on threads of `pool`.
 protocol FileStore: Sendable {
-    /// The threads that wait for it.
+    /// The threads on which blocking functions run.
     var pool: WorkerPlan { get }
 
-    /// Whether each request for a file costs something elsewhere, so that Redis is asked first whether there is one of that name.
+    /// Whether each request for a file causes a remote call. If so, Redis is first asked whether the file exists.
     var isRemote: Bool { get }
 
-    /// Keeps what is under one name. All of it is safe when it returns; after a failure, none is there, or the sweep finds it.
-    /// Blocks.
+    /// Stores all files of one name. On return all of them are durable; after a failure, none is left, or the sweep removes the
+    /// rest. Blocks.
     func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure)
 
-    /// Removes all that is under a name, and is content if nothing is there. Blocks.
+    /// Removes all files of a name; succeeds if there are none. Blocks.
     func remove(_ name: StoredName) throws(FileStoreFailure)
 
-    /// The names in one of the parts that have been there for longer than `FileSweep.grace`. Blocks.
+    /// Returns the names in one part whose files are older than `FileSweep.grace`. Blocks.
     ///
     /// - Parameter part: The first two digits of the names, as a number.
     func names(in part: Int) throws(FileStoreFailure) -> [StoredName]
 
-    /// What ``setMark(_:)`` has written; `nil` if nothing has, or not even a file is there. Blocks.
+    /// The mark written by ``setMark(_:)``; `nil` if there is none. Blocks.
     func mark() throws(FileStoreFailure) -> String?
 
-    /// Says whose files these are. Blocks.
+    /// Marks the files as those of an installation. Blocks.
     func setMark(_ mark: String) throws(FileStoreFailure)
 
-    /// Whether it can be used, as far as that is known without changing anything. Blocks.
+    /// Checks that the store can be used, as far as possible without changing anything. Blocks.
     func check() throws(FileStoreFailure)
 
-    /// Answers a call with a file. On the call's loop.
+    /// Answers a call with a file. To be called on the call's loop.
     ///
     /// - Parameters:
-    ///   - size: In bytes, if it is known and may be large: then it is fetched in pieces. `nil`: it is small.
-    ///   - failed: Counts and logs that it could not be had; the call is answered already.
+    ///   - size: In bytes, if it is known and may be large; the file is then fetched in pieces. `nil` for a small file.
+    ///   - failed: Counts and logs a failure; the call has already been answered.
     func serve(
         _ file: StoredFile, of size: Int?, as content: HTTPContent, on call: HTTPCall,
         failed: @escaping (FileStoreFailure) -> Void)
 }
 
-/// One of the files under a name, before it is kept.
+/// One of the files of a name, before it is stored.
 struct StoredPart: Sendable {
     enum Content: Sendable {
         case bytes([UInt8])
-        /// As a client has sent it.
+        /// A client's upload, unchanged.
         case upload(UploadedFile)
     }
 
@@ -61,16 +61,16 @@ struct StoredPart: Sendable {
 }
 
 extension FileStore {
-    /// What becomes of a job with files, off the loop; `nil` if too many wait. Nobody's connection waits for it.
+    /// Runs a job off the loop; `nil` if too many are queued. The job continues if the client disconnects.
     func done<Value: Sendable>(
         on shard: ShardLogic, _ job: @escaping @Sendable () throws(FileStoreFailure) -> Value
     ) async -> Result<Value, FileStoreFailure>? {
         try? await shard.work(pool) { Result(catching: job) }
     }
 
-    /// Keeps what a call has brought, off the threads that decode, which a slow store would keep from it.
+    /// Stores the files of a call, not on the threads that decode pictures, because slow storage would block those.
     ///
-    /// - Parameter failed: Counts and logs that it could not be kept.
+    /// - Parameter failed: Counts and logs a failure.
     func keep(
         _ parts: [StoredPart], as name: StoredName, for call: HTTPCall, failed: (FileStoreFailure) -> Void
     ) async throws(Refusal) {
@@ -83,10 +83,10 @@ extension FileStore {
         }
     }
 
-    /// Answers a call with a file whose size is not known. Names that nobody has keep no storage busy; where Redis cannot be asked,
-    /// the storage is.
+    /// Answers a call with a file of unknown size. Requests for unknown names do not reach the storage, unless Redis is
+    /// unreachable.
     ///
-    /// - Parameter key: In Redis for as long as there is such a file.
+    /// - Parameter key: The key in Redis that exists as long as the file.
     func serve(
         _ file: StoredFile, known key: String, as content: HTTPContent, on call: HTTPCall, shard: ShardLogic,
         failed: @escaping (FileStoreFailure) -> Void
@@ -100,9 +100,9 @@ extension FileStore {
         }
     }
 
-    /// Whether these are the files of this installation; `false` if that has only now been said, by the first that asks.
+    /// Whether the files belong to this installation; `false` if they had no mark and this call has set it.
     ///
-    /// - Throws: also ``FileStoreFailure/foreign``.
+    /// - Throws: ``FileStoreFailure/foreign`` for another installation's files, or the failure of the storage.
     func isOurs(_ installation: String) throws(FileStoreFailure) -> Bool {
         guard let held = try mark() else {
             try setMark(installation)
@@ -117,9 +117,9 @@ extension Refusal {
     static let noPlace = Refusal(.unavailable, "the server has no place for this now", retryAfter: 60_000)
 }
 
-/// Why a file could not be kept, read or removed, in words that may be logged.
+/// The reason why a file could not be stored, read or removed, in words that may be logged.
 struct FileStoreFailure: Error, Equatable, CustomStringConvertible {
-    /// The sweep would take all of them for nobody's.
+    /// The sweep would treat all of them as unreferenced.
     static let foreign = FileStoreFailure(
         "these are the files of another installation, or this one's Redis has lost its data. If they are this one's, remove "
             + "the file \(FileSweep.markName) beside them")
@@ -128,6 +128,6 @@ struct FileStoreFailure: Error, Equatable, CustomStringConvertible {
 
     init(_ description: String) { self.description = description }
 
-    /// With what the system says.
+    /// Appends the system's error message.
     init(_ what: String, code: Int32) { self.init("\(what): \(String(cString: strerror(code)))") }
 }

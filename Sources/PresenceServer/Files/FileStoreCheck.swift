@@ -1,10 +1,11 @@
 import PresenceCore
 
-/// That files cannot be kept shows at the start, and not with the first upload. Nothing else waits for it.
+/// Checks at the start that files can be stored, so that an error does not first show with an upload. Nothing waits for the
+/// check.
 final class FileStoreCheck {
     private var isDone = false
 
-    /// Looks at the store, off the loop, the first time that a process's first shard serves.
+    /// Checks the store off the loop, once, when the first shard of a process becomes live.
     func once(_ store: any FileStore, on shard: ShardLogic, failed: @escaping (FileStoreFailure) -> Void) {
         guard shard.place.number == 0, !isDone else { return }
         isDone = true

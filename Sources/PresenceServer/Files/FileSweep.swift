@@ -1,34 +1,33 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Finds files that belong to nobody, such as those that a crash leaves, and removes them. It looks at one part of the names after
-/// the other.
+/// Finds and removes unreferenced files, for example those left by a crash. It checks one part of the names at a time.
 ///
-/// What Redis does not know is nobody's, so it touches no files that are marked as another installation's. Whether Redis still
-/// has the key that the mark is made of is asked before anything is removed: a Redis that has lost its data knows nobody. In a
-/// cluster that shows only the loss of the master that holds the key.
+/// A file is unreferenced if Redis does not know it, so files marked as another installation's are not touched. Before files
+/// are removed, the sweep checks that Redis still has the key from which the mark is made, because a Redis that lost its data
+/// knows no files. In a cluster, this detects only a loss of the master with that key.
 final class FileSweep {
-    /// What is looked at.
+    /// The files to be swept.
     struct Subject {
         let store: any FileStore
-        /// How long a look at all of them takes.
+        /// The time in which all parts are checked once.
         let round: Milliseconds
-        /// As what they are marked; `nil` while that is not known.
+        /// The mark of these files; `nil` while it is unknown.
         let installation: () -> String?
-        /// Asks whether Redis still has what the mark is made of.
+        /// Checks whether Redis still has the key from which the mark is made.
         let isKnown: () async -> Bool
-        /// Asks whether a name is somebody's: `nil` if that cannot be told now.
+        /// Whether a file is referenced; `nil` if that is unknown now.
         let isOwned: (StoredName) async -> Bool?
-        /// A file has been removed.
+        /// Called for each removed file.
         let removed: () -> Void
         let failed: (FileStoreFailure, String) -> Void
     }
 
     /// By the first two digits of the names.
     private static let parts = 256
-    /// In seconds. What was made longer ago than this, and belongs to nobody, is not about to.
+    /// In seconds. Files younger than this may belong to a request that is not complete yet, so they are kept.
     static let grace: Int64 = 600
-    /// The file or key beside the files that says whose they are.
+    /// The name of the file or key with the mark.
     static let markName = "installation"
 
     private unowned let shard: ShardLogic
@@ -38,7 +37,7 @@ final class FileSweep {
     private let pause: Milliseconds
     private var isBusy = false
     private var isForeign = false
-    /// The installation whose files these were found to be.
+    /// The installation to which the files were found to belong.
     private var ours: String?
 
     init(_ shard: ShardLogic, of subject: Subject, in registry: inout Registry) {
@@ -48,10 +47,10 @@ final class FileSweep {
         deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await look() } }
     }
 
-    /// What the names in a part begin with.
+    /// The first digits of the names in a part.
     static func digits(of part: Int) -> String { (part < 16 ? "0" : "") + String(part, radix: 16) }
 
-    /// The shard is live. One shard of a server is enough.
+    /// Starts the sweep when the shard becomes live; one shard of a server is enough.
     func start() {
         guard shard.place.number == 0 else { return }
         shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
@@ -64,7 +63,7 @@ final class FileSweep {
         isBusy = true
         defer { isBusy = false }
         part = (part + 1) % Self.parts
-        // Once a round is enough for what only an operator changes.
+        // Only an operator can change the mark, so one check per round is enough.
         if part == 0 { ours = nil }
         let (store, part, asks) = (subject.store, part, ours != installation)
         let result = await store.done(on: shard) { () throws(FileStoreFailure) -> [StoredName]? in
@@ -82,7 +81,7 @@ final class FileSweep {
         await shard.tasks.each(names, window: 4) { [self] name in
             if await subject.isOwned(name) == false { nobodys.append(name) }
         }
-        // Asked after the last answer: a Redis that has its key still had its data when it gave them.
+        // Checked after the last reply: a Redis that has its key now also had its data when it replied.
         guard !nobodys.isEmpty, await subject.isKnown(), ours != nil, subject.installation() == ours else { return }
         await shard.tasks.each(nobodys, window: 4) { [self] name in
             let store = subject.store
@@ -94,7 +93,7 @@ final class FileSweep {
         }
     }
 
-    /// Once is enough for what only somebody can change.
+    /// Foreign files are reported once, since only an operator can change that.
     private func note(_ failure: FileStoreFailure) {
         guard failure != .foreign || !isForeign else { return }
         isForeign = failure == .foreign

@@ -2,12 +2,11 @@ import Passwords
 import PresenceCore
 import PresenceProtocol
 
-/// The name under which a picture or another file is kept: 128 random bits, as 32 hexadecimal digits. What is new has a new
-/// name, so what is served under one never changes. It is drawn into the partition of what it belongs to, so one script knows
-/// both.
+/// The name of a stored picture or file: 128 random bits as 32 hexadecimal digits. New content gets a new name, so the content
+/// of a name never changes. The name is drawn until it lies in its owner's partition, so that one script can handle both.
 struct StoredName: Hashable, Sendable {
     let text: String
-    /// As keys have it.
+    /// The form in keys.
     var id: Identifier { Identifier(text)! }
 
     private static let bytes = 16
@@ -19,7 +18,7 @@ struct StoredName: Hashable, Sendable {
         self.text = String(text)
     }
 
-    /// One that nobody has.
+    /// Draws a new name.
     init(near owner: Identifier, in partitions: Partitions) {
         let partition = partitions.index(of: owner)
         while true {
@@ -31,7 +30,7 @@ struct StoredName: Hashable, Sendable {
     }
 }
 
-/// A file as clients name it: a picture that this server has made, its thumbnail, or bytes as they came.
+/// A file as clients name it: a picture made by this server, its thumbnail, or the uploaded bytes.
 struct StoredFile: Hashable, Sendable {
     enum Kind: CaseIterable, Sendable {
         case picture, thumbnail, bytes
@@ -44,7 +43,7 @@ struct StoredFile: Hashable, Sendable {
             }
         }
 
-        /// What the storage is told that it is.
+        /// The media type given to the storage.
         var type: String { self == .bytes ? "application/octet-stream" : "image/jpeg" }
     }
 
@@ -56,7 +55,7 @@ struct StoredFile: Hashable, Sendable {
         self.kind = kind
     }
 
-    /// `nil` for any other text: only such a name ever becomes a path.
+    /// `nil` for any other text, so only valid names become paths.
     init?(_ text: String) {
         guard
             let kind = Kind.allCases.first(where: {
@@ -67,6 +66,6 @@ struct StoredFile: Hashable, Sendable {
         self.init(name, kind)
     }
 
-    /// As paths and addresses have it.
+    /// The form in paths and addresses.
     var text: String { name.text + kind.end }
 }

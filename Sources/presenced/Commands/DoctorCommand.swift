@@ -4,33 +4,33 @@ import Installation
 import PresenceCore
 import PresenceServer
 
-/// Compares what Redis holds with the live leases.
+/// Compares the data in Redis with the live leases.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what is wrong in Redis: ghosts, orphans, leases nobody reaps.",
+        abstract: "Find errors in Redis, such as ghosts, orphans and leases that no server reaps.",
         discussion: """
-            It looks at the Redis that the server with the same settings would use: the configured one, else the one that \
-            a server runs for itself in its data directory. Servers may run meanwhile. It takes a few seconds where \
-            something looks wrong, since that is looked at twice. While slots of a cluster move it gives up after some tries.
+            It checks the Redis that a server with the same settings would use: the configured one, else the one that \
+            a server runs for itself in its data directory. Servers may keep running. It takes a few seconds if \
+            something looks wrong, because it checks that twice. While slots of a cluster move it gives up after a few attempts.
 
-            Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if it could not look, 74 \
-            if the report could not be printed.
+            Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if the check was \
+            not possible, 74 if the report could not be printed.
             """)
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
     var config: String?
 
     @Option(
         help: ArgumentHelp(
-            "The Redis to look at: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS.",
+            "The Redis to check: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS.",
             valueName: "url"))
     var redis: String?
 
     @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
     var dataDir: String?
 
-    @Flag(help: "Clear what is safely wrong.")
+    @Flag(help: "Repair errors where that is safe.")
     var repair = false
 
     @Flag(help: "Report in JSON.")
@@ -57,7 +57,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
     }
 
-    /// They are no matter of Redis, and so no findings; but an administrator wants to know.
+    /// Warnings are not about Redis, so they are not findings, but an administrator should see them.
     private func warn(of warning: StartWarning) {
         let text = [warning.text, warning.file].compactMap(\.self).joined(separator: ": ")
         StandardError.print(text)

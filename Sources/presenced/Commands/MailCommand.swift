@@ -2,17 +2,17 @@ import ArgumentParser
 import Foundation
 import PresenceServer
 
-/// Lists the mails that were not sent anywhere.
+/// Lists the mails in the outbox, which were not sent.
 struct MailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mail",
         abstract: "List the mails in the outbox.",
         discussion: """
             While no mail server is set (mail.url), each mail is a file in the data directory's outbox. The oldest come first. \
-            Links in them have tokens that let their reader in: show them to nobody.
+            Their links have tokens that let the reader sign in: keep them secret.
             """)
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
     var config: String?
 
     @Option(help: ArgumentHelp("The server's data directory.", valueName: "dir"))

@@ -6,18 +6,18 @@ import PresenceCore
 import PresenceServer
 import ProcessSignals
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the server.",
         discussion: """
-            Settings come from flags, else from environment variables (PRESENCE_PORT, PRESENCE_HEARTBEAT_INTERVAL …), \
-            else from the file, else they are built in. config/presenced.yaml explains each of them.
+            Settings come from flags, else environment variables (PRESENCE_PORT, PRESENCE_HEARTBEAT_INTERVAL …), \
+            else the file, else built-in defaults. config/presenced.yaml explains each of them.
 
             Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws" (wss:// with TLS), on standard \
-            output. Logs go to standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
-            the certificate and the keys of tokens anew, unless it says that the terminal is gone.
+            output. Logs go to standard error. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads \
+            the certificate and the keys of tokens again, unless it means that the terminal was closed.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
@@ -37,19 +37,19 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the secret and the data are kept (default: \(DataDirectory.standardPath())).", valueName: "dir"))
+            "The folder of the secret and the data (default: \(DataDirectory.standardPath())).", valueName: "dir"))
     var dataDir: String?
 
-    @Option(help: ArgumentHelp("Threads that serve (default: one for each core).", valueName: "n"))
+    @Option(help: ArgumentHelp("The number of threads that serve (default: one per core).", valueName: "n"))
     var shards: Int?
 
     @Flag(help: "Let another server listen on the same port; the kernel spreads the connections.")
     var sharePort = false
 
-    @Flag(help: "Let people sign up and sign in here, by e-mail and password.")
+    @Flag(help: "Let users sign up and sign in here, by e-mail and password.")
     var accounts = false
 
-    @Flag(help: "Serve the app: pages at /app on which people sign up, sign in and see each other.")
+    @Flag(help: "Serve the app: pages at /app on which users sign up, sign in and see each other.")
     var app = false
 
     @Flag(help: "Serve the console: pages for operators at /console, for this machine or on api.port.")
@@ -58,7 +58,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
     var logLevel: String?
 
-    /// What was said on the command line, by the keys of the configuration.
+    /// The settings of the command line, by their keys in the configuration.
     var flags: [String: String] {
         var flags: [String: String] = [:]
         flags["host"] = host
@@ -75,7 +75,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        // 0 in the file leaves the choice to the server; a flag is a choice already.
+        // In the file, 0 leaves the number to the server; a flag must name one.
         if let shards, shards < 1 { throw ValidationError("--shards must be at least 1") }
     }
 
@@ -87,13 +87,13 @@ struct ServeCommand: AsyncParsableCommand {
         OpenFileLimit.raise()
         let terminal = Terminal()
         let (requests, request) = AsyncStream<Int32>.makeStream()
-        // To stop by SIGTERM and SIGINT; to reload by SIGHUP, or to stop (see `Terminal`).
+        // SIGTERM and SIGINT stop the server. SIGHUP reloads, or also stops it (see `Terminal`).
         let signals = ProcessSignals([SIGTERM, SIGINT, SIGHUP]) { request.yield($0) }
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(
             configuration: configuration, warnings: sources.warnings(of: configuration), logger: logger)
         let manager = try await Self.explainingFailure { try ServiceManager() }
-        // Not for the children.
+        // Child processes must not inherit these.
         for variable in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] { unsetenv(variable) }
 
         let starting = Task {
@@ -101,9 +101,9 @@ struct ServeCommand: AsyncParsableCommand {
             let scheme = configuration.tls.isOn ? "wss" : "ws"
             let line = "listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws"
             manager?.ready(status: line)
-            // Until the process ends: the loops answer until then.
+            // Runs until the process ends, because the loops answer until then.
             Task { await manager?.keepAlive { await daemon.answer() } }
-            // It serves all the same: the caller may not care for the line.
+            // The server runs anyway, because the caller may not need the line.
             if !StandardOutput.write(line + "\n") {
                 logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])
             }
@@ -121,7 +121,7 @@ struct ServeCommand: AsyncParsableCommand {
                 break
             }
             let impatience = Task {
-                // (A terminal that goes may say so more than once.)
+                // A terminal may send SIGHUP more than once when it closes.
                 for await number in requests where number != SIGHUP { _exit(128 + number) }
             }
             await daemon.stop()
@@ -133,12 +133,12 @@ struct ServeCommand: AsyncParsableCommand {
         logger.notice("stopped")
     }
 
-    /// An IPv6 address stands in brackets in a URL.
+    /// In a URL, an IPv6 address is in brackets.
     private static func urlHost(_ host: String) -> String {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
     }
 
-    /// Ends the command with a sentence on standard error and the status that belongs to it.
+    /// Ends the command with the error on standard error and the matching status.
     private static func explainingFailure<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()

@@ -6,14 +6,14 @@ import PresenceProtocol
 import PresenceServer
 import Tokens
 
-/// Prints a token, and nothing else, on standard output.
+/// Prints only a token on standard output.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Make a token for a user.",
         discussion: """
-            It is signed with the data directory's secret, so any server with that data directory accepts it. \
-            If there is no secret yet, this makes it, as the first start of the server would.
+            It is signed with the data directory's secret, so all servers with that data directory accept it. \
+            If there is no secret yet, it is created, as at the first start of a server.
             """)
 
     @Argument(
@@ -31,7 +31,7 @@ struct TokenCommand: AsyncParsableCommand {
         transform: TokenCommand.lifetime)
     var expires: Milliseconds = 24 * 3_600_000
 
-    @Option(help: "What it allows: user or backend.")
+    @Option(help: "The rights of the token: user or backend.")
     var role: TokenMaker.Role = .user
 
     func run() async throws {
@@ -43,7 +43,7 @@ struct TokenCommand: AsyncParsableCommand {
             let isNew = !directory.hasSecret
             let maker = TokenMaker(secret: try directory.secret())
             if isNew {
-                // A mistyped directory looks like this, too.
+                // A mistyped directory has no secret either.
                 Self.warn("made a new secret, \(directory.secretFile); only servers with this data directory know it")
             }
             if directory.isSecretExposed { Self.warn("other users can read the secret: \(directory.secretFile)") }

@@ -4,17 +4,17 @@ import Installation
 import PresenceCore
 import PresenceServer
 
-/// Accounts, from the console.
+/// Manages accounts from the command line.
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user",
         abstract: "Make, list, change and delete accounts.",
         discussion: """
-            It works on the Redis that the server with the same settings uses: the configured one, else the one that a server \
-            runs for itself in its data directory, while it runs. Who is meant is said by user id, e-mail address or \
+            It uses the Redis of a server with the same settings: the configured one, else the one that a running server \
+            has in its data directory. Accounts are named by user id, e-mail address or \
             username.
 
-            Exit status: 0 if it was done, 1 if not, 74 if the answer could not be printed.
+            Exit status: 0 on success, 1 on failure, 74 if the result could not be printed.
             """,
         subcommands: [
             Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, SetPassword.self,
@@ -22,11 +22,11 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make an account, and print its user id. The password is read from standard input.")
+            abstract: "Create an account and print its user id. The password is read from standard input.")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: "The e-mail address.") var email: String
-        @Option(help: "What others see (default: the address up to the @).") var displayName: String?
+        @Option(help: "The name that others see (default: the address up to the @).") var displayName: String?
 
         func run() async throws {
             try await place.act { console in
@@ -38,14 +38,14 @@ struct UserCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List all accounts: user id, address, username, and what is the matter.")
+            abstract: "List all accounts: user id, address, username and state.")
 
         @OptionGroup var place: AccountPlace
         @Flag(help: "One JSON object a line.") var json = false
 
         func run() async throws {
             try await place.act { console in
-                // Programs that read the lines have no use for a head.
+                // Programs that read the lines need no heading.
                 let isForPeople = !json && isatty(STDOUT_FILENO) == 1
                 if isForPeople { try StandardOutput.print(AccountConsole.Account.head) }
                 try console.list {
@@ -66,7 +66,7 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Disable: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sign an account out everywhere, and let nobody sign in.")
+            abstract: "Sign an account out everywhere, and refuse sign-ins.")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -75,7 +75,7 @@ struct UserCommand: AsyncParsableCommand {
     }
 
     struct Enable: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Let an account that was disabled sign in again.")
+        static let configuration = CommandConfiguration(abstract: "Let a disabled account sign in again.")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -85,14 +85,14 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete an account with all that belongs to it. This cannot be undone.")
+            abstract: "Delete an account and all its data. This cannot be undone.")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
-        @Flag(help: "Do it.") var yes = false
+        @Flag(help: "Confirm the deletion.") var yes = false
 
         func validate() throws {
-            guard yes else { throw ValidationError("an account that is deleted is gone for ever: say --yes") }
+            guard yes else { throw ValidationError("a deleted account cannot be restored: confirm with --yes") }
         }
 
         func run() async throws { try await place.act { try $0.delete($0.find(who)) } }
@@ -114,14 +114,14 @@ struct UserCommand: AsyncParsableCommand {
     }
 }
 
-/// Where the accounts are.
+/// The options that name the accounts' Redis.
 struct AccountPlace: ParsableArguments {
     static let who: ArgumentHelp = "A user id, an e-mail address or a username."
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
     var config: String?
 
-    @Option(help: ArgumentHelp("The Redis of the servers, as redis.url has it.", valueName: "url"))
+    @Option(help: ArgumentHelp("The Redis of the servers, in the form of redis.url.", valueName: "url"))
     var redis: String?
 
     @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
@@ -136,7 +136,7 @@ struct AccountPlace: ParsableArguments {
         ).read()
     }
 
-    /// - Throws: what ends the command, which is told on standard error.
+    /// - Throws: The status that ends the command; the error has been printed on standard error.
     func act(_ work: (AccountConsole) throws -> Void) async throws {
         try await Self.telling {
             let configuration = try configuration()
@@ -167,7 +167,7 @@ extension AccountConsole.Account {
 
     fileprivate var line: String { fields.joined(separator: " ") }
 
-    // Accounts come one after the other: the columns are as wide as most of them need.
+    // Accounts are printed as they are found, so the columns have fixed widths that fit most.
     private static let widths = [24, 32, 20]
     fileprivate static var head: String { aligned(["USER", "E-MAIL", "USERNAME", "STATE"]) }
     fileprivate var columns: String { Self.aligned(fields) }
@@ -182,7 +182,7 @@ enum OneLine {
     static func json(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Texts, numbers and switches: there is nothing in it that could not be encoded.
+        // Texts, numbers and booleans can always be encoded.
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

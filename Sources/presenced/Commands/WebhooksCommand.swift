@@ -2,22 +2,22 @@ import ArgumentParser
 import Foundation
 import PresenceServer
 
-/// What waits for webhooks, from the console.
+/// Manages the pending events of webhooks from the command line.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks",
-        abstract: "List the endpoints that are told of events; have what waits for one tried again, or drop it.",
+        abstract: "List the endpoints of webhooks; retry or drop the pending events of one.",
         discussion: """
-            It works on the Redis that the server with the same settings uses: the configured one, else the one that a server \
-            runs for itself in its data directory, while it runs.
+            It uses the Redis of a server with the same settings: the configured one, else the one that a running server \
+            has in its data directory.
 
-            Exit status: 0 if it was done, 1 if not, 74 if the answer could not be printed.
+            Exit status: 0 on success, 1 on failure, 74 if the result could not be printed.
             """,
         subcommands: [List.self, Retry.self, Drop.self], defaultSubcommand: List.self)
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List endpoints: what waits, what was sent, dropped and given up, and the last failure.")
+            abstract: "List endpoints: events pending, sent, dropped and given up, and the last failure.")
 
         @OptionGroup var place: AccountPlace
         @Flag(help: "One JSON object a line.") var json = false
@@ -25,7 +25,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         func run() async throws {
             try await place.webhooks { console in
                 let endpoints = try console.list()
-                if endpoints.isEmpty { StandardError.print("no endpoint is told of events (setting webhooks)") }
+                if endpoints.isEmpty { StandardError.print("no endpoint is configured (setting webhooks)") }
                 for endpoint in endpoints {
                     try StandardOutput.print(json ? OneLine.json(endpoint) : endpoint.text)
                 }
@@ -35,24 +35,24 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Try all that waits for an endpoint now, also if it has answered 410.")
+            abstract: "Retry all pending events of an endpoint now, even if it answered 410.")
 
         @OptionGroup var place: AccountPlace
-        @Argument(help: "The endpoint's url, as the configuration has it.") var url: String
+        @Argument(help: "The endpoint's url in the configuration.") var url: String
 
         func run() async throws { try await place.webhooks { try StandardOutput.print("\($0.retry(url)) events") } }
     }
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forget all that waits for an endpoint. This cannot be undone.")
+            abstract: "Drop all pending events of an endpoint. This cannot be undone.")
 
         @OptionGroup var place: AccountPlace
-        @Argument(help: "The endpoint's url, as the configuration has it or had it.") var url: String
-        @Flag(help: "Do it.") var yes = false
+        @Argument(help: "The endpoint's url in the present or a former configuration.") var url: String
+        @Flag(help: "Confirm the removal.") var yes = false
 
         func validate() throws {
-            guard yes else { throw ValidationError("events that are dropped are gone for ever: say --yes") }
+            guard yes else { throw ValidationError("dropped events cannot be restored: confirm with --yes") }
         }
 
         func run() async throws { try await place.webhooks { try StandardOutput.print("\($0.drop(url)) events") } }
@@ -60,7 +60,7 @@ struct WebhooksCommand: AsyncParsableCommand {
 }
 
 extension AccountPlace {
-    /// - Throws: what ends the command, which is told on standard error.
+    /// - Throws: The status that ends the command; the error has been printed on standard error.
     fileprivate func webhooks(_ work: (WebhookConsole) throws -> Void) async throws {
         try await Self.telling {
             let configuration = try configuration()
@@ -72,8 +72,8 @@ extension AccountPlace {
 extension WebhookConsole.Endpoint {
     fileprivate var text: String {
         var text =
-            "\(url)\n    \(queued) wait, \(sent) sent, \(failed) tries failed, \(givenUp) given up, \(dropped) dropped"
-        if let oldest { text += "\n    the oldest is of \(Self.date(oldest))" }
+            "\(url)\n    \(queued) pending, \(sent) sent, \(failed) attempts failed, \(givenUp) given up, \(dropped) dropped"
+        if let oldest { text += "\n    the oldest from \(Self.date(oldest))" }
         if let lastFailure, let lastFailureAt {
             text += "\n    last failure at \(Self.date(lastFailureAt)): \(lastFailure)"
         }

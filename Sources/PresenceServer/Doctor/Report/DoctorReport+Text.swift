@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 
 extension DoctorReport {
-    /// For people.
+    /// The report for people.
     public var text: String {
         var lines = [
             "\(redis): \(Self.number(counts.users, "user", "users")), "
@@ -11,10 +11,10 @@ extension DoctorReport {
                 + "\(Self.number(counts.conversations, "conversation", "conversations")) in \(partitions) partitions"
         ]
         if counts.unknownKeys > 0 {
-            lines.append("\(Self.number(counts.unknownKeys, "key", "keys")) of others, left alone")
+            lines.append("\(Self.number(counts.unknownKeys, "key", "keys")) of other programs, not touched")
         }
         lines += ["", "leases" + (swept.map { ", last swept \(Self.age($0)) ago" } ?? ", never swept")]
-        lines += leases.isEmpty ? ["  none: no server runs"] : leases.map(\.line)
+        lines += leases.isEmpty ? ["  none: no server is running"] : leases.map(\.line)
         if !repaired.isEmpty {
             lines += ["", "repaired"]
             for finding in repaired { lines += finding.lines }
@@ -30,13 +30,13 @@ extension DoctorReport {
     private var verdict: String {
         if isHealthy { return "all is well" }
         let clearable = findings.filter(\.kind.isRepairable).count
-        let more = isWhole ? "" : "; there is more than is named: look again after repairing"
+        let more = isWhole ? "" : "; there are more errors than listed: run again after the repair"
         if clearable == 0 { return "something is wrong that repairing does not clear\(more)" }
         return clearable == findings.count
             ? "something is wrong; --repair clears it\(more)" : "something is wrong; --repair clears some of it\(more)"
     }
 
-    /// For programs. Durations and times in milliseconds.
+    /// The report for programs. Durations and times are in ms.
     public var json: String {
         struct Document: Encodable {
             struct Lease: Encodable {

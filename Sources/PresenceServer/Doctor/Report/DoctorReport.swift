@@ -1,24 +1,24 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What the doctor found.
+/// The result of a check.
 public struct DoctorReport: Sendable {
-    /// Where it looked; without a password.
+    /// The Redis that was checked, without its password.
     public let redis: String
     public let redisTime: Timestamp
     public let partitions: Int
     public let leases: [Lease]
-    /// How long ago a server last looked for leases that ran out, in ms.
+    /// How long ago a server last looked for expired leases, in ms.
     public let swept: Milliseconds?
     public let counts: Counts
-    /// What is wrong (after repairing: still wrong).
+    /// The errors; after a repair, the remaining ones.
     public let findings: [DoctorFinding]
-    /// What was wrong and was cleared, as it was found before.
+    /// The repaired errors, as found before the repair.
     public let repaired: [DoctorFinding]
-    /// `false` if there was more than is kept: then the next run finds the rest.
+    /// `false` if there are more errors than one run keeps; the next run finds the rest.
     public let isWhole: Bool
 
-    /// How many subjects of a kind are named.
+    /// How many subjects are named for each kind.
     public static let examples = 10
 
     public var isHealthy: Bool { findings.isEmpty }
@@ -26,9 +26,9 @@ public struct DoctorReport: Sendable {
     public struct Lease: Sendable, Equatable {
         public let incarnation: String
         public let state: State
-        /// In ms; negative if it lies ahead. `nil` where it cannot be read.
+        /// In ms; negative if the renewal lies in the future; `nil` if the lease cannot be read.
         public let renewedAgo: Milliseconds?
-        /// In ms from now; of one that is being reaped, until another reaper may take over.
+        /// In ms from now. For a lease that is being reaped: until another reaper may take over.
         public let endsIn: Milliseconds?
         public let sessions: Int
 
@@ -37,16 +37,16 @@ public struct DoctorReport: Sendable {
         }
     }
 
-    /// How much there is: counted while it changed, and so about right.
+    /// Approximate totals, because the data changes during the count.
     public struct Counts: Sendable {
         public var keys = 0
         public var users = 0
         public var sessions = 0
         public var conversations = 0
-        /// Keys of others in the same database, or of another version: left alone.
+        /// Keys of other programs in the same database, or of another version; they are not touched.
         public var unknownKeys = 0
         var sessionsOf: [String: Int] = [:]
-        /// Users whose sessions are still to be counted in this step.
+        /// Users whose sessions must still be counted in this step.
         var sessionHolders: Set<UserID> = []
     }
 }

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// The calls of accounts. Their bodies are short, and those of calls without a token are read before anybody is known.
+/// The calls of accounts. Their bodies are short, because some are read before the caller is authenticated.
 extension Accounts {
     func registerRoutes(in registry: inout Registry) {
         let limits = RouteLimits(bodyBytes: Self.mostBytes)

@@ -5,10 +5,10 @@ import PresenceCore
 extension Script {
     private static let guessLibrary = ScriptLibrary(asset_guess_lib())
     private static let accountLibrary = ScriptLibrary(asset_account_lib())
-    /// What changes accounts and profiles.
+    /// The library of scripts that change accounts and profiles.
     static let fullLibrary = profileLibrary + accountLibrary
 
-    /// One by which an account changes.
+    /// A script that changes an account.
     private static func change(
         _ name: String, _ file: asset, _ library: ScriptLibrary = accountLibrary
     ) -> Script {

@@ -3,7 +3,7 @@ import Installation
 import PresenceCore
 import PresenceProtocol
 
-/// What operators can set about accounts. config/presenced.yaml has each with its sentence.
+/// The settings of accounts; config/presenced.yaml has each with its description.
 extension FeatureSetting {
     static let accountsEnabled = flag(
         "accounts.enabled", false,
@@ -50,7 +50,7 @@ extension FeatureSetting {
 }
 
 extension ServerConfiguration {
-    /// What others see of people who give no name.
+    /// The display name of users who enter none.
     func defaultDisplayName(of email: EmailAddress) -> String {
         guard self[text: .defaultDisplayName] == "email" else { return "User" }
         return DisplayName.normalized(String(email.local.prefix(DisplayName.maximumCharacters))) ?? "User"
@@ -60,11 +60,11 @@ extension ServerConfiguration {
 extension Accounts {
     /// How long an access token is valid.
     static let tokenLifetime: Milliseconds = 3_600_000
-    /// How long a hundred failures for an address are remembered after the last one; fewer for their share of it.
+    /// How long a hundred failures for an address are remembered after the last one; fewer failures for their share of it.
     static let guessMemory: Milliseconds = 30 * 24 * 3_600_000
-    /// How long a repeated sign-up is the same one.
+    /// How long a repeated sign-up counts as the same one.
     static let repetition: Milliseconds = 600_000
-    /// Bodies are small; they are read before anybody is known.
+    /// Bodies are small, because they are read before the caller is authenticated.
     static let mostBytes = 16_384
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
@@ -105,12 +105,12 @@ extension Accounts {
         }
         let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
         if isOfThisMachine(sender) {
-            warnings.append("mail.from is an address at \(sender): mail servers refuse it, or take its mails for spam")
+            warnings.append("mail.from is an address at \(sender): mail servers refuse it, or treat its mails as spam")
         }
         return warnings
     }
 
-    /// Whether it is no name that others reach.
+    /// Whether a host name is reachable only from this machine.
     private static func isOfThisMachine(_ host: String) -> Bool {
         let name = host.lowercased()
         return name == "localhost" || name.hasSuffix(".localhost") || ["127.0.0.1", "[::1]", "::1"].contains(name)

@@ -4,14 +4,15 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Accounts: people sign up and sign in here, by e-mail and password, and stay signed in on their devices.
+/// Accounts: users sign up and sign in here by e-mail and password, and stay signed in on their devices.
 ///
 /// It guarantees that
-/// - a sign-up is whole or has not been: address, account, profile and first device are one script, for the user's id is
-///   drawn into the partition of the address;
-/// - a password is hashed on threads of its own (`passwords`), counted before it is looked at, and nowhere logged or kept;
-/// - an address that nobody has and a wrong password cannot be told apart, by answer or by time;
-/// - a device that is signed out is out at once: its sockets end by an event, its tokens are asked about in the store.
+/// - a sign-up happens completely or not at all: one script creates address, account, profile and first device, because the
+///   user's id is drawn into the partition of the address;
+/// - passwords are hashed on threads of their own (`passwords`), counted before they are checked, and never logged or stored;
+/// - an unknown address and a wrong password are indistinguishable by response and by time;
+/// - a device that is signed out loses access at once: its sockets are closed by an event, and its tokens are checked in the
+///   store.
 final class Accounts: Feature {
     static let passwords = WorkerPlan(
         "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, longestWait: 10,
@@ -28,20 +29,20 @@ final class Accounts: Feature {
     let emailChange: EmailChange
     private(set) var reuses: MetricCounter!
     let addressKey: DrawnKey
-    /// `nil` until its key is read from Redis, which is before the first call.
+    /// `nil` until its key has been read from Redis, which happens before the first call.
     var addresses: AddressPartitions? {
         addressKey.bytes.map { AddressPartitions(key: $0, partitions: shard.partitions) }
     }
-    /// Names by which users may sign in too, if there is such a feature.
+    /// The feature with usernames, by which users may sign in too.
     weak var usernames: Usernames?
-    /// Their pictures, if there is such a feature.
+    /// The feature with users' pictures.
     weak var photos: Photos?
-    /// Wrong passwords from one address: ten, then one in 3 s. Of this shard, like all rates.
+    /// Wrong passwords from one address: ten, then one in 3 s. Per shard, like all rates.
     var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
-    /// Passwords tried from one address: taken before one is looked at, and given back if it was right. So neither many at once nor
-    /// clients that hang up keep others from being looked at.
+    /// Password attempts from one address: taken before the check, and given back if the password was right. So neither many
+    /// parallel attempts nor clients that disconnect block attempts from other addresses.
     var tries = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 100))
-    /// Accounts made, and mails asked for, from one address: so many, then one a minute.
+    /// Sign-ups and requested mails from one address: a burst, then one a minute.
     var signUps: Rates<AddressBlock>
 
     var isOn: Bool { shard.configuration.isOn(.accountsEnabled) }
@@ -60,7 +61,7 @@ final class Accounts: Feature {
             rules = PasswordRules()
             return
         }
-        // The file was read before, by `check`: it is there.
+        // `check` has already read the file, so it exists.
         let blocked = PasswordRules.list((try? Self.blockedPasswords(configuration)) ?? "")
         rules = PasswordRules(minimum: Int(configuration[.passwordMinimum]), blocked: blocked)
     }
@@ -73,7 +74,7 @@ final class Accounts: Feature {
         emailChange.register(in: &registry)
         registry.event("Z", offers: true) { [unowned self] in forget($0) }
         reuses = registry.counter(
-            "refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")
+            "refresh_reuse_total", help: "refresh tokens used again after their replacement: signed out")
     }
 
     func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }
@@ -92,19 +93,19 @@ final class Accounts: Feature {
         }
     }
 
-    /// - Throws: Until the shard is live and knows the key of addresses.
+    /// - Throws: If the shard is not live, or does not have the key of addresses yet.
     func liveAddresses() throws(Refusal) -> AddressPartitions {
         guard shard.link.isLive, let addresses else { throw .noStore }
         return addresses
     }
 
-    /// - Throws: If the caller's address has asked for too many sign-ups and mails: with the message.
+    /// - Throws: A refusal with the message, if the caller's address has requested too many sign-ups and mails.
     func chargeSignUp(_ call: HTTPCall, _ message: String) throws(Refusal) {
         guard let wait = signUps.take(by: call.address, at: shard.clock.now) else { return }
         throw call.met(.signUps, retryAfter: wait, message)
     }
 
-    /// A user was deleted: watchers are told.
+    /// Informs the watchers of a deleted user.
     private func forget(_ event: StoreEvent) {
         guard let person = shard.watchers.person(event.subjectBytes) else { return }
         for kind in [RegisterKind.presence, .profile] {

@@ -2,9 +2,9 @@ import Passwords
 import PresenceCore
 import PresenceProtocol
 
-/// The partitions in which addresses are kept: by a keyed hash, since the id of a user who signs up lies in the partition of their address.
-/// With a hash that anybody can compute, a guessed address could be tested against an id, and the test would be wrong only
-/// once in as many times as there are partitions.
+/// Places addresses in partitions by a keyed hash, because a new user's id lies in the partition of their address. With a
+/// public hash, an address could be tested against an id, and only one in as many wrong guesses as there are partitions would
+/// pass.
 struct AddressPartitions {
     static let keyBytes = 16
     let key: [UInt8]
@@ -16,17 +16,17 @@ struct AddressPartitions {
 
     func keys(of address: String) -> PartitionKeys { partitions.keys(partition(of: address)) }
 
-    /// As what guesses for an address are counted.
+    /// The name under which guesses for an address are counted.
     func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
 
-    /// What pictures are marked with as this installation's: another one, or a Redis that has lost everything, has another key.
+    /// The mark of this installation's pictures. Another installation, or a Redis that has lost its data, has another key.
     var installation: String { hash("installation").hexadecimal }
 
     private func hash(_ address: String) -> [UInt8] { Sodium.mac(Array(address.utf8), key: key) }
 }
 
 extension Collection where Element == UInt8 {
-    /// Two digits a byte.
+    /// Two digits per byte.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

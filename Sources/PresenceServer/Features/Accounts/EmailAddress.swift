@@ -1,11 +1,11 @@
 import PresenceProtocol
 
-/// An e-mail address in the one form in which it is compared and kept: in lower case, with an ASCII local part and an ASCII
-/// domain (punycode, where it has other letters).
+/// An e-mail address in its normal form for comparison and storage: lower case, with an ASCII local part and an ASCII domain
+/// (punycode for other letters).
 ///
-/// A quoted local part and an address literal are allowed by RFC 5321 and used by nobody: they are refused.
+/// Quoted local parts and address literals are refused: RFC 5321 allows them, but they are not used in practice.
 struct EmailAddress: Hashable {
-    /// RFC 5321, with the errata: what fits a path of SMTP.
+    /// RFC 5321 with its errata: the longest address in an SMTP path.
     static let mostBytes = 254
     private static let mostLocalBytes = 64
     private static let mostLabelBytes = 63
@@ -14,7 +14,7 @@ struct EmailAddress: Hashable {
     /// The part before the @.
     var local: String { String(text.prefix { $0 != "@" }) }
 
-    /// `nil` if it is none.
+    /// `nil` if the text is not an address.
     init?(_ text: String) {
         let bytes = text.utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }
         guard bytes.count <= Self.mostBytes, let at = bytes.firstIndex(of: UInt8(ascii: "@")) else { return nil }
@@ -31,7 +31,7 @@ struct EmailAddress: Hashable {
         }
     }
 
-    /// Two labels at least, the last of which is no number.
+    /// At least two labels, the last of which is not a number.
     private static func isDomain(_ domain: ArraySlice<UInt8>) -> Bool {
         let labels = domain.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard labels.count >= 2, let last = labels.last, last.contains(where: { !(0x30...0x39).contains($0) }) else {

@@ -2,22 +2,22 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The second half of a change of address, once the mail to the new one has come through: an intent of the account, since the
-/// two addresses lie in other partitions than it (`Intents`).
+/// The second half of a change of address, after the link in the mail to the new address was used. It is an intent of the
+/// account, because the two addresses may lie in other partitions (`Intents`).
 ///
 ///     want ─▶ take ─▶ switch ─▶ release the old address ─▶ (answered) end
 ///      │        │        └ the wish is over ─▶ release the new one ─▶ end
-///      │        └ another's claim: does their account hold the address, or want it?
+///      │        └ another's claim: does their account have the address, or want it?
 ///      │             ├─ yes ─▶ end: refused
-///      │             └─ no: what broke off has left it ─▶ release it, take again
-///      └ the mail's token is not good any more: refused
+///      │             └─ no: an interrupted change has left it ─▶ release it, take again
+///      └ the mail's token is no longer valid: refused
 ///
-/// An account that is deleted leaves what it has claimed in other partitions to the same intent: then only `releasing` is left of
-/// its record, until that is given up.
+/// A deleted account leaves its claims in other partitions to the same intent. Until they are released, only `releasing`
+/// remains of its record.
 ///
-/// The number of a wish only grows and means one address, and a claim is given back only as the whole `USER NUMBER`. So a late
-/// executor neither undoes nor revives anything. What it has claimed for a wish that is over counts for nothing, which the next
-/// request for that address finds out (`EmailClaim`).
+/// The number of a wish only grows and stands for one address, and a claim is released only as the whole `USER NUMBER`. So a
+/// late executor neither undoes nor revives anything. Its claim for a wish that is over is void, which the next request for
+/// that address detects (`EmailClaim`).
 final class EmailChange {
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
@@ -41,7 +41,7 @@ final class EmailChange {
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// As the set of unfinished intents names it.
+    /// The intent's name in the set of unfinished intents.
     static func member(of user: UserID) -> String { "\(name) \(user.string)" }
 
     private var accounts: Accounts? { shard.feature(Accounts.self) }
@@ -51,12 +51,12 @@ final class EmailChange {
         kind = registry.intents(Self.name) { [unowned self] in resume($0) }
     }
 
-    /// - Returns: `OK`, `TAKEN` if another has the address, or `GONE` if the token is not good.
+    /// - Returns: `OK`, `TAKEN` if another account has the address, or `GONE` if the token is not valid.
     func make(_ token: MailToken) async throws(Refusal) -> ScriptReply {
         try await shard.carryOut(Intent(kind, token.user), first: want(token))
     }
 
-    /// An account was deleted: what it has claimed in other partitions is given up.
+    /// Releases the claims of a deleted account in other partitions.
     func finish(_ user: UserID) {
         shard.intents.begin(Intent(kind, user), first: resume(user)) { _ in }
     }
@@ -71,17 +71,17 @@ final class EmailChange {
         }
     }
 
-    /// What a sweep has found.
+    /// Continues an intent found by a sweep.
     private func resume(_ user: UserID) -> IntentStep {
         step(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
             guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }
-            // What it wanted is its own by now, or never will be.
+            // The account already has the wanted address, or never will.
             if reply[0].string == "" { return .step(end(number, of: user, .gone)) }
             return take(reply, of: user)
         }
     }
 
-    /// - Parameter reply: New address, number, old address.
+    /// - Parameter reply: The new address, the number, the old address.
     private func take(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
         guard let email = reply[0].string.flatMap({ EmailAddress($0) }), let number = reply[1].string,
             let old = reply[2].string.flatMap({ EmailAddress($0) })
@@ -98,7 +98,7 @@ final class EmailChange {
         return .step(
             IntentStep(call, about: wish.user) { [unowned self] reply in
                 if reply.word == "OK" { return .step(switchOver(wish)) }
-                // A claim that cannot be read is nobody's to give back.
+                // An unreadable claim cannot be released.
                 guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else {
                     return .step(end(wish.number, of: wish.user, .taken))
                 }
@@ -135,7 +135,7 @@ final class EmailChange {
         }
     }
 
-    /// - Parameter released: What has been given up.
+    /// - Parameter released: The claims already released.
     private func end(
         _ number: String, of user: UserID, _ outcome: Outcome, released: String = ""
     ) -> IntentStep {
@@ -162,7 +162,7 @@ final class EmailChange {
 
     // MARK: Claims
 
-    /// "NUMBER ADDRESS" for each.
+    /// - Parameter released: Pairs of "NUMBER ADDRESS".
     private func release(
         all released: String, of user: UserID, then next: @escaping () -> IntentProgress
     ) -> IntentProgress {

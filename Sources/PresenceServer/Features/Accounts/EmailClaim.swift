@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Whose an address is, as Redis says: `USER NUMBER`. The number is that of the user's wish for it; it only grows, and a claim
-/// is given back only if it is still that whole text. So a claim that was left behind by what broke off can be told from one
-/// that counts, whenever somebody asks for the address: its user's account neither holds it under this number nor wants it.
+/// The owner of an address as stored in Redis: `USER NUMBER`. The number is that of the user's wish for the address. It only
+/// grows, and a claim is released only if its whole text still matches. So a request for the address can recognise a void
+/// claim, left by an interrupted change: the user's account neither has the address under this number nor wants it.
 struct EmailClaim: Hashable {
     let user: UserID
     let number: Int64
@@ -24,12 +24,12 @@ struct EmailClaim: Hashable {
 }
 
 extension Accounts {
-    /// Whether a user's account has an address by this claim, or is about to.
+    /// Whether a user's account has an address by this claim, or is about to have it.
     func isMeant(_ claim: EmailClaim, of email: EmailAddress) async throws(Refusal) -> Bool {
         try await shard.run(.holds(claim, on: email, in: shard.partitions), changes: false).word == "HELD"
     }
 
-    /// Whether an address is somebody's; one that was left behind is given back first.
+    /// Whether an address is taken; releases a void claim.
     func isHeld(_ email: EmailAddress, by claim: EmailClaim) async throws(Refusal) -> Bool {
         guard let addresses else { throw .noStore }
         if try await isMeant(claim, of: email) { return true }
@@ -45,7 +45,7 @@ extension ScriptCall {
             .holdsClaim, in: keys, ["user": keys.user(claim.user)], ["address": email.text, "number": claim.number])
     }
 
-    /// Gives an address back, if it is still claimed so.
+    /// Releases an address if the claim is unchanged.
     static func release(_ claim: EmailClaim, on email: EmailAddress, in addresses: AddressPartitions) -> ScriptCall {
         let keys = addresses.keys(of: email.text)
         return ScriptCall(

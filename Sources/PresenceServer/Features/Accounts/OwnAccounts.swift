@@ -3,25 +3,24 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What a user's own sessions hear of the account, and nobody else: after `connected`, and at each change. Only the newest
-/// counts.
+/// Sends a user's account to the user's own sessions: after `connected`, and at each change. Only the newest version is sent.
 ///
-/// What it holds is one account for each user who is connected here and has one.
+/// It stores one account for each user with an account who is connected to this shard.
 final class OwnAccounts {
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
     private var held: [UserID: Held] = [:]
-    /// Those who are being asked for.
+    /// Users whose account is being read.
     private var asked: Set<UserID> = []
-    /// Those whose account could not be read when they came.
+    /// Users whose account could not be read when they connected.
     private var missed: Set<UserID> = []
     private var deadline: DeadlineKind!
-    /// Until they are asked for again, in ms.
+    /// The delay before those are read again, in ms.
     private static let pause: Milliseconds = 1_000
 
     private struct Held {
         let version: Int64
-        /// The message, framed.
+        /// The framed message.
         let frame: [UInt8]
     }
 
@@ -49,7 +48,7 @@ final class OwnAccounts {
         missed.remove(session.user.id)
     }
 
-    /// The shard is live, or it is a while since somebody could not be read.
+    /// Reads the missed accounts, when the shard becomes live and after a pause.
     func readMissed() {
         guard shard.link.isLive else { return }
         let users = Array(missed)
@@ -62,7 +61,7 @@ final class OwnAccounts {
     }
 
     private func readNow(_ user: UserID, done: @escaping () -> Void) {
-        // The resynchronisation may have been past them already.
+        // The resynchronisation may already have passed this user.
         guard shard.link.isLive else {
             missed.insert(user)
             return done()
@@ -76,7 +75,7 @@ final class OwnAccounts {
         }
     }
 
-    /// Events may have been missed.
+    /// Reads all accounts again, because events may have been missed.
     func reload(_ done: @escaping (RedisFailure?) -> Void) {
         asked = []
         var failure: RedisFailure?
@@ -96,7 +95,7 @@ final class OwnAccounts {
         shard.run(.account(of: user, in: shard.partitions)) { [self] result in
             asked.remove(user)
             switch result {
-            // A damaged account must not keep everything else stale.
+            // A damaged account must not keep the whole shard stale.
             case .failure(let failure) where failure.isLasting:
                 shard.noteDamage("account", of: user)
                 done(nil)

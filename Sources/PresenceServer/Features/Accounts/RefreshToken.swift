@@ -2,8 +2,8 @@ import Passwords
 import PresenceProtocol
 import Signing
 
-/// What a device shows to get its next access token. It names the device and counts how often it has been made anew; what it
-/// says is authenticated by the key of the device's grant, so there is no table of tokens and nothing to prune.
+/// The token with which a device gets its next access token. It contains the device and a counter of its renewals. The key of
+/// the device's grant authenticates it, so there is no table of tokens and nothing to prune.
 ///
 ///     base64url of:  version 1 │ length, user │ length, grant │ counter, 8 bytes │ MAC, 16 bytes
 struct RefreshToken: Equatable {
@@ -28,7 +28,7 @@ struct RefreshToken: Equatable {
         self.counter = counter
     }
 
-    /// Reads one whose MAC is still to be checked; `nil` if it is none.
+    /// Parses a token whose MAC must still be checked; `nil` if the text is not a token.
     static func read(_ text: String) -> (token: RefreshToken, mac: [UInt8])? {
         guard text.utf8.count <= 512, var rest = Base64URL.decode(Array(text.utf8)[...])?[...],
             rest.popFirst() == version

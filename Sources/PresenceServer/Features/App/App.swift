@@ -1,15 +1,15 @@
 import PresenceCore
 
-/// What browsers get from a server: `/presence.js`, the library for pages, and the app that is built on it.
+/// Serves browsers `/presence.js`, the library for pages, and the app built on it.
 ///
-/// The library is served always, since it can do nothing that its protocol does not let anybody do. The app is a page on
-/// which people sign up and sign in, so operators switch it on.
+/// The library is always served, because it can do nothing that the protocol does not allow anyway. The app lets people sign up
+/// and sign in, so operators switch it on.
 final class App: Feature {
     static let plan = FeaturePlan(
         name: "app", settings: [.appEnabled],
         warnings: {
             guard $0.isOn(.appEnabled), !$0.isOn(.accountsEnabled) else { return [] }
-            return ["app.enabled is on and accounts.enabled is not: nobody can sign in to the app"]
+            return ["app.enabled is on and accounts.enabled is off: users cannot sign in to the app"]
         })
 
     private unowned let shard: ShardLogic

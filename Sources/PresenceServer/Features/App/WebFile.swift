@@ -2,7 +2,7 @@ import CAssets
 import PresenceCore
 import Signing
 
-/// A file of `web/` that the program carries in it.
+/// A file of `web/` that is embedded in the program.
 struct WebFile: Sendable {
     let path: String
     var content: HTTPContent
@@ -12,13 +12,13 @@ struct WebFile: Sendable {
         self.path = path
         let plain = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
         bytes = PackedBytes(plain)
-        // Asked for each time and mostly answered 304: a new server's pages never run with an old server's scripts.
+        // Browsers revalidate it each time, mostly with 304, so pages of a new server never run with scripts of an old one.
         var content = HTTPContent(type: type, cacheControl: "no-cache", tag: Self.tag(of: plain))
         content.headers = headers
         self.content = content
     }
 
-    /// A hash: the same in every process, so servers behind one address agree.
+    /// A hash, so that all processes and all servers behind one address have the same tag.
     private static func tag(of bytes: [UInt8]) -> String {
         String(SHA1.hash(bytes).prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }, radix: 36)
     }
@@ -29,7 +29,7 @@ extension WebFile {
     static let css = "text/css; charset=utf-8"
     static let html = "text/html; charset=utf-8"
 
-    /// Pages of any site may import them.
+    /// Pages of any site may import these files.
     static let library: [WebFile] = {
         let open = [("Access-Control-Allow-Origin", "*"), ("Cross-Origin-Resource-Policy", "cross-origin")]
         let types = "text/plain; charset=utf-8"
@@ -52,7 +52,7 @@ extension WebFile {
             WebFile("/app/icon.svg", "image/svg+xml", asset_app_icon(), appPage),
             WebFile("/app/icon.png", "image/png", asset_app_picture(), []),
             WebFile("/app/manifest.webmanifest", "application/manifest+json", asset_app_manifest(), []),
-            // Its scope is a page above its own folder.
+            // The worker's scope is a page outside its folder.
             WebFile("/app/worker.js", script, asset_app_worker_js(), [("Service-Worker-Allowed", "/app")]),
             WebFile("/app/app.js", script, asset_app_js(), []),
             WebFile("/app/chats.js", script, asset_app_chats_js(), []),
@@ -74,9 +74,9 @@ extension WebFile {
             WebFile("/app/signing.js", script, asset_app_signing_js(), []),
             WebFile("/app/talk.js", script, asset_app_talk_js(), []),
         ]
-        // The tag of the page is of all files: by it the worker in a browser knows that there is a new version.
+        // The page's tag covers all files, so the browser's worker detects a new version by it.
         let version = tag(of: (library + files).flatMap { Array(($0.content.tag ?? "").utf8) })
-        // `/` is what people try first; `/verify` and `/reset` are where links in mails lead.
+        // Users try `/` first; links in mails lead to `/verify` and `/reset`.
         let pages = ["/", "/app", "/verify", "/reset"].map { path in
             var page = WebFile(path, html, asset_app_html(), appPage)
             page.content.tag? += "-" + version
@@ -85,11 +85,11 @@ extension WebFile {
         return pages + files
     }()
 
-    /// `blob:` is a picture that was just chosen.
+    /// `blob:` is needed for a picture that the user has just chosen.
     private static let appPage = page(pictures: "'self' https: blob:")
 
-    /// What keeps foreign scripts and frames out of a page: nothing inline, nothing from elsewhere but pictures, which are
-    /// where people's `photoURL` says.
+    /// Headers that keep foreign scripts and frames out of a page: no inline code, and nothing from other hosts except
+    /// pictures, because a user's `photoURL` may be on any host.
     static func page(pictures: String) -> [(String, String)] {
         [
             (

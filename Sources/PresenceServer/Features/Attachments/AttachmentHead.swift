@@ -1,22 +1,23 @@
 import PresenceProtocol
 import WebSockets
 
-/// What the head of an upload says of it.
+/// What an upload's request states about it, before its body.
 struct AttachmentHead: Equatable {
-    /// As browsers know it: `video` plays in a page.
+    /// `video` is playable in browsers.
     enum Kind: String { case image, video, file }
 
-    /// The file's name on the client's device; `nil` if it was not told.
+    /// The file's name on the client's device, if the client sent one.
     let name: String?
     private(set) var kind: Kind
-    /// As what it is served; `nil`: as `application/octet-stream`. Pictures are served as what the server makes of them.
+    /// The media type with which it is served; `nil` for `application/octet-stream`, and for pictures, of which the server
+    /// serves its own version.
     private(set) var type: String?
 
-    /// In bytes of UTF-8, as file systems have it.
+    /// In bytes of UTF-8, the limit of file systems.
     static let longestName = 255
-    /// Pictures that the server makes small and harmless, also by names that programs give them.
+    /// Media types of pictures that the server makes small and harmless, including unofficial names that programs use.
     private static let images = ["image/jpeg", "image/png", "image/jpg", "image/pjpeg", "image/x-png"]
-    /// What browsers may be told, since nothing in it runs: all else is bytes.
+    /// Media types that run no code in browsers; everything else is served as bytes.
     private static let harmless = [
         "application/pdf", "application/zip", "audio/aac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav",
         "image/gif",
@@ -24,9 +25,9 @@ struct AttachmentHead: Equatable {
     ]
 
     /// - Parameters:
-    ///   - query: Of the request's target; `name` is percent-encoded.
+    ///   - query: The query of the request's target; `name` is percent-encoded.
     ///   - type: The header `Content-Type`.
-    /// - Throws: what is wrong with the name.
+    /// - Throws: The reason why the name is invalid.
     init(query: String, type: String?) throws(DecodingFailure) {
         name = try Self.name(query)
         let type = (type ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
@@ -34,7 +35,8 @@ struct AttachmentHead: Equatable {
         self.type = Self.harmless.contains(type) ? type : nil
     }
 
-    /// What a JPEG or PNG begins with, as which everything that does so is taken, whatever its type: a photo tells where it was taken.
+    /// How JPEG and PNG files begin. Any upload that begins so is handled as a picture, whatever its type, because photos
+    /// contain their location.
     private static let beginnings: [[UInt8]] = [[0xFF, 0xD8, 0xFF], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]]
     /// In bytes.
     static let longestBeginning = 8
@@ -49,8 +51,8 @@ struct AttachmentHead: Equatable {
             return parts[0] == "name" ? parts.count > 1 ? parts[1] : "" : nil
         }
         guard let value = values.first else { return nil }
-        guard values.count == 1 else { throw .invalid("name", "must be told once") }
-        // (A plus is itself: this is no form.)
+        guard values.count == 1 else { throw .invalid("name", "must be given only once") }
+        // A plus sign stays a plus sign: this is not form encoding.
         guard let bytes = decoded(value), let name = String(validating: bytes, as: UTF8.self) else {
             throw .invalid("name", "must be percent-encoded UTF-8")
         }
@@ -66,7 +68,7 @@ struct AttachmentHead: Equatable {
         return name
     }
 
-    /// `nil` if a percent sign encodes nothing.
+    /// `nil` if a percent sign is not followed by two digits.
     private static func decoded(_ text: Substring) -> [UInt8]? {
         var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text.utf8)
         while let byte = rest.popFirst() {
@@ -85,9 +87,9 @@ struct AttachmentHead: Equatable {
     }
 }
 
-/// How a file is offered for saving (RFC 6266).
+/// The header that offers a file for saving (RFC 6266).
 enum AttachmentDisposition {
-    /// `attachment`, with the name in both forms that clients read: in ASCII, and as RFC 8187 encodes it.
+    /// `attachment`, with the name in ASCII and encoded by RFC 8187, because clients read either.
     static func text(_ name: String?) -> String {
         guard let name else { return "attachment" }
         let plain = name.unicodeScalars.map { scalar -> Character in

@@ -2,22 +2,22 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Removes the files of uploads that no message mentions: at once where a message was deleted through this shard, everything else
-/// within a minute.
+/// Removes the files of uploads to which no message refers: at once if this shard deleted the message, otherwise within a
+/// minute.
 ///
-/// The scripts write down what is due (`attachments-due`), and there it stays until the files are gone. So a crash delays it, and
-/// storage that is out of reach does too. The first shard of each server looks at one partition after the other; servers may
-/// look at the same at once.
+/// The scripts list due uploads (`attachments-due`), where they stay until their files are gone. A crash or unreachable storage
+/// therefore only delays the removal. The first shard of each server checks one partition after the other; several servers may
+/// check the same one at once.
 ///
-/// A Redis that refuses changes because its disk is full needs just this room, and no server is live then. So the rounds go on, and
-/// the files of what is due go before the scripts have said so (`removeAhead`). What is due stays written down.
+/// A Redis that refuses changes because its disk is full needs exactly this room, and no server is live then. So the checks
+/// continue, and delete the due files before the scripts release them (`removeAhead`). The uploads stay listed as due.
 final class AttachmentRemoval {
-    /// In which all partitions are looked at, at most.
+    /// The longest time in which all partitions are checked once.
     private static let longestRound: Milliseconds = 60_000
-    /// Of one look, and how many of them are removed at a time.
+    /// How many due uploads one check reads, and how many of them are removed at a time.
     private static let most = 20
     private static let window = 4
-    /// Until what could not be removed is tried again.
+    /// The delay before a failed removal is retried.
     private static let patience: Milliseconds = 60_000
 
     private unowned let attachments: Attachments
@@ -25,18 +25,18 @@ final class AttachmentRemoval {
     private var deadline: DeadlineKind!
     private var isBusy = false
     private var partition = 0
-    /// Partitions in which something may have become due through this shard.
+    /// Partitions in which this shard may have made uploads due.
     private var wanted: Set<Int> = []
-    /// What was due at the last look, by partition.
+    /// The number of due uploads at the last check, by partition.
     private var waiting: [Int: Int] = [:]
-    /// How many of those, from the first on, have been looked at while Redis refuses changes, by partition.
+    /// While Redis refuses changes: how many of the due uploads were already handled, by partition.
     private var ahead: [Int: Int] = [:]
 
     private var shard: ShardLogic { attachments.shard }
 
     init(_ attachments: Attachments, in registry: inout Registry) {
         self.attachments = attachments
-        removed = registry.counter("attachments_removed_total", help: "attachments that no message mentions, removed")
+        removed = registry.counter("attachments_removed_total", help: "attachments without a message, removed")
         registry.gauge(
             "attachments_due", help: "attachments whose files are to be removed, as this server last saw them"
         ) {
@@ -45,12 +45,12 @@ final class AttachmentRemoval {
         deadline = registry.deadline { [unowned self] _ in lookOn() }
     }
 
-    /// The shard is live. One shard of a server is enough.
+    /// Starts the checks when the shard becomes live; one shard of a server is enough.
     func start() {
         if shard.place.number == 0 { wait() }
     }
 
-    /// Something may be due in the partition of a conversation.
+    /// Checks the partition of a conversation, in which something may be due.
     func look(at id: ConversationID) {
         wanted.insert(shard.partitions.index(of: id))
         lookNow()
@@ -78,7 +78,7 @@ final class AttachmentRemoval {
         }
     }
 
-    /// - Returns: Whether more may be due.
+    /// - Returns: Whether more uploads may be due.
     private func look(in place: Int) async -> Bool {
         let keys = shard.partitions.keys(place)
         let now = String(shard.clock.redisNow)
@@ -107,7 +107,7 @@ final class AttachmentRemoval {
 
     private enum Outcome { case over, failed, refused }
 
-    /// - Returns: Whether it is due no longer.
+    /// - Returns: Whether the upload is no longer due.
     private func release(_ member: String, _ keys: PartitionKeys) async throws(RedisFailure) -> Outcome {
         let words = member.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let name = StoredName(words[0]), let id = ConversationID(String(words[1])) else {
@@ -125,20 +125,20 @@ final class AttachmentRemoval {
             return try await removeAhead(name, keys.attachments(id))
         }
         guard await attachments.removeFiles(name) else {
-            // It holds up no others.
+            // Postponed, so that it does not block others.
             let later = String(shard.clock.redisNow + Self.patience)
             _ = try? await shard.command(["ZADD", keys.attachmentsDue, "XX", later, member])
             return .over
         }
         removed.value += 1
-        // In this order: what is not due any more is written down nowhere.
+        // In this order, so that no key is left without an entry in the list.
         _ = try await shard.command(["UNLINK", keys.attachment(name)])
         _ = try? await shard.command(["ZREM", keys.attachmentsDue, member])
         return .over
     }
 
-    /// Removes the files of what the script would let go, if Redis let it run. A message that mentions it in the moment in which
-    /// Redis takes changes again has lost its file, as it would have a moment later.
+    /// Removes the files that the script would release if Redis could run it. If Redis accepts changes again and a message
+    /// refers to the upload at this very moment, its file is lost, as it would be a moment later.
     private func removeAhead(_ name: StoredName, _ key: String) async throws(RedisFailure) -> Outcome {
         // "USER AT COUNT"
         let words = try await shard.command(["HGET", key, name.text]).string?.split(separator: " ") ?? []

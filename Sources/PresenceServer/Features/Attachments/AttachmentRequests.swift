@@ -5,7 +5,7 @@ import WebSockets
 
 /// `POST /v1/conversations/{id}/attachments`.
 extension Attachments {
-    /// Before the body: whether it has one, what its name is, and whether its user is a member.
+    /// Checks before the body is read that there is one, that its name is valid, and that the user is a member.
     func judge(_ head: UploadHead) async throws(Refusal) {
         guard case .user(let user) = head.caller else { throw Refusal(.forbidden, "a backend uploads nothing") }
         _ = try AttachmentHead(head.request)
@@ -43,25 +43,25 @@ extension Attachments {
         .validationFailed, "This is no whole JPEG or PNG of at most 40 million pixels and 16 MiB.",
         reason: "attachment_not_an_image")
 
-    /// An upload whose files are kept.
+    /// An upload whose files are stored.
     private struct Attachment {
         let name: StoredName
         let head: AttachmentHead
         let parts: [StoredPart]
 
-        /// Of what the message shows: the picture without its thumbnail.
+        /// The size that the message shows: that of the picture, without its thumbnail.
         var size: Int { parts[0].size }
-        /// Of all that is kept.
+        /// The size of all stored files.
         var bytes: Int { parts.reduce(0) { $0 + $1.size } }
 
-        /// As Redis has it.
+        /// The fields stored in Redis.
         var fields: [String] {
             ["kind", head.kind.rawValue, "size", String(size)] + (head.type.map { ["type", $0] } ?? [])
                 + (head.name.map { ["name", $0] } ?? [])
         }
     }
 
-    /// Writes it down, if its user is a member still, by a token that is good still.
+    /// Records the upload, if its user is still a member and the token is still valid.
     private func attach(_ attachment: Attachment, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         guard let user = call.viewer, let writer = call.writer else { throw MessageRefusal.forbidden.refusal }
         let (id, keys) = (call.ids[0], shard.partitions.keys(of: call.ids[0]))
@@ -100,7 +100,7 @@ extension Attachments {
         return json + Array("}}".utf8)
     }
 
-    /// - Returns: Whether all that was under the name is gone.
+    /// - Returns: Whether all files of the name are gone.
     func removeFiles(_ name: StoredName) async -> Bool {
         let store = store
         switch await store.done(on: shard, { () throws(FileStoreFailure) in try store.remove(name) }) {

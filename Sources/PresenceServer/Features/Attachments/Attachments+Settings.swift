@@ -2,7 +2,7 @@ import Installation
 import PresenceCore
 import PresenceProtocol
 
-/// What operators can set about attachments. config/presenced.yaml has each with its sentence.
+/// The settings of attachments; config/presenced.yaml has each with its description.
 extension FeatureSetting {
     static let attachmentsEnabled = flag(
         "attachments.enabled", false,
@@ -34,7 +34,7 @@ extension Attachments {
         let folder = configuration[text: .attachmentFolder]
         guard folder.isEmpty || folder.hasPrefix("/") else { throw .of(.attachmentFolder, "must be an absolute path") }
         guard try S3Bucket.configured(configuration) == nil || folder.isEmpty else {
-            throw .of(.attachmentFolder, "must be empty, since photos.s3.bucket is told")
+            throw .of(.attachmentFolder, "must be empty, since photos.s3.bucket is set")
         }
         let photos = configuration[text: .photoFolder]
         guard folder.isEmpty || folder != photos else {
@@ -46,13 +46,14 @@ extension Attachments {
 extension ServerConfiguration {
     var attachmentStore: any FileStore {
         do throws(InvalidConfiguration) {
-            // Browsers are not sent to the bucket: what it says of a file is not enough for strangers' files.
+            // Browsers are not redirected to the bucket, because its headers do not protect them from strangers' files.
             if let bucket = try S3Bucket.configured(self, folder: "attachments/", isPublic: false) {
                 return S3Files(
                     bucket: bucket, kinds: StoredFile.Kind.allCases, cacheControl: Attachments.cacheControl)
             }
         } catch {
-            // `Attachments.check` has read the same a moment ago. Files must not come to be in another place instead.
+            // `Attachments.check` has just accepted the same settings. Falling back to a folder would store files in the wrong
+            // place.
             fatalError("\(error)")
         }
         let folder = self[text: .attachmentFolder]

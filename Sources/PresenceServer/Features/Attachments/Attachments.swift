@@ -3,27 +3,26 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What members of a conversation upload to attach it to their messages: pictures as ``Photos`` makes them, everything else as
-/// it came.
+/// Files that members of a conversation upload for their messages: pictures are made by ``Photos``, everything else is stored
+/// unchanged.
 ///
 /// It guarantees that
-/// - only members upload, and what is too much is refused before its body;
-/// - browsers show nothing that strangers have made: what is not a picture of this server's making is offered for saving, and
-///   runs nothing;
-/// - a name never means another file;
-/// - an upload stays as long as a message of its uploader's mentions it, and before the first one for
-///   `attachments.unusedFor`. That is counted by the scripts that store and remove messages, so it is true whatever dies;
-///   files go afterwards, at the latest with the first server that can remove them (`AttachmentRemoval`). What a crash leaves
-///   before an upload is written down is found by the sweep.
+/// - only members upload, and uploads over a limit are refused before their body;
+/// - browsers run nothing made by strangers: files other than the server's own pictures are offered for saving, and sandboxed;
+/// - a name never refers to another file;
+/// - an upload stays as long as a message of its uploader refers to it, and before the first one for `attachments.unusedFor`.
+///   The scripts that store and remove messages count this, so no crash breaks it. The files are removed afterwards, at the
+///   latest by the next server that can (`AttachmentRemoval`). If a crash leaves files before an upload is recorded, the sweep
+///   finds them.
 ///
-/// The pools that it uses are of the plan of `Photos`, which no server is without.
+/// Its pools belong to the plan of `Photos`, which all servers have.
 final class Attachments: Feature {
     static let plan = FeaturePlan(
         name: "attachments", scripts: Script.attachments, keys: [.attachments, .attachmentsDue, .attachment],
         settings: FeatureSetting.attachments, check: check)
-    /// Where they are served. The scripts know messages' attachments by it.
+    /// The path under which they are served, by which the scripts recognise a message's attachments.
     static let path = "/v1/attachments/"
-    /// Not for shared caches: what a message no longer has shall be nowhere.
+    /// Not for shared caches: once a message drops a file, no copy should remain.
     static let cacheControl = "private, max-age=31536000, immutable"
 
     unowned let shard: ShardLogic
@@ -60,16 +59,16 @@ final class Attachments: Feature {
     }
 
     private func registerMetrics(in registry: inout Registry) {
-        kept = registry.counter("attachments_total", help: "files that were uploaded to conversations and kept")
-        bytes = registry.counter("attachment_bytes_total", help: "bytes of the files that were uploaded and kept")
+        kept = registry.counter("attachments_total", help: "files uploaded to conversations and stored")
+        bytes = registry.counter("attachment_bytes_total", help: "bytes of the files uploaded and stored")
         counts = PhotoMaker.Counts(
-            refused: registry.counter("attachments_refused_total", help: "uploads said to be pictures that were none"),
+            refused: registry.counter("attachments_refused_total", help: "uploads sent as pictures that are not"),
             killed: registry.counter(
                 "attachments_killed_total",
-                help: "uploads whose decoding was ended for what it did, or for taking too long"))
+                help: "uploads whose decoding was killed for a forbidden call or for exceeding its time"))
         failures = registry.counter(
             "attachment_store_failures_total",
-            help: "attachments that could not be kept, read or removed where they are")
+            help: "attachments that could not be stored, read or removed")
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
@@ -86,13 +85,13 @@ final class Attachments: Feature {
         shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
 
-    /// What clients are told of a file.
+    /// The address of a file that clients receive.
     func address(of file: StoredFile) -> String { shard.configuration.photoBase + Self.path + file.text }
 
-    // MARK: What belongs to nobody
+    // MARK: Unreferenced files
 
     private func swept(in registry: inout Registry) -> FileSweep.Subject {
-        let removed = registry.counter("attachments_swept_total", help: "files of attachments that belonged to nobody")
+        let removed = registry.counter("attachments_swept_total", help: "unreferenced attachments removed by the sweep")
         return FileSweep.Subject(
             store: store, round: shard.configuration[.attachmentSweep],
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
@@ -103,7 +102,7 @@ final class Attachments: Feature {
             failed: { [unowned self] in note($0, $1) })
     }
 
-    /// What has been written down is looked at when it is due.
+    /// A recorded upload is left to `AttachmentRemoval`.
     private func isOwned(_ name: StoredName) async throws(RedisFailure) -> Bool {
         let key = shard.partitions.keys(of: name.id).attachment(name)
         return try await shard.command(["EXISTS", key]).int == 1
@@ -114,7 +113,7 @@ final class Attachments: Feature {
     private func serve(_ call: HTTPCall) {
         guard let file = StoredFile(call.texts[0]) else { return call.refuse(404, .notFound, "there is no such file") }
         var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.name.text)
-        // Any page may show a picture and play a video; none runs what it gets.
+        // Any page may show a picture and play a video; the sandbox lets none run the file.
         content.headers = [
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),

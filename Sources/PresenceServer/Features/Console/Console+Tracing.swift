@@ -4,17 +4,17 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// The live trace: the events of one user or conversation as they reach this server, without texts. While nobody looks, no event
-/// costs more than a comparison.
+/// The live trace: the events of one user or conversation as this server receives them, without texts. Without a trace, an
+/// event costs only one comparison.
 extension Console {
-    /// Of the process, by what they are of. The shard that made one hears for it.
+    /// All traces of the process, by subject. The shard that created a trace receives its events.
     private static let all = Locked<[String: Trace]>([:])
     private static let mostTraces = 16
 
     func trace(_ call: HTTPCall) throws(DecodingFailure) {
         let isUser = Self.member("conversation", in: call) == nil
         if !isUser, Self.member("user", in: call) != nil {
-            throw .invalid("user", "is not named together with a conversation")
+            throw .invalid("user", "must not be combined with conversation")
         }
         let subject = try Self.id(isUser ? "user" : "conversation", in: call)
         let after = Self.member("after", in: call) ?? "0"

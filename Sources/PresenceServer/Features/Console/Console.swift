@@ -4,13 +4,13 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// The console at `/console`: pages on which operators see what the servers do and who is here, and the calls that only these
-/// pages need. What it shows comes over HTTP with the token of a backend, and nothing is gathered while nobody asks.
+/// The console at `/console`: pages on which operators see what the servers do and which users are online, and the calls that
+/// only these pages need. Its data is read over HTTP with a backend's token, and nothing is collected while no page is open.
 final class Console: Feature {
     static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
-    /// Those that this shard hears events for.
+    /// The traces for which this shard receives events.
     var traces: [Trace] = []
     var endOfTraces: DeadlineKind!
 
@@ -65,7 +65,7 @@ final class Console: Feature {
         return id
     }
 
-    /// Where there is no port for operators and backends, the pages are for this machine.
+    /// Without a port for operators and backends, only this machine can open the pages.
     private func serve(_ file: WebFile, _ call: HTTPCall) {
         guard shard.configuration.api.port != nil || call.request.peer.isLoopback else {
             return call.refuse(404, .notFound, "there is nothing at this path")

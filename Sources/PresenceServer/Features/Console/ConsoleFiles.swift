@@ -1,8 +1,8 @@
 import CAssets
 
 extension WebFile {
-    /// - Parameter bucket: The origin to which the server sends browsers for pictures that it keeps in a bucket; `nil`: it serves
-    ///   them itself.
+    /// - Parameter bucket: The origin to which the server redirects browsers for pictures in a bucket; `nil` if it serves them
+    ///   itself.
     static func console(picturesAt bucket: String?) -> [WebFile] {
         guard let bucket else { return console }
         return console.map { file in
@@ -12,7 +12,7 @@ extension WebFile {
         }
     }
 
-    /// What it shares with the app has a path of its own, so that each can be without the other.
+    /// Files shared with the app have paths of their own, so that either can be switched on without the other.
     private static let console: [WebFile] = [
         WebFile("/console", html, asset_console_html(), consolePage),
         WebFile("/console/app.css", css, asset_app_css(), []),
@@ -39,7 +39,7 @@ extension WebFile {
         WebFile("/console/presence-outbox.js", script, asset_presence_outbox_js(), []),
     ]
 
-    /// Only the server's own pictures: users choose where theirs is, and the host of another would be told when an operator
-    /// looks at them.
+    /// Only the server's own pictures: a user's `photoURL` may be on any host, and loading it would reveal the operator's
+    /// visit.
     private static let consolePage = page(pictures: "'self'")
 }

@@ -3,13 +3,13 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// `presenced doctor`, run from the console: looked at is everything, repaired nothing. It takes seconds. A caller who does not
-/// wait for the answer finds the report with another call.
+/// Runs `presenced doctor` from the console, without repairs. A run takes seconds; a caller that does not wait for the response
+/// gets the report with a later call.
 extension Console {
-    /// Looking at all of Redis waits for it, one at a time.
+    /// A check blocks on Redis, so it has a thread of its own; one check runs at a time.
     static let doctorThread = WorkerPlan("doctor", threads: { _ in 1 }, queue: { _ in 1 }, hasLowPriority: true)
 
-    /// The process' last look, whichever shard is asked.
+    /// The last run of the process, shared by all shards.
     private enum Run: Sendable {
         case none
         case running(since: Timestamp)
@@ -18,7 +18,7 @@ extension Console {
     }
     private static let last = Locked(Run.none)
 
-    /// A run that has not ended by then was never begun, because its caller had gone.
+    /// A run older than this was never started, because its caller had disconnected.
     private static let longest: Milliseconds = 300_000
 
     func examine(_ call: HTTPCall) {

@@ -2,7 +2,7 @@ import Foundation
 import PresenceCore
 import WebSockets
 
-/// The mails of development: those that lie in the outbox, because no mail server is set.
+/// The mails in the outbox, in development without a mail server.
 extension Console {
     func outbox(_ call: HTTPCall) {
         let configuration = shard.configuration

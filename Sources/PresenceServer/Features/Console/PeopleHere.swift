@@ -3,13 +3,14 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Who is here: the users of all shards' lists, some hundred in each answer, so that no call costs more with more users.
+/// Users who are online, from the lists of all shards: some hundred in each answer, so the cost of a call does not grow with
+/// the number of users.
 extension Console {
-    /// Users in an answer before it ends, and lists that are looked at.
+    /// The most users in an answer, and the most lists read for it.
     private static let (most, longest) = (200, 64)
-    /// What one step reads of a list.
+    /// How many users one step reads of a list.
     private static let step = "200"
-    /// Users whose records are read at a time.
+    /// How many users' records are read at a time.
     private static let window = 32
 
     func people(_ call: HTTPCall) throws(DecodingFailure) {
@@ -22,8 +23,8 @@ extension Console {
         }
     }
 
-    /// A way through all lists: of each partition those of all shards, in the order of their names. It goes on where an
-    /// earlier answer ended, although shards may have come and gone.
+    /// A walk through all lists: partition by partition, those of all shards in the order of their names. It continues where an
+    /// earlier answer ended, even if shards have come or left since.
     private final class Walk {
         var shards: [String] = []
         var users: [UserID] = []
@@ -47,7 +48,7 @@ extension Console {
             cursor = words.last!
         }
 
-        /// The next list and where to go on in it; `nil`: all have been looked at.
+        /// The next list, and the cursor within it; `nil` if all have been read.
         func next() -> (partition: Int, shard: String, cursor: String)? {
             guard !shards.isEmpty else { return nil }
             if cursor == "0" || !shards.contains(shard) {
@@ -63,7 +64,7 @@ extension Console {
             return (partition, shard, cursor)
         }
 
-        /// The list has been read up to a cursor; 0: whole.
+        /// Records the cursor up to which the list has been read; 0 if it is complete.
         func note(_ cursor: String) { self.cursor = cursor }
 
         var text: String { "\(partition):\(shard):\(cursor)" }
@@ -98,14 +99,14 @@ extension Console {
         }
     }
 
-    /// - Parameter words: `nil` if they could not be read: such a user is told as well.
+    /// - Parameter words: `nil` if they could not be read; the user is listed anyway.
     private static func row(_ user: UserID, _ words: [RedisValue]?) -> String {
         var row = #"{"user":\#(StatusArguments.encoded(user.string))"#
         guard let words else { return row + #","status":"unknown"}"# }
         let status = words.first?.string ?? ""
         row += #","status":"\#(["online", "away", "busy"].contains(status) ? status : "offline")""#
         if words.count > 1, let since = words[1].int { row += #","since":\#(since)"# }
-        // Encoded anew: what lies there may be damaged.
+        // Encoded anew, because the stored text may be damaged.
         if let name = words.last?.bytes.flatMap(ProfileBody.displayName),
             let text = try? JSONDecoder().decode(String.self, from: Data(name))
         {

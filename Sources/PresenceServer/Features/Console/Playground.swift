@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// Two people to try things out with: tokens for the phones of the playground.
+/// Tokens for the playground's two phones, on which operators can try things out.
 extension Console {
-    /// ms. The page asks again before.
+    /// In ms. The page asks for new ones earlier.
     private static let playgroundToken: Milliseconds = 3_600_000
     private static let players = [("playground-ana", "Ana"), ("playground-ben", "Ben")]
 

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// All servers by their leases, what Redis uses, and the bounds that the numbers of `/metrics` are held against.
+/// All servers by their leases, the memory of Redis, and the limits for comparison with the numbers of `/metrics`.
 extension Console {
     func servers(_ call: HTTPCall) {
         call.ask(changes: false) {

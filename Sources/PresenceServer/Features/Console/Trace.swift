@@ -1,23 +1,23 @@
 import EventLoops
 import PresenceProtocol
 
-/// What happens to one user or one conversation, for somebody who looks: the newest entries, read by calls to any shard. One shard
-/// hears the events and writes them here; it stops when nobody has asked for a while.
+/// The newest events of one user or conversation, for an operator. One shard receives the events and writes them here; calls to
+/// any shard read them. The trace ends after a time without calls.
 final class Trace: Sendable {
-    /// Differs from that of an earlier one of the same subject, whose numbers were others.
+    /// Differs from the name of an earlier trace of the same subject, whose entries had other numbers.
     let name: String
     let subject: Identifier
     let isUser: Bool
 
-    /// Entries that are kept, and that are taken in a second: nobody reads faster.
+    /// The most entries stored, and the most recorded in a second, because no operator reads faster.
     static let most = 400
     static let perSecond = 200
-    /// ms: after so long without a call it is over.
+    /// In ms: the time without a call after which the trace ends.
     static let patience: Milliseconds = 10_000
 
     private struct State {
         var entries: [(number: Int64, json: [UInt8])] = []
-        /// Of all that happened, kept or not.
+        /// The number of all events, recorded or not.
         var count: Int64 = 0
         var askedAt: Milliseconds
         var second: Milliseconds = 0
@@ -33,8 +33,8 @@ final class Trace: Sendable {
     }
 
     /// - Parameters:
-    ///   - now: On the monotonic clock, in ms.
-    ///   - json: Made only if it is kept.
+    ///   - now: The monotonic time in ms.
+    ///   - json: Called only if the entry is recorded.
     func add(now: Milliseconds, _ json: () -> [UInt8]) {
         state.withLock { state in
             state.count += 1
@@ -46,7 +46,7 @@ final class Trace: Sendable {
         }
     }
 
-    /// What happened to the way of events rather than to the subject.
+    /// Records an event of the connection to Redis rather than of the subject.
     func note(_ kind: StaticString, at time: Timestamp, now: Milliseconds) {
         add(now: now) {
             var json = Array(#"{"kind":""#.utf8)
@@ -58,7 +58,7 @@ final class Trace: Sendable {
         }
     }
 
-    /// The entries after a number; after 0 if that is of another trace.
+    /// The entries after a number; all entries if the number is from another trace.
     func answer(after: Int64, of name: String?, now: Milliseconds) -> [UInt8] {
         let (entries, count) = state.withLock { state in
             state.askedAt = now

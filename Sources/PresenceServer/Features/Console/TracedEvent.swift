@@ -2,9 +2,9 @@ import Foundation
 import PresenceCore
 import PresenceProtocol
 
-/// An event of the scripts as the trace shows it: what happened, and to what, without texts, names or tokens.
+/// A script's event as the trace shows it: what happened and to whom, without texts, names or tokens.
 enum TracedEvent {
-    /// Whether it is of a user or a conversation; of a user also what they write and type in conversations.
+    /// Whether the event is about the user or the conversation; for a user, messages and typing in conversations count too.
     static func concerns(_ event: StoreEvent, _ subject: Identifier, isUser: Bool) -> Bool {
         let isConversation = "NCMTE".utf8.contains(event.kind)
         if isConversation != isUser { return subject.has(event.subjectBytes) }
@@ -37,7 +37,7 @@ enum TracedEvent {
         UInt8(ascii: "E"): "expired",
     ]
 
-    /// In a few words.
+    /// A description in a few words.
     private static func about(_ event: StoreEvent) -> String {
         switch event.kind {
         case UInt8(ascii: "P"): presence(event)
@@ -61,7 +61,7 @@ enum TracedEvent {
             + (members["text"] == nil ? "" : ", with a text")
     }
 
-    /// `PRESENCE LASTSEEN …`, by their first letters.
+    /// The first letters of `PRESENCE LASTSEEN …`.
     private static func visibility(_ event: StoreEvent) -> String {
         let audiences = ["e": "everyone", "c": "contacts", "n": "nobody"]
         return zip(["presence", "last seen"], event.words).map { "\($0): \(audiences[$1] ?? $1)" }.joined(

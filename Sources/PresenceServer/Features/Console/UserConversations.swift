@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The conversations that a user is in, with what a member sees of each but for texts.
+/// The conversations of a user, with everything that a member sees of each except texts.
 extension Console {
-    /// Conversations in an answer: those that the user came into last.
+    /// The most conversations in an answer: those that the user joined last.
     private static let mostConversations = 200
 
     func conversations(_ call: HTTPCall) throws(DecodingFailure) {
@@ -28,7 +28,7 @@ extension Console {
         }
     }
 
-    /// - Parameter words: An inbox: conversation, then `in VERSION` or `out VERSION …`.
+    /// - Parameter words: An inbox: alternating conversations, and `in VERSION` or `out VERSION …`.
     private static func newest(_ words: [String]) -> ([ConversationID], isMore: Bool) {
         let entries = stride(from: 0, to: words.count - 1, by: 2).compactMap { place -> (ConversationID, Int64)? in
             let state = words[place + 1].split(separator: " ")

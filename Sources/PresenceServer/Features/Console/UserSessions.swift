@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The devices on which a user is here, as Redis lists them.
+/// A user's connected devices, as Redis lists them.
 extension Console {
     func sessions(_ call: HTTPCall) {
         let keys = shard.partitions.keys(of: call.ids[0])
@@ -20,7 +20,7 @@ extension Console {
         }
     }
 
-    /// - Parameter device: `=ID`, or `-` for one without.
+    /// - Parameter device: `=ID`, or `-` without one.
     private static func row(_ session: HeldSession, device: String) -> String {
         let id = device.hasPrefix("=") ? #","device":\#(StatusArguments.encoded(String(device.dropFirst())))"# : ""
         return

@@ -3,12 +3,12 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// What `presenced webhooks` tells and does, for the console. It reads lists of ids, so it has a thread and a connection to
-/// Redis of its own.
+/// The functions of `presenced webhooks` for the console. They read lists of ids, so they have a thread and a connection to
+/// Redis of their own.
 extension Console {
     static let redisThread = WorkerPlan("console", threads: { _ in 1 }, queue: { _ in 8 }, hasLowPriority: true)
 
-    /// An endpoint with what calls name it by.
+    /// An endpoint with its id for calls.
     private struct Row: Encodable {
         enum Key: String, CodingKey { case id }
         let id: String
@@ -35,7 +35,7 @@ extension Console {
         }
     }
 
-    /// All that waits for an endpoint is tried now.
+    /// Retries all pending events of an endpoint now.
     func retryWebhook(_ call: HTTPCall) {
         let (configuration, id) = (shard.configuration, call.ids[0])
         enum Outcome: Sendable {

@@ -2,11 +2,11 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// Who may have a picture decoded now. There are few threads for it, and a picture of some KB may take one for a second.
+/// Limits the decoding of pictures: it has few threads, and a picture of some KB may take one for a second.
 ///
-/// On each shard a user has one picture decoded at a time, an address four, so that both wait in turn with all others; and each has
-/// so much time of a core in an hour, as much of it at once as it likes. What a picture takes is known afterwards: who has nothing
-/// left waits until what was taken beyond it has come back.
+/// On each shard, a user has one picture decoded at a time and an address four, so neither can block the queue. Each also has a
+/// budget of core time per hour, which it may use at once. The cost of a picture is known only afterwards; a user over the
+/// budget waits until the debt is paid off.
 final class DecodingTurns {
     /// In ms of a core: some 400 photos of a phone.
     static let ofUser: Int64 = 60_000
@@ -18,7 +18,7 @@ final class DecodingTurns {
     private var decoding: Set<UserID> = []
     private var atAddress: [AddressBlock: Int] = [:]
 
-    /// Whose turn it is.
+    /// A turn in progress.
     struct Turn {
         fileprivate let user: UserID
         fileprivate let address: AddressBlock
@@ -29,7 +29,7 @@ final class DecodingTurns {
         addresses = Rates(RateLimit(perHour: ofAddress))
     }
 
-    /// - Returns: The turn, which is to be ended; or how long there is none, in ms.
+    /// - Returns: The turn, to be passed to `end`, or the time to wait.
     func begin(_ user: UserID, from address: AddressBlock, at now: Milliseconds) -> Result<Turn, Wait> {
         users.expire(now: now)
         addresses.expire(now: now)
@@ -46,7 +46,7 @@ final class DecodingTurns {
         return .success(Turn(user: user, address: address))
     }
 
-    /// - Parameter used: Of a core, in ms.
+    /// - Parameter used: The time of a core, in ms.
     func end(_ turn: Turn, used: Int, at now: Milliseconds) {
         decoding.remove(turn.user)
         users.take(used, by: turn.user, at: now)

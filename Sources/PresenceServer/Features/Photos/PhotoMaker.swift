@@ -3,16 +3,16 @@ import Glibc
 import PresenceCore
 import PresenceProtocol
 
-/// Makes a picture of what was uploaded, in a process of its own (`CPhotos`).
+/// Makes pictures from uploads, in a separate process (`CPhotos`).
 enum PhotoMaker {
-    /// One a core would leave nothing for the loops.
+    /// Half of the cores, because one thread per core would starve the loops.
     static let pool = WorkerPlan(
         "photos", threads: { _ in max(1, WorkerPlan.cores / 2) }, queue: { _ in 16 }, hasLowPriority: true)
-    /// In ms. The process may use 10 s of a core, which may be busy.
+    /// In ms of real time. The process may use 10 s of a core, which other work may share.
     private static let longest: Int32 = 30_000
     private static let executable = "/proc/self/exe"
 
-    /// What became of an upload, and what that took of a core, in ms.
+    /// The outcome for an upload, and the core time used, in ms.
     struct Work: Sendable {
         let outcome: Outcome
         let used: Int
@@ -21,8 +21,8 @@ enum PhotoMaker {
     enum Outcome: Sendable {
         case made(photo: [UInt8], thumbnail: [UInt8])
         case notAnImage
-        /// By which signal the process ended. SIGKILL, of this server after `longest` or of a kernel that lacks memory, says nothing
-        /// of the picture. By any other the process has done what it may not, or used too much of a core.
+        /// The signal that ended the process. SIGKILL comes from this server after `longest`, or from a kernel without memory,
+        /// and does not mean that the picture is bad. Any other signal means a forbidden system call or too much core time.
         case killed(Int32)
         case failed(String)
     }
@@ -33,7 +33,7 @@ enum PhotoMaker {
         var result = photo_result()
         let head = 8
         let bytes = [UInt8](unsafeUninitializedCapacity: head + 2 * most) { room, count in
-            // The process has the file's own descriptor, and the room is used within the call only.
+            // The process gets the file's descriptor; the buffer is used only within the call.
             result = file.withDescriptor { photo_make(executable, $0, longest, room.baseAddress!) }
             count = result.outcome == photo_done ? head + result.picture + result.thumbnail : 0
         }
@@ -47,21 +47,21 @@ enum PhotoMaker {
                 photo: Array(bytes[head..<head + result.picture]), thumbnail: Array(bytes[(head + result.picture)...]))
         case photo_not_an_image: .notAnImage
         case photo_killed: .killed(result.signal)
-        default: .failed("the process that decodes pictures could not be run")
+        default: .failed("the process that decodes pictures could not be started")
         }
     }
 
-    // MARK: For a call
+    // MARK: Making the picture of a call
 
-    /// What a feature counts of it.
+    /// The metrics of a feature that uses pictures.
     struct Counts {
         let refused: MetricCounter
         let killed: MetricCounter
     }
 
-    /// Has the picture and its thumbnail made of an upload.
+    /// Makes the picture and the thumbnail of an upload.
     ///
-    /// - Parameter refusal: Says that it is no picture, or one that must not be decoded.
+    /// - Parameter refusal: Thrown if the upload is not a picture, or one that must not be decoded.
     static func make(
         _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refusal: Refusal
     ) async throws(Refusal) -> [StoredPart] {
@@ -97,12 +97,12 @@ enum PhotoMaker {
             shard.metrics.met(.decoding)
             throw Refusal(
                 .rateLimited,
-                "decoding pictures of this user, or from this address, has taken too long: nothing was done",
+                "this user or address has used up its time for decoding pictures: nothing was done",
                 retryAfter: wait.milliseconds)
         }
         var used = 0
         defer { turns.end(turn, used: used, at: shard.clock.now) }
-        // Not for its connection: a client that hangs up has used what it has used.
+        // The work is not tied to the connection, so that a client that disconnects still pays for it.
         let work = try await shard.work(pool) { make(file) }
         used = work.used
         return work.outcome

@@ -5,11 +5,11 @@ import WebSockets
 
 /// `PUT` and `DELETE /v1/me/photo`.
 extension Photos {
-    /// How often a picture may have been replaced by another request meanwhile.
+    /// How often the change is retried after another request replaced the picture meanwhile.
     private static let mostTries = 4
 
     func upload(_ call: HTTPCall, _ file: UploadedFile) async throws(Refusal) -> HTTPResponse {
-        // Nothing is decoded for somebody without an account.
+        // Pictures are decoded only for users with an account.
         let user = try await ownAccount(call)
         let parts = try await PhotoMaker.make(
             file, for: call, counting: counts,
@@ -35,7 +35,7 @@ extension Photos {
 
     private static let noAccount = Refusal(.notFound, "this user has no account on this server")
 
-    /// Gives a picture, or none, to a user, in the place of the former.
+    /// Replaces a user's picture, or removes it.
     private func put(_ name: StoredName?, of user: UserID, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
         var former = try await shard.ask("HGET", keys.user(user), "photo").string.flatMap { StoredName($0) }
@@ -43,7 +43,7 @@ extension Photos {
             let reply = try await shard.run(setting(name, after: former, of: user, by: call.writer))
             switch reply.word {
             case "OK":
-                // One that is replaced the sweep removes: others may not have heard of the new one.
+                // The sweep removes replaced pictures later, because other clients may still show them.
                 if let former, name == nil { await remove(former) }
                 return try response(name, reply, user)
             case "CHANGED": former = reply[0].string.flatMap { StoredName($0) }
@@ -60,7 +60,7 @@ extension Photos {
         _ name: StoredName?, after former: StoredName?, of user: UserID, by writer: Writer?
     ) -> ScriptCall {
         let keys = shard.partitions.keys(of: user)
-        // Some name or other stands where there is none.
+        // Redis needs some key of the partition even if there is no picture.
         let key = { (name: StoredName?) in name.map { keys.key(.photo, $0.id) } ?? keys.account(user) }
         func address(_ kind: StoredFile.Kind) -> String? {
             name.map { StatusArguments.encoded(PhotoAddress.stored(StoredFile($0, kind))) }

@@ -3,7 +3,7 @@ import Installation
 import PresenceCore
 import PresenceProtocol
 
-/// What operators can set about pictures. config/presenced.yaml has each with its sentence.
+/// The settings of pictures; config/presenced.yaml has each with its description.
 extension FeatureSetting {
     static let photoFolder = text(
         "photos.folder", "", about: "The folder of pictures; empty: the folder photos in the data directory.")
@@ -41,7 +41,7 @@ extension FeatureSetting {
 extension Photos {
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
         let base = configuration[text: .photoPublicURL]
-        // Clients are told it, so it keeps their rule.
+        // Addresses in profiles must be valid photo URLs.
         let isGood = PhotoURL.isValid(base + "/v1/photos/x") && !base.contains("?") && !base.contains("#")
         guard base.isEmpty || isGood else {
             throw InvalidConfiguration(
@@ -53,7 +53,7 @@ extension Photos {
             throw InvalidConfiguration(key: FeatureSetting.photoFolder.key, reason: "must be an absolute path")
         }
         guard try S3Bucket.configured(configuration) == nil || folder.isEmpty else {
-            throw .of(.photoFolder, "must be empty, since photos.s3.bucket is told")
+            throw .of(.photoFolder, "must be empty, since photos.s3.bucket is set")
         }
     }
 }
@@ -77,20 +77,21 @@ extension ServerConfiguration {
                 return S3Files(bucket: bucket, kinds: [.picture, .thumbnail], cacheControl: Photos.cacheControl)
             }
         } catch {
-            // `Photos.check` has read the same a moment ago. Pictures must not come to be in another place instead.
+            // `Photos.check` has just accepted the same settings. Falling back to a folder would store pictures in the wrong
+            // place.
             fatalError("\(error)")
         }
         let folder = self[text: .photoFolder]
         return FileFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
     }
 
-    /// Scheme and host to which browsers are sent for pictures; `nil` if this server serves them.
+    /// The scheme and host to which browsers are redirected for pictures; `nil` if this server serves them.
     var photoBucketOrigin: String? {
         let words = self[text: .s3PublicURL].split(separator: "/", omittingEmptySubsequences: false)
         return words.count > 2 ? "\(words[0])//\(words[2])" : nil
     }
 
-    /// What the addresses of pictures begin with, without a slash at the end.
+    /// The beginning of pictures' addresses, without a trailing slash.
     var photoBase: String {
         let base = self[text: .photoPublicURL]
         return base.isEmpty ? publicAddress : String(base.reversed().drop { $0 == "/" }.reversed())

@@ -4,30 +4,30 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Pictures of people with accounts: uploaded, made harmless and small, and served to everybody who knows their name.
+/// Pictures of users with accounts: uploaded, made small and harmless, and served to all clients that know the name.
 ///
 /// It guarantees that
-/// - what is served was made by this server: at most 2,048 pixels a side and 500 KB, with nothing of what was hidden in the
-///   original. The original is kept nowhere;
-/// - a decoder that is taken over by a picture can do nothing with it (`CPhotos`);
-/// - a name never means another picture, so it is cached for ever. A picture that is taken back is removed at once; one that
-///   is replaced, or that a crash left, by the sweep.
+/// - this server made every picture that it serves: at most 2,048 pixels a side and 500 KB, with none of the original's
+///   metadata. The original is not stored;
+/// - a decoder that a picture has taken over can do nothing with it (`CPhotos`);
+/// - a name never refers to another picture, so it is cached forever. A picture that its user removes is deleted at once; the
+///   sweep deletes replaced ones and leftovers of crashes.
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
         pools: [PhotoMaker.pool, S3Files.pool], check: check, warnings: warnings)
     /// Bytes of an upload: 5 MiB.
     static let mostBytes = 5 * 1024 * 1024
-    /// For shared caches too: a picture is shown to everybody.
+    /// Also for shared caches, because pictures are public.
     static let cacheControl = "public, max-age=31536000, immutable"
-    /// Changes of one user, for each shard: 20 at once, then one in two minutes.
+    /// Changes of one user on each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
 
     unowned let shard: ShardLogic
     let store: any FileStore
     private(set) var made: MetricCounter!
     private(set) var counts: PhotoMaker.Counts!
-    /// For what else is a picture, too.
+    /// Shared with other features that decode pictures.
     let turns: DecodingTurns
     private var failures: MetricCounter!
     private var sweep: FileSweep?
@@ -42,14 +42,14 @@ final class Photos: Feature {
     func register(in registry: inout Registry) {
         guard let accounts = shard.feature(Accounts.self), accounts.isOn else { return }
         accounts.photos = self
-        made = registry.counter("photos_total", help: "pictures that were uploaded and made into photos")
+        made = registry.counter("photos_total", help: "uploaded pictures made into photos")
         counts = PhotoMaker.Counts(
-            refused: registry.counter("photos_refused_total", help: "uploads that were no picture"),
+            refused: registry.counter("photos_refused_total", help: "uploads that are not pictures"),
             killed: registry.counter(
                 "photos_killed_total",
-                help: "uploads whose decoding was ended for what it did, or for taking too long"))
+                help: "uploads whose decoding was killed for a forbidden call or for exceeding its time"))
         failures = registry.counter(
-            "photo_store_failures_total", help: "pictures that could not be kept, read or removed where they are")
+            "photo_store_failures_total", help: "pictures that could not be stored, read or removed")
         sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
         registry.upload(
             "PUT", "/v1/me/photo",
@@ -75,7 +75,7 @@ final class Photos: Feature {
         shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
 
-    /// What clients are told of a picture.
+    /// The address of a picture that clients receive.
     func address(of file: StoredFile) -> String { shard.configuration.photoBase + PhotoAddress.path + file.text }
 
     private func serve(_ call: HTTPCall) {
@@ -83,7 +83,7 @@ final class Photos: Feature {
             return call.refuse(404, .notFound, "there is no such file")
         }
         var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.name.text)
-        // It is a picture wherever it is shown, and any page may show it.
+        // The headers keep the response a picture that any page may show.
         content.headers = [
             ("Content-Security-Policy", "default-src 'none'; sandbox"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),
@@ -94,9 +94,9 @@ final class Photos: Feature {
         }
     }
 
-    /// The user's record says whether a picture is theirs still.
+    /// The user's record decides whether a picture is still in use.
     private func swept(in registry: inout Registry) -> FileSweep.Subject {
-        let removed = registry.counter("photos_swept_total", help: "files of pictures that belonged to nobody")
+        let removed = registry.counter("photos_swept_total", help: "unreferenced pictures removed by the sweep")
         return FileSweep.Subject(
             store: store, round: shard.configuration[.photoSweep],
             installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
@@ -112,14 +112,14 @@ final class Photos: Feature {
         let key = keys.key(.photo, name.id)
         guard let user = try await shard.command(["GET", key]).string.flatMap({ UserID($0) }) else { return false }
         if try await shard.command(["HGET", keys.user(user), "photo"]).string == name.text { return true }
-        // One that was replaced less than a minute ago has a key that expires.
+        // The key of a replaced picture expires after a minute; until then the picture stays.
         guard try await shard.command(["PTTL", key]).int ?? 0 < 0 else { return true }
-        // A name that was given up is never given again.
+        // A name is never used again, so its key can be deleted.
         shard.store.command(["UNLINK", key], lane: .commands) { _ in }
         return false
     }
 
-    /// The picture of an account that was deleted.
+    /// Removes the picture of a deleted account.
     func forget(_ name: StoredName, of user: UserID, done: @escaping () -> Void) {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
         shard.tasks.run { [self] in
@@ -128,7 +128,7 @@ final class Photos: Feature {
         }
     }
 
-    /// Removes files before the answer; if that fails, the sweep comes to them.
+    /// Removes the files of a picture; if that fails, the sweep removes them.
     func remove(_ name: StoredName) async {
         let store = store
         let result = await store.done(on: shard) { () throws(FileStoreFailure) in try store.remove(name) }
@@ -142,17 +142,17 @@ extension Script {
 }
 
 extension KeyFamily {
-    /// Whose a picture is, by its name.
+    /// The user of a picture, by its name.
     static let photo = KeyFamily(name: "photo", isPassing: false, type: "string")
 }
 
-/// How addresses of pictures are told and kept.
+/// The addresses of pictures, and their form in profiles.
 enum PhotoAddress {
-    /// Where they are served.
+    /// The path under which they are served.
     static let path = "/v1/photos/"
-    /// What an address begins with as profiles hold it: the rest is put before it when it is told. Clients cannot give such a one.
+    /// The beginning of an address in a stored profile; servers replace it for clients. Clients cannot send such an address.
     static let mark = "photo:"
 
-    /// As profiles hold it.
+    /// The form in profiles.
     static func stored(_ file: StoredFile) -> String { mark + file.text }
 }

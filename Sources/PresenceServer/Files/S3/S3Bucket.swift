@@ -3,25 +3,26 @@ import Installation
 import PresenceCore
 import PresenceProtocol
 
-/// A bucket of S3-compatible storage, as the configuration has it. It is addressed by its path (`ENDPOINT/BUCKET/KEY`), which
-/// all such storage understands.
+/// The configured bucket of S3-compatible storage. It is addressed by path (`ENDPOINT/BUCKET/KEY`), which all such storage
+/// supports.
 struct S3Bucket: Sendable {
-    /// `https://HOST[:PORT]`, without the port that the scheme has anyway.
+    /// `https://HOST[:PORT]`, without the scheme's default port.
     let endpoint: String
-    /// Of the endpoint, as the header `Host` has it.
+    /// The endpoint's host in the form of the header `Host`.
     let host: String
     let name: String
-    /// What all keys begin with.
+    /// The beginning of all keys.
     let prefix: String
-    /// What browsers are sent to, without a slash at the end; empty: this server fetches files for them.
+    /// The address to which browsers are redirected, without a trailing slash. If empty, this server fetches the files for
+    /// them.
     let publicURL: String
     let signer: S3Signer
 
     /// - Parameters:
-    ///   - folder: What stands behind the configured prefix.
-    ///   - isPublic: Whether browsers may be sent to the bucket.
-    /// - Throws: what is wrong with the first setting that cannot be, in words without anything of the key.
-    /// - Returns: `nil` if files are in a folder.
+    ///   - folder: Appended to the configured prefix.
+    ///   - isPublic: Whether browsers may be redirected to the bucket.
+    /// - Throws: The first invalid setting, with a reason that contains nothing of the key.
+    /// - Returns: `nil` if no bucket is configured.
     static func configured(
         _ configuration: ServerConfiguration, folder: String = "", isPublic: Bool = true
     ) throws(InvalidConfiguration) -> S3Bucket? {
@@ -29,7 +30,7 @@ struct S3Bucket: Sendable {
         guard !name.isEmpty else {
             for setting in FeatureSetting.s3
             where setting != .s3Bucket && configuration[text: setting] != setting.standardText {
-                throw .of(.s3Bucket, "must be told as well, since \(setting.key) is")
+                throw .of(.s3Bucket, "must be set as well, since \(setting.key) is")
             }
             return nil
         }
@@ -41,7 +42,7 @@ struct S3Bucket: Sendable {
     ) throws(InvalidConfiguration) {
         guard (3...63).contains(name.utf8.count), name.utf8.allSatisfy(Self.isOfName), !name.contains(".."),
             let first = name.utf8.first, let last = name.utf8.last, ![first, last].contains(where: ".-".utf8.contains)
-        else { throw .of(.s3Bucket, "must be 3 to 63 small letters, digits, hyphens and single dots") }
+        else { throw .of(.s3Bucket, "must be 3 to 63 lower-case letters, digits, hyphens and single dots") }
         self.name = name
         (endpoint, host) = try Self.endpoint(configuration[text: .s3Endpoint])
         let prefix = configuration[text: .s3Prefix]
@@ -80,7 +81,7 @@ struct S3Bucket: Sendable {
             let host = url.host, !host.isEmpty, url.user == nil, url.password == nil, url.query == nil,
             url.fragment == nil, ["", "/"].contains(url.path)
         else { throw .of(.s3Endpoint, "must be https://HOST[:PORT] or http://HOST[:PORT], without a path") }
-        // What the signature has and what libcurl sends must be the same.
+        // The host in the signature must be the one that libcurl sends.
         let isUsual = url.port == nil || url.port == (scheme == "https" ? 443 : 80)
         let authority = host.lowercased() + (isUsual ? "" : ":\(url.port ?? 0)")
         return ("\(scheme)://\(authority)", authority)
@@ -90,17 +91,17 @@ struct S3Bucket: Sendable {
 
     func key(of file: StoredFile) -> String { prefix + file.text }
 
-    /// The file that a key names; `nil` for what is none of ours.
+    /// The file that a key names; `nil` for other keys.
     func file(of key: some StringProtocol) -> StoredFile? {
         key.hasPrefix(prefix) ? StoredFile(String(key.dropFirst(prefix.count))) : nil
     }
 
     func path(of file: StoredFile) -> String { "/\(name)/\(key(of: file))" }
 
-    /// That of the mark which says whose files these are.
+    /// The path of the installation mark.
     var markPath: String { "/\(name)/\(prefix)\(FileSweep.markName)" }
 
-    /// Where everybody gets it; `nil` if only here.
+    /// The file's public address; `nil` if only this server serves it.
     func publicAddress(of file: StoredFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.text)" }
 }
 

@@ -3,36 +3,36 @@ import OutgoingHTTP
 import PresenceCore
 import WebSockets
 
-/// Files in a bucket of S3-compatible storage, under their names behind a prefix.
+/// Files in a bucket of S3-compatible storage; their keys are a prefix and their names.
 ///
 /// It guarantees that
-/// - no loop waits for it: as many calls run as its pool has threads, more wait, and still more are refused with 503;
-/// - each file is there whole or not at all, as the storage promises it, and its bytes are in the signature;
-/// - a call that fails for the storage's reasons is tried twice, within 15 s in all.
+/// - no loop waits for it: as many calls run as its pool has threads, more are queued, and further ones are refused with 503;
+/// - a file exists completely or not at all, as the storage guarantees, and the signature covers its bytes;
+/// - a call that fails because of the storage is tried twice, within 15 s in all.
 struct S3Files: FileStore {
     static let pool = WorkerPlan(
         "s3", threads: { $0[text: .s3Bucket].isEmpty ? 0 : running }, queue: { _ in queued }, longestWait: 10)
     private static let (running, queued) = (8, 256)
-    /// The threads of the pool use it, so nothing ever waits in it.
+    /// Only the threads of the pool use it, so nothing is ever queued in it.
     private static let client = OutgoingClient(
         name: "s3", mostRunning: running, mostQueued: running, userAgent: "Presence")
 
     private static let tries = 2
-    /// In seconds: of both tries together, and of one.
+    /// In seconds: the limits of both tries together, and of one.
     private static let (longest, longestTry) = (15.0, 8.0)
-    /// A page of a listing has so many keys, of some 600 bytes of XML each.
+    /// Keys in a page of a listing, with some 600 bytes of XML each.
     private static let page = 1_000
-    /// Of one part in one look: two million files are 16 pages.
+    /// The most pages read of one part; two million pictures with thumbnails take 16.
     private static let mostPages = 64
     private static let mostBytes = 4 * 1_024 * 1_024
 
-    /// Of a file that is fetched in pieces, in bytes: what a slow download holds.
+    /// The bytes fetched at a time of a large file: the memory that a slow download uses.
     private static let piece = 512 * 1024
 
     let bucket: S3Bucket
-    /// What may be under a name.
+    /// The kinds of files that a name may have.
     let kinds: [StoredFile.Kind]
-    /// What browsers and caches are told by the storage.
+    /// The caching header that the storage sends to browsers and caches.
     let cacheControl: String
 
     var pool: WorkerPlan { Self.pool }
@@ -42,7 +42,7 @@ struct S3Files: FileStore {
         do throws(FileStoreFailure) {
             for part in parts { try put(part.content, as: StoredFile(name, part.kind)) }
         } catch {
-            // What is not removed now is found by the sweep.
+            // The sweep removes files whose deletion fails here.
             for part in parts.dropLast() { try? delete(StoredFile(name, part.kind)) }
             throw error
         }
@@ -50,12 +50,12 @@ struct S3Files: FileStore {
 
     private func put(_ content: StoredPart.Content, as file: StoredFile) throws(FileStoreFailure) {
         var request = S3Request("PUT", bucket.path(of: file))
-        // The storage gives these to whom it serves the file itself.
+        // The storage sends these headers when it serves the file itself.
         request.headers = [("cache-control", cacheControl), ("content-type", file.kind.type)]
         switch content {
         case .bytes(let bytes): request.body = bytes
         case .upload(let upload):
-            // One for each thread of the pool is in memory: the signature is over all of it.
+            // The signature covers the whole body, so each thread of the pool may have one upload in memory.
             do throws(FileFailure) {
                 request.body = try upload.read(at: 0, count: upload.size)
             } catch {
@@ -75,7 +75,7 @@ struct S3Files: FileStore {
         guard [200, 204, 404].contains(answer.status) else { throw Self.refusal(answer) }
     }
 
-    /// How old something is, is measured by the storage's own clock.
+    /// The age of files is measured by the storage's clock.
     func names(in part: Int) throws(FileStoreFailure) -> [StoredName] {
         var names: Set<StoredName> = []
         var last = ""
@@ -124,7 +124,7 @@ struct S3Files: FileStore {
         failed: @escaping (FileStoreFailure) -> Void
     ) {
         if let address = bucket.publicAddress(of: file) {
-            // For an hour, since the bucket may move.
+            // Cached for only an hour, because the bucket may move.
             return call.respond(
                 HTTPResponse(
                     status: 302,
@@ -156,7 +156,7 @@ struct S3Files: FileStore {
         }
     }
 
-    /// A part of a file; `nil` if it is not there.
+    /// Reads a part of a file; `nil` if the file does not exist.
     private func read(_ path: String, _ range: Range<Int>) throws(FileStoreFailure) -> [UInt8]? {
         var request = S3Request("GET", path)
         request.headers = [("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
@@ -169,7 +169,7 @@ struct S3Files: FileStore {
         }
     }
 
-    /// `nil` if it is not there.
+    /// Reads a file; `nil` if it does not exist.
     private func read(_ path: String) throws(FileStoreFailure) -> [UInt8]? {
         let answer = try call(S3Request("GET", path))
         switch answer.status {
@@ -184,7 +184,7 @@ struct S3Files: FileStore {
     private func call(_ request: S3Request) throws(FileStoreFailure) -> OutgoingResponse {
         let begin = ContinuousClock.now
         var failure = FileStoreFailure("the storage did not answer")
-        // Everything that is asked may be asked twice.
+        // All requests are idempotent, so they may be repeated.
         for _ in 0..<Self.tries {
             let left = Self.longest - (ContinuousClock.now - begin) / .seconds(1)
             do throws(OutgoingFailure) {
@@ -209,7 +209,7 @@ struct S3Files: FileStore {
         return outgoing
     }
 
-    /// With the storage's own word, such as `AccessDenied` or `RequestTimeTooSkewed`.
+    /// Adds the storage's error code, such as `AccessDenied` or `RequestTimeTooSkewed`.
     private static func refusal(_ answer: OutgoingResponse) -> FileStoreFailure {
         let text = String(decoding: answer.body.prefix(4_096), as: UTF8.self)
         let code =

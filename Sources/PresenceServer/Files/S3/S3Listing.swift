@@ -1,6 +1,6 @@
 import Foundation
 
-/// A page of a bucket's listing (`ListObjectsV2`). Of its XML only what is asked for is read.
+/// A page of a bucket's listing (`ListObjectsV2`). Only the needed elements of the XML are read.
 struct S3Listing: Sendable {
     struct Entry: Sendable, Equatable {
         let key: String
@@ -33,7 +33,7 @@ struct S3Listing: Sendable {
         self.entries = entries
     }
 
-    /// What the first element of this name holds.
+    /// The content of the first element of this name.
     static func value(_ name: String, of text: Substring) -> String? {
         guard let begin = text.range(of: "<\(name)>"),
             let end = text[begin.upperBound...].range(of: "</\(name)>")
@@ -52,7 +52,7 @@ struct S3Listing: Sendable {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Of the header `Date`, as in `Fri, 24 May 2013 00:00:00 GMT`, in seconds since 1970.
+    /// Parses the header `Date`, as in `Fri, 24 May 2013 00:00:00 GMT`, to seconds since 1970.
     static func seconds(date: String) -> Int64? {
         let words = date.split { " ,:".contains($0) }
         guard words.count == 8, words[7] == "GMT", let month = months.firstIndex(of: String(words[2])) else {
@@ -61,7 +61,7 @@ struct S3Listing: Sendable {
         return seconds([Int32(words[3]), Int32(month + 1), Int32(words[1])] + words[4..<7].map { Int32($0) })
     }
 
-    /// As in `2013-05-24T00:00:00.000Z`, in seconds since 1970: parts of one are dropped.
+    /// Parses a time as in `2013-05-24T00:00:00.000Z` to seconds since 1970; fractions are dropped.
     private static func seconds(stamp: String) -> Int64? {
         guard stamp.last == "Z" else { return nil }
         let words = stamp.split { "-T:.Z".contains($0) }

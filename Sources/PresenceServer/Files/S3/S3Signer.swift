@@ -6,10 +6,10 @@ import PresenceCore
 /// A request to S3-compatible storage, before it is signed.
 struct S3Request: Sendable {
     let method: String
-    /// As it is sent. Nothing in it needs to be percent-encoded.
+    /// The path as it is sent; it must need no percent-encoding.
     let path: String
     var query: [(name: String, value: String)] = []
-    /// Their names in small letters.
+    /// Their names are in lower case.
     var headers: [(name: String, value: String)] = []
     var body: [UInt8]?
 
@@ -18,13 +18,13 @@ struct S3Request: Sendable {
         self.path = path
     }
 
-    /// In the order that the signature wants; sent so too.
+    /// The query in the order that the signature requires, in which it is also sent.
     var canonicalQuery: String {
         query.map { (Self.encoded($0.name), Self.encoded($0.value)) }.sorted { $0 < $1 }.map { "\($0.0)=\($0.1)" }
             .joined(separator: "&")
     }
 
-    /// RFC 3986, 2.3: everything else is percent-encoded.
+    /// RFC 3986, 2.3: percent-encodes all bytes but the unreserved ones.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -38,12 +38,12 @@ struct S3Request: Sendable {
     }
 }
 
-/// Signs requests after AWS Signature Version 4, with the signature in the header `Authorization`, and the whole body in it.
+/// Signs requests with AWS Signature Version 4. The signature is in the header `Authorization` and covers the whole body.
 /// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 struct S3Signer: Sendable {
     private let accessKey: String
     private let region: String
-    /// It is in no log and no error, as nothing prints this value.
+    /// No log and no error contains it, because nothing prints this value.
     private let secretKey: String
 
     private static let algorithm = "AWS4-HMAC-SHA256"
@@ -54,7 +54,7 @@ struct S3Signer: Sendable {
         self.region = region
     }
 
-    /// - Throws: what is wrong with the setting or the file, in words without anything of the key.
+    /// - Throws: The invalid setting or file, with a reason that contains nothing of the key.
     init(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
         let (region, accessKey) = (configuration[text: .s3Region], configuration[text: .s3AccessKey])
         guard (1...64).contains(region.utf8.count),
@@ -69,23 +69,23 @@ struct S3Signer: Sendable {
             secretKey = String(decoding: try PlainFile.read(file), as: UTF8.self)
                 .trimmingCharacters(in: .whitespacesAndNewlines)
         } catch {
-            throw .of(.s3SecretKeyFile, file.isEmpty ? "must be told" : error.message)
+            throw .of(.s3SecretKeyFile, file.isEmpty ? "must be set" : error.message)
         }
         guard !PlainFile.isExposed(file) else {
             throw .of(
                 .s3SecretKeyFile, "\(file) can be read by every user of this machine: chmod 600 is needed")
         }
         guard (1...512).contains(secretKey.utf8.count), secretKey.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw .of(.s3SecretKeyFile, "\(file) must hold the secret key, and nothing else")
+            throw .of(.s3SecretKeyFile, "\(file) must contain only the secret key")
         }
         self.init(accessKey: accessKey, secretKey: secretKey, region: region)
     }
 
-    /// All headers of a request that have to be sent, but `Host`.
+    /// Returns the headers to send with a request, except `Host`.
     ///
     /// - Parameters:
-    ///   - host: As the header has it.
-    ///   - seconds: Now, since 1970. Storage refuses what is off by a quarter of an hour.
+    ///   - host: In the form of the header `Host`.
+    ///   - seconds: The time since 1970. Storage refuses requests that are off by more than a quarter of an hour.
     func headers(of request: S3Request, to host: String, at seconds: Int64) -> [(name: String, value: String)] {
         let (stamp, payload) = (Self.stamp(seconds), Sodium.sha256(request.body ?? []).hexadecimal)
         let sent = request.headers + [("x-amz-content-sha256", payload), ("x-amz-date", stamp)]
@@ -102,14 +102,14 @@ struct S3Signer: Sendable {
         return sent + [("authorization", value)]
     }
 
-    /// Of a day, a region and a service: each part of the scope is hashed with the key that the one before has made.
+    /// The key for a day, region and service: each part of the scope is hashed with the key made from the part before.
     private func key(for scope: String) -> [UInt8] {
         scope.split(separator: "/").reduce(Array("AWS4\(secretKey)".utf8)) { key, part in
             Sodium.hmac(Array(part.utf8), key: key)
         }
     }
 
-    /// As in `20130524T000000Z`.
+    /// A time as in `20130524T000000Z`.
     private static func stamp(_ seconds: Int64) -> String {
         var (time, parts) = (time_t(seconds), tm())
         gmtime_r(&time, &parts)

@@ -5,13 +5,13 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What `presenced user` does with accounts: the servers' own scripts, on the Redis of servers that run meanwhile, so that
-/// everybody hears of it.
+/// The account commands of `presenced user`. They run the servers' scripts on the Redis of running servers, so that all servers
+/// get the events.
 ///
-/// The scripts let only servers write. So the console is one for as long as a script takes: it joins the partition, runs the
-/// script and leaves, in one transaction. Nothing is left if it dies.
+/// The scripts let only servers write. So for each script the console becomes one: it joins the partition, runs the script and
+/// leaves, in one transaction. Nothing is left if it dies.
 ///
-/// For one thread. It waits for Redis, so it is for a tool and never for a loop.
+/// To be used from one thread. It blocks on Redis, so it is for tools and never for a loop.
 public struct AccountConsole {
     private let store: DoctorStore
     private let location: RedisLocation
@@ -19,10 +19,10 @@ public struct AccountConsole {
     private let configuration: ServerConfiguration
 
     private static let writer = "console"
-    /// Keys that one step of a list reads.
+    /// How many keys one step of a list reads.
     private static let step = "200"
 
-    /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
+    /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server of this version has used it.
     public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
         let console = try ConsoleStore(url: url, configuration: configuration)
         (store, location, partitions) = (console.store, console.location, console.partitions)
@@ -31,11 +31,11 @@ public struct AccountConsole {
 
     // MARK: Reading
 
-    /// Every account, in no order.
+    /// Lists all accounts, in no particular order.
     ///
-    /// - Parameter found: Gets each as it is found: there may be millions.
+    /// - Parameter found: Called with each account as it is found, because there may be millions.
     public func list(_ found: (Account) throws -> Void) throws {
-        // A key may be told twice.
+        // `SCAN` may return a key twice.
         var known: Set<UserID> = []
         for server in store.servers {
             var cursor = "0"
@@ -53,7 +53,7 @@ public struct AccountConsole {
         }
     }
 
-    /// The account of a user id, an address or a username.
+    /// Finds an account by user id, address or username.
     ///
     /// - Throws: ``ConsoleFailure`` if there is none.
     public func find(_ name: String) throws -> Account {
@@ -92,12 +92,13 @@ public struct AccountConsole {
 
     // MARK: Changing
 
-    /// Makes an account, without a mail: its owner verifies the address with the first reset, unless only verified ones sign in.
+    /// Creates an account without sending a mail. Its owner verifies the address with the first reset, unless the server hides
+    /// accounts: then the address counts as verified.
     ///
     /// - Returns: The new user's id.
-    /// - Throws: ``ConsoleFailure`` if the address is none or taken, or the password or the name breaks the rules.
+    /// - Throws: ``ConsoleFailure`` if the address is invalid or taken, or the password or the name breaks the rules.
     public func create(_ address: String, password: String, displayName: String?) throws -> String {
-        guard let email = EmailAddress(address) else { throw ConsoleFailure("\(address) is no e-mail address") }
+        guard let email = EmailAddress(address) else { throw ConsoleFailure("\(address) is not an e-mail address") }
         try check(password, names: [email.local])
         let name = displayName.map(FreeText.trimmed) ?? configuration.defaultDisplayName(of: email)
         if let rule = DisplayName.brokenRule(by: name) { throw ConsoleFailure("the display name \(rule)") }
@@ -120,13 +121,13 @@ public struct AccountConsole {
         return user.string
     }
 
-    /// Signs the account out everywhere, and lets nobody in any more; or lets them in again.
+    /// Disables the account and signs it out everywhere, or enables it again.
     public func setDisabled(_ isDisabled: Bool, _ account: Account) throws {
         let (user, keys) = subject(of: account)
         try expectOK(try run(keys.disabling(user, isDisabled), keys), account)
     }
 
-    /// Sets the password, signs the account out everywhere, and forgets the tries of passwords that would keep its owner out.
+    /// Sets the password, signs the account out everywhere, and clears the failed attempts that would block its owner.
     public func setPassword(_ password: String, _ account: Account) throws {
         guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
         try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
@@ -146,12 +147,12 @@ public struct AccountConsole {
         _ = try store[guesses].ask("DEL", guesses)
     }
 
-    /// Where accounts are hidden, only those sign in whose address is verified. An operator who gives somebody a password says
-    /// whose the address is: without a mail server nobody else could.
+    /// If accounts are hidden, only verified addresses can sign in. An operator who sets a password confirms the owner of the
+    /// address, which without a mail server cannot be verified otherwise.
     private var isVouching: Bool { configuration.isOn(.hideExisting) }
 
-    /// Deletes the account. Its username is freed by the servers' sweeps, and so is an address that was changed, or at once if
-    /// somebody asks for it.
+    /// Deletes the account. The servers' sweeps release its username, and an address that was changed, which a request for the
+    /// address also releases at once.
     public func delete(_ account: Account) throws {
         guard let addresses = try addresses(), let email = EmailAddress(account.email) else {
             throw ConsoleFailure("the account is damaged")
@@ -162,7 +163,7 @@ public struct AccountConsole {
     }
 
     private func subject(of account: Account) -> (UserID, PartitionKeys) {
-        // It was read as one.
+        // The id was parsed when the account was read.
         let user = UserID(account.user)!
         return (user, partitions.keys(of: user))
     }
@@ -189,7 +190,7 @@ public struct AccountConsole {
         }
     }
 
-    /// `nil` if no server with accounts has run yet, or what is there is no key.
+    /// `nil` if no server with accounts has run yet, or the key is damaged.
     private func addresses(making: Bool = false) throws -> AddressPartitions? {
         let name = partitions.space.addressKey
         if making {
@@ -200,7 +201,7 @@ public struct AccountConsole {
         return AddressPartitions(key: key, partitions: partitions)
     }
 
-    /// Runs a script as a server would, which this is for that moment.
+    /// Runs a script as a server would; for that moment the console is one.
     private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {
         let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
         let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys
@@ -231,7 +232,7 @@ extension AccountConsole {
     }
 }
 
-/// Why the console could not do something, for its user.
+/// The reason why the console could not do something, for its user.
 public struct ConsoleFailure: Error, CustomStringConvertible {
     public let description: String
     public init(_ description: String) { self.description = description }

@@ -1,15 +1,15 @@
 import Foundation
 import PresenceCore
 
-/// The mails that lie in the data directory's `outbox`, where they are while no mail server is set.
+/// The mails in the data directory's `outbox`, where they are written if no mail server is set.
 public struct Outbox {
-    /// A mail as it lies there.
+    /// A mail in the outbox.
     public struct Entry: Encodable, Sendable {
         public let file: String
         public let date: String
         public let to: String
         public let subject: String
-        /// The address in its text, with its token; `nil` for a mail without one.
+        /// The link in its text, with its token; `nil` for a mail without one.
         public let link: String?
     }
 
@@ -18,9 +18,10 @@ public struct Outbox {
 
     public init(_ configuration: ServerConfiguration) { dataDirectory = configuration.dataPath }
 
-    /// The oldest first.
+    /// The mails, the oldest first.
     ///
-    /// - Throws: ``ConsoleFailure`` if it cannot be read. In a data directory that is there, one that is not is empty.
+    /// - Throws: ``ConsoleFailure`` if the outbox cannot be read. If only the outbox is missing in an existing data directory,
+    ///   it is empty.
     public func entries() throws(ConsoleFailure) -> [Entry] {
         var status = stat()
         guard stat(dataDirectory, &status) == 0 else {
@@ -36,7 +37,7 @@ public struct Outbox {
         }
     }
 
-    /// `nil` for what has gone meanwhile.
+    /// `nil` if the file was removed meanwhile.
     private func entry(_ name: String) -> Entry? {
         guard let data = FileManager.default.contents(atPath: folder + "/" + name) else { return nil }
         let text = String(decoding: data, as: UTF8.self).replacing("\r\n", with: "\n")

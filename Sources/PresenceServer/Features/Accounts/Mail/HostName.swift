@@ -1,8 +1,8 @@
 import Glibc
 
-/// Names of hosts, as mail servers are told them.
+/// Host names for the greeting of mail servers.
 enum HostName {
-    /// Whether it is a name with a domain: no address, and not this machine's name for itself.
+    /// Whether it is a name with a domain, neither an IP address nor a local name.
     static func isFull(_ name: String) -> Bool {
         let labels = name.lowercased().split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count > 1, name.utf8.count <= 253, let last = labels.last, last != "localhost",
@@ -16,7 +16,7 @@ enum HostName {
             && label.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
     }
 
-    /// This host's, as the system has it.
+    /// This host's name in the system.
     static var own: String {
         var name = [CChar](repeating: 0, count: 256)
         guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }

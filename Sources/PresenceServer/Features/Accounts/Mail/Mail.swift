@@ -1,11 +1,11 @@
 import Foundation
 import PresenceProtocol
 
-/// A mail that is to be sent, as it waits in Redis: a line each for id, address and subject, then the text.
+/// A mail to be sent, in its form in Redis: one line each for id, address and subject, then the text.
 struct Mail: Sendable, Equatable {
-    /// Unique, and in the order of time: the name of its file, and part of its `Message-ID`. `MADE-NAME`, or with a token
-    /// `MADE-NAME-UNTIL`: when it was made, and when the token is over, in ms since 1970. The script that makes the token puts
-    /// that there.
+    /// Unique, and sorted by time: the name of the mail's file, and part of its `Message-ID`. `MADE-NAME`, or with a token
+    /// `MADE-NAME-UNTIL`: the times of the mail's creation and the token's expiry, in ms since 1970. The script that stores the
+    /// token appends its expiry.
     let id: String
     let to: String
     let subject: String
@@ -20,7 +20,7 @@ struct Mail: Sendable, Equatable {
         self.text = text
     }
 
-    /// `nil` for what no server has written: nothing of it may get into a header.
+    /// `nil` for a text that no server has written, so that nothing foreign gets into a header.
     init?(_ encoded: String) {
         let parts = encoded.split(separator: "\n", maxSplits: 3, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 4, let to = EmailAddress(parts[1]), !parts[0].isEmpty,
@@ -30,14 +30,14 @@ struct Mail: Sendable, Equatable {
         self.init(id: parts[0], to: to, subject: parts[2], text: parts[3])
     }
 
-    /// Whether it can stand in a header as it is.
+    /// Whether a text can be used in a header unchanged.
     static func isHeader(_ text: String) -> Bool { text.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
 
-    /// The mail as servers take it (RFC 5322): lines end in CR LF. Its text is sent as it is, so that no encoding breaks a
+    /// The mail in the form of RFC 5322, with lines that end in CR LF. Its text is sent unencoded, so that no encoding breaks a
     /// link.
     ///
     /// - Parameters:
-    ///   - sender: As it stands in `From`.
+    ///   - sender: The value of the header `From`.
     ///   - date: In ms since 1970.
     func message(from sender: String, at date: Timestamp) -> [UInt8] {
         let formatter = DateFormatter()

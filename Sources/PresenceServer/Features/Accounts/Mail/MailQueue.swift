@@ -2,41 +2,42 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Mails wait in Redis, in a list of the partition, put there by the script that made what they tell. Any shard may send them:
-/// the one whose request it was does at once, and each looks through all partitions in turn for what another left behind.
+/// Sends mails. They wait in Redis, in a list of the partition, where the script of the change puts them. The shard with the
+/// request sends them at once, and each shard checks all partitions in turn for mails that another one left.
 ///
-/// A mail is sent at least once. Who sends it has it for a while, during which nobody else is given it; it leaves Redis when it has
-/// been sent. One that is not taken now is tried again, and holds up no other; one that is refused for good, or has not been taken
-/// for a day, is given up. So is one whose token is over, as the script that takes mails finds, by the clock that ends the token:
-/// its link would open nothing. While the mail server cannot be reached, this shard gives it none.
+/// A mail is sent at least once. A shard leases the mail that it sends, so no other shard takes it meanwhile, and removes it
+/// from Redis afterwards. A mail that fails temporarily is retried, and does not block others. It is given up if it is rejected
+/// for good, or has failed for a day. It is also given up once its token has expired, since its link would be useless; the
+/// script that takes mails checks this with the clock that ends the token. While the mail server is unreachable, this shard
+/// tries none.
 final class MailQueue {
     static let pool = WorkerPlan(
         "mail", threads: { _ in 4 }, queue: { _ in 256 }, longestWait: 30, hasLowPriority: true)
-    /// Between two partitions that are looked at: with 128 of them each shard looks at each every 32 s.
+    /// The pause between two partitions: with 128 of them, each shard checks each every 32 s.
     private static let pause: Milliseconds = 250
-    /// How many mails this shard hands over at a time.
+    /// The most mails that this shard sends at a time.
     private static let most = 4
-    /// How long a mail is this shard's: longer than it waits for a thread, or is handed over.
+    /// The lease of a mail: longer than a mail waits for a thread and takes to be sent.
     static let lease: Milliseconds = 90_000
-    /// In seconds: for the mails before it, and to hand it over.
+    /// In seconds: the limit for sending a mail, including the wait for mails before it.
     static let patienceOfServers = 60.0
-    /// Until a mail is tried again: as long as it has been waiting, so pauses double.
+    /// The delay before a retry: as long as the mail has been waiting, so delays double.
     private static let patience: ClosedRange<Milliseconds> = 5_000...3_600_000
-    /// While the mail server cannot be reached; pauses double.
+    /// The pause while the mail server is unreachable; pauses double.
     private static let rest: ClosedRange<Milliseconds> = 5_000...60_000
     private static let longest: Milliseconds = 24 * 3_600_000
 
     private unowned let shard: ShardLogic
-    /// Hands a mail over; returns `nil` if that was not tried. Tests put another in its place.
+    /// Sends a mail; returns `nil` if it could not be tried. Tests replace it.
     var send: (Mail) async -> MailSender.Outcome?
     private var deadline: DeadlineKind!
     private var sent: MetricCounter!
     private var failed: MetricCounter!
-    /// Partitions of which a mail is handed over: one at a time, so that they go in their order.
+    /// Partitions of which a mail is being sent: one at a time, so that mails keep their order.
     private var busy: Set<String> = []
-    /// Partitions that may hold more, each once: until there is room, or the mail server can be reached.
+    /// Partitions that may have more mails, each once. They wait for a free slot or for the mail server.
     private var waiting: [PartitionKeys] = []
-    /// How often in a row the mail server could not be reached.
+    /// How many times in a row the mail server was unreachable.
     private var failures = 0
     private var restsUntil: Milliseconds = 0
     private var next: Int
@@ -50,11 +51,11 @@ final class MailQueue {
 
     func register(in registry: inout Registry) {
         deadline = registry.deadline { [unowned self] _ in look() }
-        sent = registry.counter("mails_sent_total", help: "mails handed over, or written into the outbox")
-        failed = registry.counter("mails_failed_total", help: "tries to send a mail that failed, and mails given up")
+        sent = registry.counter("mails_sent_total", help: "mails sent to the mail server or written into the outbox")
+        failed = registry.counter("mails_failed_total", help: "failed attempts to send a mail, and mails given up")
     }
 
-    /// The shard is live.
+    /// Starts the checks when the shard becomes live.
     func start() {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + Self.pause)
     }
@@ -67,11 +68,11 @@ final class MailQueue {
         start()
     }
 
-    /// Sends what waits in a partition: one mail, and the next when it is its turn.
+    /// Sends a mail of a partition, then the next when it is its turn.
     func deliver(_ keys: PartitionKeys) {
         guard isFree, !busy.contains(keys.name) else { return wait(for: keys) }
         busy.insert(keys.name)
-        // The mail may be under way for longer than the shard would be.
+        // The shard is retained, because sending may take longer than the shard lives.
         shard.tasks.run { [self, shard] in
             let isMore = await sendNext(of: keys, on: shard)
             busy.remove(keys.name)
@@ -92,7 +93,7 @@ final class MailQueue {
         }
     }
 
-    /// - Returns: Whether others of the partition come next.
+    /// - Returns: Whether the partition may have more mails.
     private func sendNext(of keys: PartitionKeys, on shard: ShardLogic) async -> Bool {
         let take = ScriptCall(
             .takeMail, in: keys, ["mail": keys.mail, "mailing": keys.mailing],
@@ -114,9 +115,9 @@ final class MailQueue {
         return outcome != nil
     }
 
-    /// In how many ms a mail is tried again; `nil`: never.
+    /// The delay in ms before a mail is retried; `nil` to give it up.
     private func pause(after outcome: MailSender.Outcome?, _ mail: Mail) -> Milliseconds? {
-        // Its id begins with when it was made.
+        // The id begins with the time of the mail's creation.
         let made = mail.id.split(separator: "-").first.flatMap { Timestamp($0) } ?? 0
         let age = shard.clock.redisNow - made
         switch outcome {
@@ -133,7 +134,7 @@ final class MailQueue {
             }
             failed.value += 1
             shard.log("mail not sent", ["reason": reason], level: .warning)
-            // Each shard finds out for itself that the server cannot be reached.
+            // Each shard detects for itself that the server is unreachable.
             if case .unreachable = outcome { return 0 }
             return min(max(age, Self.patience.lowerBound), Self.patience.upperBound)
         // It was not tried.
@@ -142,7 +143,7 @@ final class MailQueue {
     }
 
     private func rest() {
-        // Those that were under way when the first failed say the same.
+        // Mails already being sent at the first failure fail for the same reason, and do not count.
         guard shard.clock.now >= restsUntil else { return }
         failures += 1
         let pause = min(Self.rest.upperBound, Self.rest.lowerBound << Milliseconds(min(failures - 1, 10)))
@@ -154,7 +155,7 @@ final class MailQueue {
         shard.log("mail given up", ["reason": reason], level: .error)
     }
 
-    /// - Parameter again: In how many ms it is tried again; `nil`: never.
+    /// - Parameter again: The delay in ms before a retry; `nil` to remove the mail.
     private func settle(_ text: String, again: Milliseconds? = nil, _ keys: PartitionKeys) async {
         let call = ScriptCall(
             .settleMail, in: keys, ["mailing": keys.mailing], ["text": text, "again": again])

@@ -4,7 +4,7 @@ import OutgoingHTTP
 import PresenceCore
 import PresenceProtocol
 
-/// Where mails go: to a mail server (`mail.url`), or into files.
+/// Sends mails to a mail server (`mail.url`), or writes them into files.
 struct MailSender: Sendable {
     private enum Target: Sendable {
         case folder(String)
@@ -13,13 +13,14 @@ struct MailSender: Sendable {
 
     private let target: Target
     private let sender: String
-    /// By which name the mail server is greeted.
+    /// The name with which the mail server is greeted.
     let clientName: String
 
-    /// What became of a mail.
+    /// The outcome for a mail.
     enum Outcome: Sendable, Equatable {
         case sent
-        /// This mail never, not now, or none now, since nobody takes any: with a reason that names nobody.
+        /// Failed for good, temporarily, or for all mails because the server is unreachable. The reason contains no personal
+        /// data.
         case refused(String)
         case later(String)
         case unreachable(String)
@@ -35,7 +36,7 @@ struct MailSender: Sendable {
         }
     }
 
-    /// A mail server's URL without its user and password, and these; `nil` if it is none.
+    /// A mail server's URL without its user and password, and these; `nil` if the URL is invalid.
     static func server(_ text: String) -> (url: String, OutgoingMail.Credentials?)? {
         guard var url = URLComponents(string: text), let scheme = url.scheme, ["smtp", "smtps"].contains(scheme),
             url.host?.isEmpty == false, url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil
@@ -47,14 +48,14 @@ struct MailSender: Sendable {
         return url.string.map { ($0, credentials) }
     }
 
-    /// Mail servers look at it, and many take none but a full name: that of the app's pages, else of the sender, else this host's.
+    /// Many mail servers accept only a full name: that of the app's pages, else the sender's domain, else this host's.
     private static func clientName(_ configuration: ServerConfiguration) -> String {
         let page = URLComponents(string: configuration[text: .linkBase])?.host ?? ""
         let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
         return [page, sender].first(where: HostName.isFull) ?? HostName.own
     }
 
-    /// - Returns: `nil` if too much waits for a thread that writes files.
+    /// - Returns: `nil` if too many jobs are queued for the threads that write files.
     func send(_ mail: Mail, on shard: ShardLogic) async -> Outcome? {
         let message = mail.message(from: sender, at: shard.clock.redisNow)
         switch target {
@@ -66,12 +67,12 @@ struct MailSender: Sendable {
 
     // MARK: Files
 
-    /// The file is there whole or not at all; written twice, it is the same file.
+    /// Writes the file completely or not at all; a repetition writes the same file.
     private func write(_ message: [UInt8], to folder: String, as name: String) -> Outcome {
         func failed(_ what: String) -> Outcome { .unreachable("\(what): \(String(cString: strerror(errno)))") }
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { return failed("the outbox cannot be made") }
         guard DiskRoom(of: folder)?.hasRoomForMails != false else {
-            return .unreachable("the outbox takes none: what is left of the disk is kept for Redis")
+            return .unreachable("the outbox takes no mails: what is left of the disk is kept for Redis")
         }
         let draft = "\(folder)/.\(name).\(UInt32.random(in: .min ... .max))"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -95,7 +96,7 @@ struct MailSender: Sendable {
         outgoing.credentials = credentials
         outgoing.clientName = clientName
         outgoing.limits.total = MailQueue.patienceOfServers
-        // On this machine nobody listens, and such servers have no certificate.
+        // Local connections cannot be intercepted, and local servers have no certificate.
         if let host = URLComponents(string: url)?.host, ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) {
             outgoing.startTLS = .never
         }
@@ -112,14 +113,14 @@ struct MailSender: Sendable {
         return .unreachable("the mail server did not take it: \(failure.reason)")
     }
 
-    /// What a server says of one mail concerns no other. Some codes are about its address or its text alone: it is refused for good.
-    /// What it says before it has taken the sender, or of credentials, concerns all of them.
+    /// A server's reply to one mail usually concerns only that mail. Some codes are about its address or text alone: the mail
+    /// fails for good. Replies before the sender is accepted, and those about credentials, concern all mails.
     static func outcome(of refusal: MailRefusal) -> Outcome {
         let reason = "the mail server did not take it: \(refusal)"
         switch refusal.code {
         case _ where !refusal.isOfMail, 530...538: return .unreachable(reason)
         case 550...553, 555...556: return .refused(reason)
-        // Also a server that closes (421): if it is not about this mail, the next one meets it at the greeting.
+        // This includes a server that closes (421). If that is not about this mail, the next one fails at the greeting.
         default: return .later(reason)
         }
     }

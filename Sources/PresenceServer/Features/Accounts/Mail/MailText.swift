@@ -1,8 +1,8 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What mails say. A link begins with the configured address, never with what a request names, and has its token behind the
-/// #: browsers send that to nobody.
+/// The texts of mails. A link begins with the configured address, never with one from a request. Its token is behind the #,
+/// which browsers do not send to servers.
 enum MailText {
     static func verification(of email: EmailAddress, _ token: MailToken, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
@@ -25,11 +25,11 @@ enum MailText {
             """
             Hello,
 
-            somebody, probably you, wants to reset the password of this account:
+            someone, probably you, asked to reset the password of this account:
 
                 \(accounts.link("reset", token))
 
-            The link works once, within 30 minutes. Your password stays as it is until you choose another one there. If you
+            The link works once, within 30 minutes. Your password does not change until you choose a new one there. If you
             did not ask for this, ignore this mail.
 
             """)
@@ -50,28 +50,28 @@ enum MailText {
             """)
     }
 
-    /// Somebody has signed up with an address that has an account, and is not told so.
+    /// Sent to the owner of an account whose address was used for a sign-up; the caller does not learn that the account exists.
     static func existing(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
-            to: email, subject: "You have an account already",
+            to: email, subject: "You already have an account",
             """
             Hello,
 
-            somebody, probably you, has signed up with this email address. It has an account already: sign in, or reset your
-            password. If it was not you, ignore this mail.
+            someone, probably you, tried to sign up with this email address. It already has an account: sign in, or reset your
+            password. If this was not you, ignore this mail.
 
             """)
     }
 
-    /// To the old address: who took the account over has the new one.
+    /// Sent to the old address, because an attacker who took over the account has the new one.
     static func addressChanged(from email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
             to: email, subject: "Your email address was changed",
             """
             Hello,
 
-            your account has another email address now; this one is no longer used for it. If it was not you, write to those
-            who run the app.
+            your account now has another email address; this one is no longer used for it. If this was not you, contact the
+            operators of the app.
 
             """)
     }
@@ -82,7 +82,7 @@ enum MailText {
             """
             Hello,
 
-            the password of your account was changed, and other devices were signed out. If it was not you, reset your
+            the password of your account was changed, and other devices were signed out. If this was not you, reset your
             password now.
 
             """)

@@ -2,16 +2,16 @@ import Passwords
 import PresenceProtocol
 import Signing
 
-/// What a link in a mail lets its reader do, once. The store has only its digest.
+/// The token of a link in a mail, which permits one action, once. The store has only its digest.
 ///
 ///     base64url of:  version 1 │ purpose │ length, user │ 32 random bytes
 struct MailToken: Equatable {
     enum Purpose: UInt8 {
-        /// The address of a sign-up is its owner's.
+        /// Confirms the address of a sign-up.
         case verify = 1
-        /// A new password.
+        /// Permits a new password.
         case reset = 2
-        /// Another address.
+        /// Confirms a new address.
         case change = 3
     }
 
@@ -22,8 +22,7 @@ struct MailToken: Equatable {
     private static let version: UInt8 = 1
     private static let secretBytes = 32
 
-    /// How long one of any purpose is good, in ms. Who follows the link of a sign-up later than that has the address verified
-    /// by a reset.
+    /// How long a token of any purpose is valid, in ms. If the link of a sign-up has expired, a reset verifies the address.
     static let lifetime: Milliseconds = 1_800_000
 
     init(user: UserID, purpose: Purpose) {
@@ -32,7 +31,7 @@ struct MailToken: Equatable {
         secret = Sodium.random(Self.secretBytes)
     }
 
-    /// `nil` if it is none.
+    /// `nil` if the text is not a token.
     init?(_ text: String) {
         guard text.utf8.count <= 512, let bytes = Base64URL.decode(Array(text.utf8)[...]), bytes.count > 3,
             bytes[0] == Self.version, let purpose = Purpose(rawValue: bytes[1]),
@@ -49,6 +48,6 @@ struct MailToken: Equatable {
         return Base64URL.encode([Self.version, purpose.rawValue, UInt8(id.count)] + id + secret)
     }
 
-    /// In hexadecimal digits.
+    /// In hexadecimal.
     var digest: String { Sodium.sha256(secret).hexadecimal }
 }

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// The words by which scripts of accounts refuse something.
+/// The words with which scripts of accounts refuse a request.
 enum AccountRefusal: String, RefusalWord {
     case changed = "CHANGED"
     case gone = "GONE"
@@ -19,7 +19,7 @@ enum AccountRefusal: String, RefusalWord {
         case .none: .noAccount
         case .taken: .emailTaken
         case .tooFast:
-            Refusal(.rateLimited, "too many mails were asked for within an hour", retryAfter: 3_600_000)
+            Refusal(.rateLimited, "too many mails were requested within an hour", retryAfter: 3_600_000)
         case .reused:
             Refusal(
                 .unauthorized, "this refresh token was used before: its device has been signed out", status: 401,
@@ -29,7 +29,7 @@ enum AccountRefusal: String, RefusalWord {
 }
 
 extension Refusal {
-    /// One for an address that nobody has, a wrong password and an account that is disabled.
+    /// The same refusal for an unknown address, a wrong password and a disabled account.
     static var credentials: Refusal {
         Refusal(
             .unauthorized, "this address and password belong to no account", status: 401, reason: "invalid_credentials")
@@ -54,10 +54,10 @@ extension Refusal {
         Refusal(.validationFailed, "\(field) \(rule)", field: field, reason: "weak_password")
     }
 
-    /// The store is out of reach, or this server has just reached it.
+    /// The store is unreachable, or this server has only just reached it.
     static var noStore: Refusal { Refusal(.unavailable, "the store is out of reach", retryAfter: 1_000) }
 
-    /// The store was lost between two steps.
+    /// The connection to the store was lost between two steps.
     static func unknownOutcome(
         _ text: String = "the store was lost while this was under way: whether it was changed is unknown"
     ) -> Refusal {
@@ -66,20 +66,20 @@ extension Refusal {
 }
 
 extension HTTPCall {
-    /// The user whose token it came with.
+    /// The user of the call's token.
     ///
-    /// - Throws: If a backend asks, which has no account.
+    /// - Throws: If the caller is a backend, which has no account.
     func owner() throws(Refusal) -> UserID {
         guard let viewer else { throw Refusal(.forbidden, "a backend has no account of its own") }
         return viewer
     }
 
-    /// What of its body `read` takes.
+    /// The value that `read` decodes from the body.
     func body<Value>(_ read: (RequestObject) throws(DecodingFailure) -> Value) throws(Refusal) -> Value {
         do throws(DecodingFailure) { return try read(RequestObject(json: body)) } catch { throw Refusal(error) }
     }
 
-    // MARK: For calls that are answered by callbacks
+    // MARK: Calls answered by callbacks
 
     func refuse(_ status: Int, _ code: ErrorCode, reason: String, _ message: String, field: String? = nil) {
         refuse(status, .init(code: code, message: message, field: field, reason: reason))
@@ -102,7 +102,7 @@ extension HTTPCall {
 }
 
 extension ShardLogic {
-    /// Something of an account in the store is none.
+    /// Reports a damaged account in the store.
     func damaged(_ user: UserID) -> Refusal {
         noteDamage("account", of: user)
         return Refusal(.damagedRecord())
@@ -117,9 +117,9 @@ extension HTTPResponse {
         .json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")])
     }
 
-    /// The account, and the profile, as the script has answered: account, version, profile version, BODY.
+    /// The response with the account and the profile from a script's reply: account, version, profile version, BODY.
     ///
-    /// - Parameter mark: What profiles have in them that is told otherwise.
+    /// - Parameter mark: The mark in stored profiles that servers replace for clients.
     static func own(_ reply: ScriptReply, _ mark: BodyMark?) -> HTTPResponse? {
         guard let account = reply[0].bytes, let body = reply[3].bytes else { return nil }
         var profile = ServerMessageWriter.noProfile
@@ -132,10 +132,10 @@ extension HTTPResponse {
     }
 }
 
-/// A device that signs in, as it says of itself.
+/// A device's description of itself at sign-in.
 struct SigningDevice {
     let kind: String
-    /// As an encoded JSON string.
+    /// An encoded JSON string.
     let name: String
 
     init(_ body: RequestObject) throws(DecodingFailure) {

@@ -3,7 +3,8 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Another address: `POST /v1/me/email`. `POST /v1/emails/verify` makes the change once its mail has come through (`EmailChange`).
+/// `POST /v1/me/email`, the request for another address. `POST /v1/emails/verify` makes the change with the token of the mail
+/// (`EmailChange`).
 extension Accounts {
     func askForEmail(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let (password, text) = try call.body { (body) throws(DecodingFailure) in
@@ -27,25 +28,26 @@ extension Accounts {
         return .accepted
     }
 
-    /// Whether an address is nobody else's. Where accounts are hidden, all happens as for one that is free, but for the mail.
+    /// Whether an address is available to the account. If accounts are hidden, a taken address is handled like a free one,
+    /// except that no mail is sent.
     ///
     /// - Throws: `emailTaken` where accounts are not hidden.
     private func isFree(_ email: EmailAddress, for account: Confirmed) async throws(Refusal) -> Bool {
         guard let addresses else { throw .noStore }
         let hides = shard.configuration.isOn(.hideExisting)
         guard let claim = try await claim(on: email, addresses) else {
-            // A claim would be looked at. For the answer to take as long without one, any is.
+            // Without a claim, checks any other one, so that the response takes the same time.
             if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }
             return true
         }
         guard try await isHeld(email, by: claim) else { return true }
-        // A wish of their own that has broken off.
+        // The claim belongs to an interrupted change of the same user.
         if claim.user == account.user, email != account.email { return true }
         if !hides { throw .emailTaken }
         return false
     }
 
-    /// Whose an address is, if it is claimed; nobody's also if that cannot be read.
+    /// The claim on an address; `nil` also if it cannot be read.
     func claim(on email: EmailAddress, _ addresses: AddressPartitions) async throws(Refusal) -> EmailClaim? {
         let key = addresses.keys(of: email.text).emails(with: email)
         return try await shard.ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }

@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// `DELETE /v1/me`, and what backends do with accounts.
+/// `DELETE /v1/me`, and the calls of backends about accounts.
 extension Accounts {
     func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let password = try call.body { (body) throws(DecodingFailure) in try body.text("password") }
@@ -12,11 +12,11 @@ extension Accounts {
         return try await remove(account.user, held: account.held, by: call.writer)
     }
 
-    /// Removes an account and all that belongs to it: one script, and the address too, unless it lies in another partition
-    /// since it was changed. Then it is given up by the intent of such changes; until then nobody holds it, which is found out
-    /// when somebody asks for it.
+    /// Deletes an account and all its data in one script, including its address, unless a change moved that to another
+    /// partition. The intent of such changes then releases the address; until then the claim is void, and the next request for
+    /// the address detects this.
     ///
-    /// - Parameter held: The hash that the password was compared with; `nil`: nobody was asked for it.
+    /// - Parameter held: The hash with which the password was compared; `nil` if no password was required.
     func remove(_ user: UserID, held: PasswordHash?, by writer: Writer?) async throws(Refusal) -> HTTPResponse {
         guard let addresses else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
@@ -28,7 +28,7 @@ extension Accounts {
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
-        // What of the rest does not happen now, sweeps do.
+        // Sweeps complete what is not done here.
         if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
             await shard.tasks.wait { done in photos.forget(photo, of: user) { done(()) } }
         }
@@ -50,7 +50,7 @@ extension Accounts {
     }
 }
 
-// What servers and the console do with accounts.
+// The calls of scripts that servers and the console share.
 extension PartitionKeys {
     /// - Parameter email: The account's address, if it lies in this partition.
     func deletion(

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// The devices that a user is signed in on: `GET /v1/me/sessions`, `DELETE /v1/sessions/{current|all|id}`.
+/// The signed-in devices of a user: `GET /v1/me/sessions`, `DELETE /v1/sessions/{current|all|id}`.
 extension Accounts {
     func listDevices(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
@@ -50,13 +50,13 @@ extension ScriptCall {
     }
 }
 
-/// A device as its grant says: 16 bytes of key, then words.
+/// A device as stored in its grant: 16 bytes of key, then words.
 private struct Grant {
     let id: Identifier
     let used: Timestamp
     let created: Timestamp
     let kind: String
-    /// As an encoded JSON string.
+    /// An encoded JSON string.
     let name: String
 
     init?(_ id: RedisValue, _ value: RedisValue) {

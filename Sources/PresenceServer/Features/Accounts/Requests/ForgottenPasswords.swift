@@ -5,22 +5,22 @@ import WebSockets
 
 /// `POST /v1/passwords/forgot`.
 ///
-/// The answer comes before anybody looks whether there is such an account, so nobody is told if Redis refuses what follows: it
-/// is tried again for half a minute. A server that ends meanwhile forgets it, and the user asks again.
+/// The response is sent before the account is looked up, so the client does not learn if Redis refuses the change. The change
+/// is retried for half a minute. If the server stops meanwhile, the request is lost, and the user asks again.
 final class ForgottenPasswords {
     private unowned let accounts: Accounts
     private var retry: DeadlineKind!
-    /// Those that Redis did not take, by the number of their deadlines.
+    /// Requests that Redis did not accept, by the number of their deadline.
     private var waiting: [UInt64: Wish] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// Before each further try.
+    /// The delays before the retries.
     private static let pauses: [Milliseconds] = [1_000, 2_000, 4_000, 8_000, 16_000]
     private static let mostWaiting = 1_000
 
     private struct Wish {
         let email: EmailAddress
-        /// The script knows by it a further try of the same, whose answer was lost.
+        /// By the token, the script recognises a retry of a request whose reply was lost.
         var token: MailToken?
         var failures = 0
     }
@@ -37,8 +37,8 @@ final class ForgottenPasswords {
     func ask(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
         let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
         _ = try accounts.liveAddresses()
-        // That an address is too fast tells nothing of accounts.
-        try accounts.chargeSignUp(call, "too many mails are asked for from this address: nothing was done")
+        // A rate limit per client address reveals nothing about accounts.
+        try accounts.chargeSignUp(call, "too many mails were requested from this address: nothing was done")
         if let email = EmailAddress(address) { begin(Wish(email: email)) }
         return .accepted
     }
@@ -54,7 +54,7 @@ final class ForgottenPasswords {
         }
     }
 
-    /// Puts the mail to the owner of the address into their partition, if there is one.
+    /// Queues the mail in the partition of the address's owner, if there is one.
     private func write(_ wish: inout Wish) async throws(RedisFailure) {
         guard shard.link.isLive, let addresses = accounts.addresses else { throw .disconnected(sent: false) }
         let email = wish.email
@@ -71,7 +71,7 @@ final class ForgottenPasswords {
                 "text": MailText.reset(of: email, token, accounts).encoded,
             ])
         do throws(RedisFailure) {
-            // `FENCED` is no answer to what was asked: this server may have missed anything.
+            // `FENCED` is not a valid reply here, because this server may have missed changes.
             guard try await shard.reply(to: call).word == "OK" else { throw .disconnected(sent: false) }
         } catch {
             if error.isLasting { shard.noteDamage("account", of: user) }

@@ -3,37 +3,37 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// A try of a password that is counted for an address, and still to be looked at.
+/// An attempt with a password that has been counted for an address but not yet checked.
 ///
-/// What it holds on to is one record in Redis, so each of these is called once, and after it the other does nothing.
+/// Its state is one record in Redis, so call one of the functions, and only once.
 struct Guess {
     fileprivate let accounts: Accounts
-    /// The address of the client.
+    /// The client's address.
     fileprivate let address: AddressBlock
     fileprivate let keys: PartitionKeys
     fileprivate let key: String
-    /// The record as this try left it: until when no other was looked at, and when the first was counted.
+    /// The record after this attempt: the end of the pause, and the time of the first attempt.
     fileprivate let blocked: String
     fileprivate let began: String
 
     private var shard: ShardLogic { accounts.shard }
 
-    /// The password was right: forgets the failures for the address. What is answered afterwards is true on
-    /// every server. If the store refuses, the failures before it stay, and only this one is taken back. Many people may sign in
-    /// from one address: for the client's address it is taken back too.
+    /// The password was right: clears the failures for the address. It returns once this holds on all servers. If the store
+    /// refuses, the earlier failures stay and only this attempt is taken back. The client's address gets its attempt back too,
+    /// because many users may sign in from one address.
     func forget() async {
         accounts.tries.giveBack(1, to: address)
         do { _ = try await shard.command(["DEL", key]) } catch { takeBack() }
     }
 
-    /// The password was wrong: that counts for the client's address too.
+    /// The password was wrong: counts as a failure of the client's address too.
     func fail() {
         guard address != .none else { return }
         accounts.guesses.take(1, by: address, at: shard.clock.now)
     }
 
-    /// It was not looked at, and never will be: the client went, or the call was refused. Nobody has learnt anything by it. Or it
-    /// was right, and the store did not take what follows from that. If the store cannot be reached either, it stays counted.
+    /// The password was not checked and never will be, because the client disconnected or the call was refused; it revealed
+    /// nothing. Or it was right, but the store refused the change. If the store is unreachable, the attempt stays counted.
     func takeBack() {
         let call = ScriptCall(
             .takeBackGuess, in: keys, ["guesses": key],
@@ -41,7 +41,7 @@ struct Guess {
         shard.run(call) { [accounts] result in accounts.shard.link.noticeFencing(in: result) }
     }
 
-    /// Takes it back if what is under way for it is refused.
+    /// Takes the attempt back if `perform` is refused.
     func takenBack<Value>(
         ifRefused perform: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
@@ -55,12 +55,12 @@ struct Guess {
 }
 
 extension Accounts {
-    /// Counts a try of a password, before it is looked at, for an address that somebody has or not.
+    /// Counts an attempt with a password before it is checked, whether or not the address has an account.
     ///
-    /// Keep a place among the hashes before: then what is refused because too many wait costs no call of Redis.
+    /// Reserve a place among the hashes first, so that calls refused because of a full queue do not call Redis.
     ///
-    /// - Returns: Whose address it is, and the try: a call that is refused without its password having been looked at takes it
-    ///   back.
+    /// - Returns: The owner of the address, and the attempt, which must be taken back if the call is refused before the
+    ///   password was checked.
     func countGuess(
         _ call: HTTPCall, _ email: EmailAddress?, named name: String
     ) async throws(Refusal) -> (user: UserID?, guess: Guess) {
@@ -72,7 +72,7 @@ extension Accounts {
             ?? tries.take(by: call.address, at: shard.clock.now)
         {
             throw call.met(
-                .guesses, retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
+                .guesses, retryAfter: wait, "too many passwords were tried from this address: this one was not checked")
         }
         let email = email ?? .nobody
         let reply = try await shard.run(
@@ -92,7 +92,7 @@ extension Accounts {
 }
 
 extension Rates<AddressBlock> {
-    /// Takes one for an address, unless that is not counted. How long there is none, in ms; `nil`: it is taken.
+    /// Takes one for an address and returns `nil`, or returns the time to wait in ms. Some addresses are not limited.
     mutating func take(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard address != .none else { return nil }
         expire(now: now)
@@ -103,6 +103,6 @@ extension Rates<AddressBlock> {
 }
 
 extension EmailAddress {
-    /// One that nobody can have.
+    /// An address that no account can have.
     static let nobody = EmailAddress("nobody@invalid.invalid")!
 }

@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// A device that is being signed in: its grant, and the key of its tokens.
+/// The grant of a device that is being signed in, and the key of its tokens.
 struct NewGrant {
     let id: Identifier
     let key: [UInt8]
@@ -13,12 +13,12 @@ struct NewGrant {
 extension Accounts {
     func newGrant() -> NewGrant { NewGrant(id: Identifier(shard.randomName())!, key: Sodium.random(16)) }
 
-    /// Signs in, once the password was found right.
+    /// Signs in after the password was found right.
     ///
     /// - Parameters:
-    ///   - held: The hash that it was compared with: if the account has another by now, nobody is signed in.
-    ///   - stronger: What is kept instead.
-    ///   - guess: By which it was tried; the failures before it are forgotten.
+    ///   - held: The hash with which it was compared. If the account has another one by now, the sign-in fails.
+    ///   - stronger: The hash that replaces it.
+    ///   - guess: The attempt; the earlier failures are cleared.
     func signIn(
         _ user: UserID, held: PasswordHash, stronger: PasswordHash? = nil, on device: SigningDevice, status: Int,
         guess: Guess
@@ -39,7 +39,7 @@ extension Accounts {
         return try tokens(of: user, grant.id, key: grant.key, counter: 1, account: reply[0].bytes, status: status)
     }
 
-    /// An answer with session tokens.
+    /// The response with session tokens.
     func tokens(
         of user: UserID, _ grant: Identifier, key: [UInt8], counter: Int64, account: [UInt8]?, status: Int
     ) throws(Refusal) -> HTTPResponse {

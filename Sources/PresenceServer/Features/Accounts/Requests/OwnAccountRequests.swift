@@ -10,7 +10,7 @@ extension Accounts {
         return try own(try await account(of: user), user)
     }
 
-    /// Nothing to change is changed at once, as on a socket. That there is no account comes before what is wrong with the body.
+    /// An empty change succeeds at once, as on a socket. A missing account is reported before errors in the body.
     func changeOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
         let changes: [String]

@@ -4,22 +4,22 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Requests for which a user who is signed in gives the password again.
+/// Requests for which a signed-in user must enter the password again.
 extension Accounts {
-    /// The account of somebody who knows its password.
+    /// An account whose password the caller has entered.
     struct Confirmed {
         let user: UserID
         let email: EmailAddress
         let username: String?
-        /// The hash that the password was compared with.
+        /// The hash with which the password was compared.
         let held: PasswordHash
-        /// Among the hashes: what else is hashed for the call is in its address' share too.
+        /// The place among the hashes; further hashes for the call count towards the same share of the client's address.
         let place: KeptPlace
     }
 
-    /// The account of the caller, if the password is right; a wrong one counts as a guess, and ends no session.
+    /// The caller's account if the password is right. A wrong one counts as a guess, and ends no session.
     ///
-    /// - Parameter check: What is to be refused before anything is tried.
+    /// - Parameter check: Refuses a request before its password is tried.
     func confirm(
         _ call: HTTPCall, _ password: String,
         check: (EmailAddress, String?) throws(Refusal) -> Void = { (_, _) throws(Refusal) in }
@@ -41,7 +41,7 @@ extension Accounts {
         return account
     }
 
-    /// - Throws: `refusal` if it is another password.
+    /// - Throws: `refusal` if the password is wrong.
     func compare(
         _ call: HTTPCall, _ password: String, with held: PasswordHash, at place: KeptPlace? = nil, _ guess: Guess,
         orThrow refusal: Refusal
@@ -55,14 +55,15 @@ extension Accounts {
         }
     }
 
-    /// What others know of an account, which its password must not contain.
+    /// The names of an account that others know, which its password must not contain.
     static func names(_ email: EmailAddress, _ username: String?) -> [String] {
         [email.local] + (username.map { [$0] } ?? [])
     }
 
     // MARK: POST /v1/me/password
 
-    /// With `renew` the present device gets another grant: its former tokens and its sockets end with those of all others.
+    /// With `renew`, the calling device gets a new grant: its former tokens and its sockets end together with those of all
+    /// other devices.
     func changePassword(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let (password, wanted, renews) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("password"), try body.text("newPassword"), try body.optionalBool("renew") ?? false)
@@ -83,7 +84,7 @@ extension Accounts {
                 "stays": call.grant, "text": MailText.passwordChanged(account.email, self).encoded,
                 "isVerified": false, "grant": grant?.id, "secret": grant?.key.hexadecimal,
             ], by: call.writer)
-        // If the password is another one meanwhile, nothing is changed.
+        // If the password has changed meanwhile, nothing is changed.
         let reply = try await shard.run(set).accepted(or: AccountRefusal.self)
         mail.deliver(keys)
         guard let grant, reply.count > 0 else { return .done }

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// `POST /v1/sessions/refresh`: reads the device's key, checks the token's MAC by it, and lets the script decide the rest.
+/// `POST /v1/sessions/refresh`: reads the device's key, checks the token's MAC with it, and leaves the rest to the script.
 extension Accounts {
     func refresh(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let text = try call.body { (body) throws(DecodingFailure) in try body.text("refreshToken") }

@@ -14,7 +14,7 @@ extension Accounts {
         let keys = shard.partitions.keys(of: token.user)
         let words = try await shard.ask("HMGET", keys.user(token.user), "reset", "email", "held").array ?? []
         let kept = words.first?.string?.split(separator: " ") ?? []
-        // The script decides; this keeps strangers from having passwords hashed.
+        // The script decides; this check keeps strangers from making the server hash passwords.
         guard kept.count >= 2, kept[0] == token.digest, let until = Timestamp(kept[1]), shard.clock.redisNow < until,
             words.count == 3, let email = words[1].string.flatMap({ EmailAddress($0) })
         else { throw .expired }
@@ -23,8 +23,8 @@ extension Accounts {
         }
         let place = try call.place(in: Self.passwords)
         let hash = try await call.work(Self.passwords, at: place) { PasswordHash(of: password) }
-        // The failures for the address are forgotten first, since the token is used up by the other: the owner, who reads the
-        // mail, need not wait because others guessed.
+        // The failures for the address are cleared first, because the second step uses up the token. The owner, who can read
+        // the mail, must not be blocked by others' guesses.
         guard let addresses else { throw .noStore }
         _ = try await shard.ask("DEL", addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text)))
         let set = ScriptCall(

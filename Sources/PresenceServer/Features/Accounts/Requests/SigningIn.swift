@@ -6,11 +6,11 @@ import WebSockets
 
 /// `POST /v1/sessions`.
 extension Accounts {
-    /// Nobody's address takes the same way: a record that is not there is read, and a hash of nothing verified. So does one that
-    /// must not sign in yet, or any more.
+    /// An unknown address takes the same steps and the same time: a missing record is read, and a dummy hash is verified. The
+    /// same holds for accounts that are disabled or not yet verified.
     func signIn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let addresses = try liveAddresses()
-        // Before anything else: in a flood, what is refused costs little, and counts as no failure.
+        // Before everything else, so that in a flood refused calls cost little and do not count as failures.
         let place = try call.place(in: Self.passwords)
         let (text, password, device) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("email"), try body.text("password"), try SigningDevice(body))
@@ -23,8 +23,8 @@ extension Accounts {
             try await shard.ask("HMGET", key, "password", "disabled", "email", "verified").array ?? []
         }
         let held = words.first?.bytes.flatMap { PasswordHash($0) }
-        // An address that was given up may still lead to its user, who has another now. Where accounts are hidden, whether
-        // there was one before is told to those alone who read the mail.
+        // The claim on an old address may still lead to its user, who has another address now. If accounts are hidden, only the
+        // reader of the mail learns whether there was an account before.
         let isOut =
             words.count < 4 || words[1].bytes != nil || words[2].string != name
             || shard.configuration.isOn(.hideExisting) && words[3].bytes == nil
@@ -38,8 +38,8 @@ extension Accounts {
         return try await signIn(user, held: held, stronger: verdict.stronger, on: device, status: 200, guess: guess)
     }
 
-    /// The address by which somebody signs in, or whose username they give, and as what tries for it are counted. An address that
-    /// cannot be one is nobody's, and counted like any other.
+    /// The e-mail address for a sign-in by address or username, and the name under which attempts are counted. An invalid
+    /// address has no user, and is counted like any other.
     private func address(called text: String) async throws(Refusal) -> (EmailAddress?, name: String) {
         guard !text.utf8.contains(UInt8(ascii: "@")), let usernames else {
             let email = EmailAddress(text)
@@ -55,7 +55,7 @@ extension Accounts {
 
     private struct Verdict: Sendable {
         let isRight: Bool
-        /// The same password, hashed as it would be today, if that is more.
+        /// The same password hashed with today's parameters, if these are stronger.
         let stronger: PasswordHash?
 
         init(of password: String, _ held: PasswordHash, strengthens: Bool) {

@@ -19,13 +19,13 @@ extension Accounts {
     func signUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let request = try signUp(of: call)
         let addresses = try liveAddresses()
-        // First, so that what is refused for it does not count for the address.
+        // Before the rate of the address, so that calls refused for a full queue are not charged.
         let place = try call.place(in: Self.passwords)
-        try chargeSignUp(call, "too many accounts are made from this address: nothing was done")
+        try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         if let name = request.username, let refusal = try await refusal(of: name) {
             return try await answerNameTaken(call, request, addresses, refusal)
         }
-        // Also for an address that is taken: how long the answer takes tells nothing.
+        // Hashed even if the address is taken, so that the time of the response reveals nothing.
         let password = request.password
         let hash = try await call.work(Self.passwords, at: place) { PasswordHash(of: password) }
         var tries = 0
@@ -36,7 +36,7 @@ extension Accounts {
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
                 return try await answerNameTaken(call, request, addresses, Usernames.Obstacle.taken.refusal)
-            // A sweep came between, and found no account.
+            // A sweep ran in between and found no account.
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
                 if shard.configuration.isOn(.hideExisting) { return try await answerAlike(user, request.email) }
@@ -45,7 +45,7 @@ extension Accounts {
                     of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)
             default:
                 guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else { throw .emailTaken }
-                // It may be a claim that was left behind: then the address is free after all.
+                // The claim may be void; then the address is free after all.
                 let isTaken = try await hidingFailures { () async throws(Refusal) in
                     try await isHeld(request.email, by: claim)
                 }
@@ -62,7 +62,7 @@ extension Accounts {
             )
         }
         guard let email = EmailAddress(address) else { throw .invalidEmail }
-        // Whether it was taken would tell whether there is a new account.
+        // A taken username would reveal whether the sign-up created an account.
         let username = shard.configuration.isOn(.hideExisting) ? nil : wished
         if let rule = rules.brokenRule(by: password, names: Self.names(email, username)) {
             throw .weakPassword(rule, field: "password")
@@ -80,7 +80,7 @@ extension Accounts {
             username: username, device: device, idempotency: idempotency)
     }
 
-    /// Makes the account, with a claim on its username or without one.
+    /// Creates the account, with a claim on its username if there is one.
     private func create(
         _ user: UserID, _ grant: NewGrant, _ request: SignUp, _ hash: PasswordHash, _ addresses: AddressPartitions
     ) async throws(Refusal) -> ScriptReply {
@@ -105,7 +105,7 @@ extension Accounts {
         return try await shard.run(change(ClaimWish(user), shard.partitions.keys(of: user)))
     }
 
-    /// A user id in a partition, which nobody has: 100 random bits, of which the last 20 are tried one after the other.
+    /// Draws an unused user id in a partition: 100 random bits, and a tail that is counted up until the id fits.
     private func drawUser(in partition: Int) -> UserID {
         while true {
             let head = "u-" + shard.randomName()
@@ -118,8 +118,9 @@ extension Accounts {
 
     // MARK: Hidden accounts
 
-    /// Whether there is an account is told by mail only, so nobody is signed in by this. And not by the time, either: for an
-    /// address that is taken the claim is looked at and a mail counted before the answer, so the same is done here.
+    /// If accounts are hidden, only a mail reveals whether there was one, so the response signs no device in. Its time must
+    /// reveal nothing either: for a taken address the claim is checked and a mail counted before the response, so both are done
+    /// here too.
     private func answerAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
         defer { mail.deliver(shard.partitions.keys(of: user)) }
         _ = try await hidingFailures { () async throws(Refusal) in
@@ -128,7 +129,7 @@ extension Accounts {
         return try await tell(user, "")
     }
 
-    /// - Parameter text: Of a mail that tells a user of a sign-up with their address; empty if another does.
+    /// - Parameter text: The mail that informs the owner of a sign-up with their address; empty if another mail does.
     private func tell(_ user: UserID, _ text: String) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
         defer { mail.deliver(keys) }
@@ -137,8 +138,8 @@ extension Accounts {
         return .accepted
     }
 
-    /// What Redis refuses after the script that may have made an account tells nothing where accounts are hidden: whether there
-    /// was one before or not, it is said that nobody knows what was done.
+    /// If accounts are hidden, a failure of Redis after the script that may have created an account must reveal nothing.
+    /// Whether or not the account existed, the response is that the outcome is unknown.
     private func hidingFailures<Value>(
         _ ask: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
@@ -149,7 +150,7 @@ extension Accounts {
         }
     }
 
-    // MARK: A username that cannot be had
+    // MARK: An unavailable username
 
     private func refusal(of name: String) async throws(Refusal) -> Refusal? {
         guard let usernames else {
@@ -159,7 +160,7 @@ extension Accounts {
         return try await usernames.obstacle(to: name, for: nil)?.refusal
     }
 
-    /// It may be taken by this sign-up itself, which is repeated.
+    /// The username may have been taken by this same sign-up, which is being repeated.
     private func answerNameTaken(
         _ call: HTTPCall, _ request: SignUp, _ addresses: AddressPartitions, _ refusal: Refusal
     ) async throws(Refusal) -> HTTPResponse {
@@ -170,7 +171,7 @@ extension Accounts {
         return try await answerTaken(call, request, by: claim.user)
     }
 
-    // MARK: An address that is taken
+    // MARK: A taken address
 
     private func answerTaken(
         _ call: HTTPCall, _ request: SignUp, by user: UserID
@@ -185,7 +186,7 @@ extension Accounts {
         guard parts.count == 2, parts[1].utf8.elementsEqual(request.idempotency.utf8), let until = Timestamp(parts[0]),
             shard.clock.redisNow < until, let held = words.last?.bytes.flatMap({ PasswordHash($0) })
         else { throw .emailTaken }
-        // It is repeated. Only with the same password, which is tried here as it is at a sign-in.
+        // A repetition of the sign-up: the password must be the same, and is checked like one of a sign-in.
         let guess = try await countGuess(call, request.email, named: request.email.text).guess
         try await compare(call, request.password, with: held, guess, orThrow: .emailTaken)
         return try await signIn(user, held: held, on: request.device, status: 201, guess: guess)

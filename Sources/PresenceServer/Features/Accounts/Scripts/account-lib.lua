@@ -1,12 +1,12 @@
--- What scripts of accounts share.
+-- Functions for scripts of accounts.
 
--- Bytes, of their hexadecimal digits: arguments are text.
+-- Decodes hexadecimal arguments, since arguments are text.
 local function unhex(text)
     return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
--- The account as its owner sees it: BODY of {"user":…}, and its version. False if there is none. It is in its user's hash, as
--- is the record of their username. It came to be with their profile, which says when.
+-- Returns the account as its owner sees it, the BODY of {"user":…}, and its version; false if there is none. It is in its
+-- user's hash, like the record of the username. Its creation time is that of the profile.
 local function account(user, key)
     local held = redis.call('HMGET', key, 'email', 'verified', 'profile', 'setup', 'language', 'held', 'version', 'disabled',
         'heldAs')
@@ -19,7 +19,7 @@ local function account(user, key)
     return body .. ',"createdAt":' .. (string.match(held[3] or '', '"createdAt":(%d+)') or '0') .. '}', held[7]
 end
 
--- Something of it has changed: a new version, of which the owner's sessions hear "A user version at BODY".
+-- Gives a changed account a new version and publishes it to the owner's sessions: "A user version at BODY".
 local function accountChanged(user, key)
     local version = int(nextVersion(redis.call('HGET', key, 'version'), floorKey))
     redis.call('HSET', key, 'version', version)
@@ -28,15 +28,15 @@ local function accountChanged(user, key)
     return body, version
 end
 
--- The address is its owner's.
+-- Marks the address as verified.
 local function verifyAddress(user, key)
     redis.call('HDEL', key, 'verify')
     if redis.call('HSET', key, 'verified', '1') == 1 then accountChanged(user, key) end
 end
 
--- A device that is signed in, of its record: its key (16 bytes), then "COUNTER USED CREATED RECENT KIND NAME". COUNTER is the newest
--- refresh token's, RECENT the times at which this one and those before it were made, the newest first, of the last 10 s
--- (- for none), NAME an encoded JSON string.
+-- Parses the record of a signed-in device: its key (16 bytes), then "COUNTER USED CREATED RECENT KIND NAME". COUNTER is that of
+-- the newest refresh token. RECENT are the creation times of this token and those before it within the last 10 s, the newest
+-- first (- for none). NAME is an encoded JSON string.
 local function deviceOf(value)
     local counter, used, created, recent, kind, name = string.match(string.sub(value, 17),
         '^(%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
@@ -50,15 +50,15 @@ local function putDevice(key, id, held)
         held.kind, held.name }, ' '))
 end
 
--- Devices are signed out: their sockets end by "G user 0 at GRANT GRANT …". Nothing is told of none. The first may be -, which is
--- none: the device goes on under another grant, and its sessions linger until it is back.
+-- Signs devices out: "G user 0 at GRANT GRANT …" ends their sockets; without devices nothing is published. The first may be -
+-- instead of a grant: the device continues under another grant, and its sessions linger until it is back.
 local function signOut(user, key, ids)
     if #ids == 0 then return end
     redis.call('HDEL', key, unpack(ids))
     redis.call('PUBLISH', channel, table.concat({ 'G', user, '0', int(now), table.concat(ids, ' ') }, ' '))
 end
 
--- All of them, but one ('' for none).
+-- Signs all devices out, except one ('' for none).
 local function signOutOthers(user, key, kept)
     local ids = {}
     for _, id in ipairs(redis.call('HKEYS', key)) do
@@ -67,7 +67,7 @@ local function signOutOthers(user, key, kept)
     signOut(user, key, ids)
 end
 
--- Signs in on a device. Those that have not been used for `idle` ms make room, and of too many the one unused for longest.
+-- Signs a device in. Devices not used for `idle` ms are removed, and with too many, the one unused for longest.
 local function signIn(user, key, id, secret, kind, name, idle, most)
     local gone, oldest, count = {}, nil, 0
     local values = redis.call('HGETALL', key)
@@ -86,7 +86,7 @@ local function signIn(user, key, id, secret, kind, name, idle, most)
         name = name })
 end
 
--- How many mails of a kind have been asked for in the hour that its first began: "COUNT BEGAN". Whether one more may be.
+-- Counts one more mail of a kind, in the hour that its first one began: "COUNT BEGAN". False if there were too many.
 local function mayMail(key, kind, most)
     local count, began = string.match(redis.call('HGET', key, 'mails:' .. kind) or '', '^(%d+) (%d+)$')
     count, began = tonumber(count or '0'), tonumber(began or '0')
@@ -96,26 +96,26 @@ local function mayMail(key, kind, most)
     return true
 end
 
--- Whether a token of a mail is the newest of its kind and still good, by its digest: FIELD holds "DIGEST UNTIL REST".
--- Returns REST, or false.
+-- Whether a mail's token, given by its digest, is the newest of its kind and still valid: FIELD is "DIGEST UNTIL REST". Returns
+-- REST, or false.
 local function mailToken(key, field, digest)
     local kept, limit, rest = string.match(redis.call('HGET', key, field) or '', '^(%S+) (%d+) ?(.*)$')
     return kept == digest and tonumber(limit) > now and rest
 end
 
--- A mail with a token waits to be sent. It is not worth sending once the token is over: when that is, in ms since 1970, becomes
--- the end of the mail's id, which is its first line.
+-- Queues a mail with a token. It is useless once the token has expired, so that time, in ms since 1970, is appended to the
+-- mail's id, its first line.
 local function pushMail(key, mail, limit)
     redis.call('RPUSH', key, (string.gsub(mail, '\n', '-' .. int(limit) .. '\n', 1)))
 end
 
--- When the token of a mail is over; nil for a mail without one.
+-- The expiry of a mail's token; nil for a mail without one.
 local function mailLimit(mail)
     return tonumber(string.match(mail, '^%d+%-%w+%-(%d+)\n'))
 end
 
--- Mails to an account's address, and to the one that it is to have, are not sent any more. Looks at a thousand that wait to be sent
--- and a thousand that were taken: behind a mail server that is away there may be many, of which each is over in half an hour.
+-- Removes queued mails to an account's address and to the one it wants. Checks a thousand waiting and a thousand taken mails:
+-- behind an unreachable mail server there may be many, each of which expires within half an hour.
 local mostLookedAt = 1000
 local function dropMails(key, mailKey, mailingKey)
     local held = redis.call('HMGET', key, 'email', 'change')
@@ -132,8 +132,8 @@ local function dropMails(key, mailKey, mailingKey)
     end
 end
 
--- An address that is claimed under this number is to be given up, with the change of address that is under way.
--- Returns all that is: "NUMBER ADDRESS …".
+-- Adds an address claimed under this number to those that the pending change of address releases. Returns all of them: "NUMBER
+-- ADDRESS …".
 local function giveUp(key, number, address)
     local releasing = redis.call('HGET', key, 'emailReleasing')
     releasing = (releasing and releasing .. ' ' or '') .. number .. ' ' .. address
@@ -141,8 +141,8 @@ local function giveUp(key, number, address)
     return releasing
 end
 
--- A change of address that has been asked for is over, and so is one that is under way: it may have been
--- somebody else who asked. What was claimed for it is given up when its intent ends.
+-- Ends a requested change of address, even if it is in progress, because an attacker may have requested it. Its intent releases
+-- the claims when it ends.
 local function dropChange(key)
     local held = redis.call('HMGET', key, 'emailWanted', 'emailWish')
     local wanted = string.match(held[1] or '', '^(%S+) %d+$')

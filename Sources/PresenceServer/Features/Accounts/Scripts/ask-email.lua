@@ -1,5 +1,5 @@
 -- uses: account-lib
--- Another address is to be the account's, when it is confirmed: a mail is sent there.
+-- Records the request for another address, and queues the mail that confirms it.
 -- keys: user, mail
 -- args: compared hash that the password was compared with (hex), address the new one, digest of the token (hex),
 --       lifetime of the token, text of the mail or '' for none: its token opens nothing since nobody knows it

@@ -1,5 +1,5 @@
 -- uses: profile-lib account-lib
--- Changes what users may change of their account and profile, all or nothing.
+-- Changes the fields of the account and profile that users may change, all or none of them.
 -- keys: user
 -- args: user, each(kind p of the profile or a of the account, member, value encoded or '' to remove)
 -- replies: OK(account, version, profile version, profile's BODY) | NONE | FENCED

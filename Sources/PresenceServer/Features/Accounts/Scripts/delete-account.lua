@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: claim-lib account-lib
--- Deletes an account, with its profile and all else that is known of the user, and ends their sessions. Watchers hear
--- "Z user 0 at".
+-- Deletes an account with its profile and all other data of the user, and ends the user's sessions. Watchers receive "Z user 0
+-- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
 --       history, notifications, notificationMarks, devices, pushed, mail, mailing
 -- args: user, compared hash that the password was compared with (hex) or '' for a backend, nameIntent that gives up the username,
@@ -16,8 +16,8 @@ signOutOthers(user, grantsKey, '')
 local at = int(math.max(now, tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')))
 local photo = redis.call('HGET', userKey, 'photo') or ''
 local record = recordOf(userKey)
--- What is claimed elsewhere, by the account or by a change of its address that is under way, is given up by the intent. Until
--- then that is all that is left of the account.
+-- The intent releases what the account, or its pending change of address, has claimed in other partitions. Until then only this
+-- remains of the account.
 local isHere = redis.call('HGET', emailsKey, held[1]) == user .. ' ' .. number
 dropChange(userKey)
 if not isHere then giveUp(userKey, number, held[1]) end
@@ -26,8 +26,8 @@ redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creat
     notificationMarksKey, devicesKey, pushedKey)
 if #record > 0 then redis.call('HSET', userKey, unpack(record)) end
 abandon(userKey, unfinishedKey, nameIntent) -- mutation: abandons-the-name
--- Tokens of the app's own for this user, from before, must open nothing that would look like them. Conversations that are about
--- to have them as a member ask whether they were deleted (enroll.lua).
+-- An app's own tokens for this user from before must no longer work. Conversations that are about to add the user check
+-- `deletedAt` (enroll.lua).
 redis.call('HSET', userKey, 'revokedAt', at, 'deletedAt', int(now))
 if isHere then redis.call('HDEL', emailsKey, held[1]) end
 if releasing then

@@ -1,5 +1,5 @@
 -- uses: account-lib
--- A backend disables an account, which signs it out everywhere and ends a change of its address, or enables it.
+-- Disables an account for a backend, which signs it out everywhere and ends a change of its address, or enables it.
 -- keys: user, grants
 -- args: user, isDisabled
 -- replies: OK | NONE | FENCED

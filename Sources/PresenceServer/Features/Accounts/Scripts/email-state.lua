@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- How far an account's change of address has come.
+-- Returns the progress of an account's change of address.
 -- keys: unfinished, user
 -- args: intent
 -- replies: OK(wanted address or '', number or 0, address or '' if the account is deleted) | NONE if there is nothing to do | FENCED

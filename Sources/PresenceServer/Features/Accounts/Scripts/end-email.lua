@@ -1,11 +1,11 @@
 -- flags: allow-oom
--- A change of address is over: made, or refused because another has the address.
+-- Ends a change of address that was made, or refused because another account has the address.
 -- keys: unfinished, user
 -- args: intent, number, released what has been given up ("NUMBER ADDRESS …" or '')
 -- replies: OK(1 if the account has the address by this number) | OPEN(releasing) if something else is to be given up first | FENCED
 local held = redis.call('HMGET', userKey, 'emailWish', 'emailClaim', 'emailReleasing')
 local isMade = held[2] == number and '1' or '0'
--- A later wish is another executor's.
+-- A later wish belongs to another executor.
 if held[1] and held[1] ~= number then return { 'OK', isMade } end
 if held[3] and held[3] ~= released then return { 'OPEN', held[3] } end
 redis.call('HDEL', userKey, 'emailWanted', 'emailReleasing')

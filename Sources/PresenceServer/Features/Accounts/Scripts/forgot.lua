@@ -1,7 +1,7 @@
 -- uses: account-lib
--- Somebody has forgotten the password of an address: a mail with a token, which replaces an earlier one. Nothing for an
--- account that is disabled or has another address by now, and after three mails an hour. The same again, whose answer was
--- lost, writes no other.
+-- Queues a mail with a token for a forgotten password; the token replaces an earlier one. Does nothing if the account is
+-- disabled or has another address by now, and after three mails an hour. A repetition of a request whose reply was lost queues
+-- no second mail.
 -- keys: user, mail
 -- args: address, digest of the token (hex), lifetime of the token, text of the mail
 -- replies: OK | FENCED

@@ -1,5 +1,5 @@
--- What scripts that count tries of passwords share. What is kept of an address is "FAILURES BLOCKED BEGAN": until when none is
--- looked at, and when the first of them was counted ('' in records of earlier builds).
+-- Functions for scripts that count password attempts. The record of an address is "FAILURES BLOCKED BEGAN": BLOCKED is the end
+-- of the pause, BEGAN the time of the first attempt ('' in records of earlier builds).
 
 local function guesses(key)
     local failures, blocked, began = string.match(redis.call('GET', key) or '', '^(%d+) (%d+) ?(%d*)$')
@@ -12,7 +12,7 @@ local function putGuesses(key, failures, blocked, began, memory)
         int(memory * math.min(failures, 100) / 100))
 end
 
--- How long none is looked at after so many failures.
+-- The pause after this number of failures.
 local function guessPause(failures, memory)
     if failures >= 100 then return memory end
     return failures >= 5 and math.min(60000, 1000 * 2 ^ math.min(failures - 5, 6)) or 0

@@ -1,13 +1,13 @@
 -- uses: guess-lib
--- A password is about to be tried for an address, whether it is anybody's or not: counted before it is looked at. From the
--- fifth failure on there is a pause that doubles up to a minute; from the hundredth only a reset helps. A hundred failures are
--- remembered for the whole time, fewer for their share of it: no more can be tried by waiting, and an invented address costs little.
+-- Counts a password attempt for an address, with or without an account, before the password is checked. From the fifth failure
+-- on there is a pause that doubles up to a minute; from the hundredth only a reset helps. A hundred failures are remembered for
+-- the whole time, fewer for their share of it: waiting permits no more attempts, and an invented address costs little.
 -- keys: guesses, emails
 -- args: memory for a hundred failures in ms, address
 -- replies: OK(claim or '', BLOCKED, BEGAN) | WAIT(ms) | FENCED
 local memory = tonumber(memory)
 local failures, blocked, began = guesses(guessesKey)
--- A clock that went back makes no pause longer.
+-- A clock that went back must not lengthen a pause.
 local longest = failures >= 100 and memory or 60000
 if blocked > now and blocked <= now + longest then return { 'WAIT', int(blocked - now) } end
 failures = failures + 1

@@ -1,7 +1,7 @@
 -- uses: account-lib
--- Whether an account holds an address under this number, or is about to. If not, the claim was left behind by what broke off:
--- it can never be meant again, since numbers only grow. A wish that has run out ends here, so that it stays over though Redis'
--- clock goes back: its intent gives up what is claimed.
+-- Whether an account has an address under this number, or is about to. If not, the claim is void: numbers only grow, so it can
+-- never become valid again. An expired wish is ended here, so that it stays ended even if Redis' clock goes back; its intent
+-- releases the claim.
 -- keys: user
 -- args: address, number
 -- replies: HELD | STALE | FENCED

@@ -1,7 +1,7 @@
 -- uses: account-lib
--- A device shows a refresh token, whose MAC was found right. The newest makes a new one. The one before it (its answer was
--- lost), and any that was the newest less than 10 s ago (several asked at once), get the newest again. Anything older was
--- stolen, or its thief has the newest: the device is signed out.
+-- Handles a refresh token with a valid MAC. The newest token makes a new one. The token before it (its reply was lost), and any
+-- that was the newest less than 10 s ago (several requests at once), get the newest again. An older token was stolen, or the
+-- thief has the newest one: the device is signed out.
 -- keys: user, grants
 -- args: user, grant, shown counter of the token, idle ms after which an unused device is forgotten
 -- replies: OK(account, version, counter) | GONE | REUSED | FENCED
@@ -13,14 +13,14 @@ if held.used + tonumber(idle) < now then
     signOut(user, grantsKey, { grant })
     return { 'GONE' }
 end
--- When the newest was made, the one before it, …
+-- The creation times of the newest token, the one before it, …
 local made = {}
 for time in string.gmatch(held.recent, '%d+') do
     if tonumber(time) + 10000 > now then made[#made + 1] = time end
 end
 local behind = held.counter - tonumber(shown)
 if behind <= 0 then
-    -- One from the future is as good: a failover lost what the device was told.
+    -- A counter from the future is valid too: a failover lost the reply to the device.
     held.counter = math.max(held.counter, tonumber(shown)) + 1
     table.insert(made, 1, int(now))
     made[33] = nil

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Gives back an address, if it is still claimed as said: the whole claim is compared, so that nothing newer goes with it.
+-- Releases an address if its whole claim is unchanged, so that no newer claim is lost.
 -- keys: emails
 -- args: claim, address
 -- replies: OK | FENCED

@@ -1,6 +1,6 @@
 -- uses: account-lib
--- Sets the password by the token of a mail, which is used up by it. The mail came through, so the address is verified; all
--- devices are signed out, and a change of address is over.
+-- Sets the password and uses up the token of a mail. The mail has arrived, so the address is verified; all devices are signed
+-- out, and a change of address is ended.
 -- keys: user, grants, mail
 -- args: user, digest of the token (hex), password the new hash (hex), text of a mail that tells of it
 -- replies: OK | GONE | FENCED

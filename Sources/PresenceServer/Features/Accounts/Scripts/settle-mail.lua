@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: account-lib
--- A mail that was taken has been sent or given up, or is to be tried again, unless it has been sent meanwhile. One whose token is over
--- by then does not wait for longer than that: it is removed when it is taken.
+-- Removes a taken mail that was sent or given up, or schedules its retry, unless another server has sent it meanwhile. A retry
+-- is due at the token's expiry at the latest, when the mail is removed instead.
 -- keys: mailing
 -- args: text of the mail, again ms until it is tried again or '' for never
 -- replies: OK

@@ -1,5 +1,5 @@
 -- uses: account-lib
--- Signs in on a device, once the password was found right.
+-- Signs a device in, after the password was found right.
 -- keys: user, grants
 -- args: user, compared hash that the password was compared with (hex), stronger one (hex) or '', grant, secret its key (hex), kind,
 --       name (encoded), idle ms after which an unused device is forgotten, most devices, verifiedOnly

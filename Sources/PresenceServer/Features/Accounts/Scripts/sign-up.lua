@@ -1,6 +1,6 @@
 -- uses: claim-lib profile-lib account-lib
--- Makes an account with all that belongs to it. The user's id was drawn so that it lives in the partition of the address. A
--- username was claimed for it before: account and name come to be in the same moment, or neither.
+-- Creates an account with all its data. The user's id was drawn into the partition of the address. If a username was claimed
+-- before, account and username are created in the same step, or neither.
 -- keys: unfinished, user, emails, grants, mail
 -- args: intent, user, number of the wish for a username or '', address, password (hex), displayName (encoded), idempotency or '',
 --       repetition how long that is remembered, grant or '' to sign in on none, secret its key (hex), kind, name (encoded),

@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: guess-lib
--- A try that was counted was not looked at, and never will be: it is no failure. If the failures were forgotten since, it was with
--- them, and nothing is taken from those that came after: "BEGAN" is another.
+-- Takes back a counted attempt that was not checked and never will be, so it is no failure. If the failures were cleared since,
+-- so was this attempt; BEGAN then differs, and later failures are not reduced.
 -- keys: guesses
 -- args: memory for a hundred failures in ms, wasBlocked BLOCKED after it was counted, hadBegun BEGAN then
 -- replies: OK | FENCED
@@ -14,7 +14,7 @@ if failures < 1 then
     return { 'OK' }
 end
 if int(blocked) == wasBlocked then
-    -- No other was counted after it, and when it was, no pause was left.
+    -- No attempt was counted after it, and no pause was in effect when it was.
     blocked = 0
 else
     blocked = math.min(blocked, now + guessPause(failures, memory))

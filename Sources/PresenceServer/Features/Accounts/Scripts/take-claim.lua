@@ -1,4 +1,4 @@
--- Claims an address for an account: the only judge of who was first.
+-- Claims an address for an account. This script alone decides which account was first.
 -- keys: emails
 -- args: user, number, address
 -- replies: OK | TAKEN(claim) | FENCED

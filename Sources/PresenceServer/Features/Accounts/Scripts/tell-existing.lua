@@ -1,6 +1,6 @@
 -- uses: account-lib
--- Somebody has signed up with the address of an account, and is not told that there is one: its owner is, by three mails an hour.
--- The first is that of the sign-up itself, which is counted here without a mail, so that its answer takes as long.
+-- Informs the owner of an account, by at most three mails an hour, of a sign-up with their address; the caller learns nothing.
+-- For a new account, the mail of the sign-up itself is counted here without text, so that the response takes as long.
 -- keys: user, mail
 -- args: text of the mail or '' if it is on its way
 -- replies: OK | FENCED

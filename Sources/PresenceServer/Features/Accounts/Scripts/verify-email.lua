@@ -1,5 +1,5 @@
 -- uses: account-lib
--- The address is its owner's: they have the token of a mail that was sent there.
+-- Verifies an address by the token of a mail that was sent there.
 -- keys: user
 -- args: user, digest of the token (hex)
 -- replies: OK | GONE | FENCED

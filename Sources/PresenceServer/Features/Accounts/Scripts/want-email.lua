@@ -1,7 +1,7 @@
 -- uses: account-lib
--- The new address was confirmed. It is claimed in another partition, so that is written down first, as an intent, under a
--- number that only grows and means one address: "emailWanted" is "ADDRESS UNTIL", "emailWish" its number. A wish for another address
--- that is open is over; what it may have claimed is given up with this one: "emailReleasing" is "NUMBER ADDRESS …".
+-- Records the confirmed new address as an intent, because the address is claimed in another partition. Its number only grows
+-- and stands for one address: "emailWanted" is "ADDRESS UNTIL", "emailWish" its number. An open wish for another address ends;
+-- its possible claim is released with this one: "emailReleasing" is "NUMBER ADDRESS …".
 -- keys: unfinished, user
 -- args: intent, digest of the token (hex)
 -- replies: OK(new address, number, old address) | GONE | FENCED
@@ -11,10 +11,10 @@ local held = redis.call('HMGET', userKey, 'change', 'emailWanted', 'emailWish', 
 local limit = string.match(held[1], '^%S+ (%d+)')
 local wanted, ends = string.match(held[2] or '', '^(%S+) (%d+)$')
 local number = held[3]
--- One that has run out is over, too: its number must not come back.
+-- An expired wish is over too: its number must not be used again.
 if wanted ~= address or tonumber(ends) <= now then
     if wanted then giveUp(userKey, number, wanted) end
-    -- Like a version, so that it does not come back after Redis has lost changes.
+    -- Numbered like a version, so that it does not come back after Redis has lost changes.
     number = int(nextVersion(number, floorKey))
     redis.call('HSET', userKey, 'emailWish', number)
 end

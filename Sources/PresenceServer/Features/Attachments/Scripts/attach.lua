@@ -1,4 +1,4 @@
--- A member has uploaded something to a conversation, whose files are kept already.
+-- Records an upload of a member, whose files are already stored.
 -- keys: conversation, attachments, attachmentsDue, attachment
 -- args: conversation, user, name, unusedFor so many ms it stays without a message, each(field of `attachment`, value)
 -- replies: OK | FORBIDDEN | FENCED

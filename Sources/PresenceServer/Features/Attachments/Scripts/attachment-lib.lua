@@ -1,15 +1,15 @@
--- What was uploaded to a conversation, and by which messages it is kept:
---   attachments      hash of a conversation: by name "USER AT COUNT": who uploaded it, when, and how many messages of theirs
---                    that are kept mention it
---   attachments-due  set of the partition: "NAME CONVERSATION" by when somebody has to look whether its files go
---   attachment       hash by name: conversation, kind, size, and type and file name if it has them; there as long as the files
--- A message mentions what its attachments have an address of. Messages of others keep nothing: when its uploader's are deleted,
--- it goes.
+-- The uploads of a conversation, and the number of messages that refer to each:
+--   attachments      hash of a conversation: by name "USER AT COUNT": the uploader, the time, and how many stored messages of
+--                    the uploader refer to it
+--   attachments-due  sorted set of the partition: "NAME CONVERSATION" by the time of the next check for removal
+--   attachment       hash by name: conversation, kind, size, and type and file name if present; as long as the files exist
+-- A message refers to an upload by an address in its attachments. Only messages of the uploader count: when they are deleted,
+-- the upload is removed.
 
 local function mentions(text)
     local names, known, at = {}, {}, 1
     while true do
-        -- A plain search: a pattern is tried at each byte of what may be 40 KB.
+        -- A plain search, because a pattern would be tried at each byte of up to 40 KB.
         local _, last = string.find(text, '/v1/attachments/', at, true)
         if not last then return names end
         local name = string.match(text, '^%x+', last + 1)
@@ -21,7 +21,7 @@ local function mentions(text)
     end
 end
 
--- There is a message more, or one less: `by` is 1 or -1. What none mentions any more is due at once.
+-- Counts a message as added (`by` is 1) or removed (-1). An upload without messages is due at once.
 local function mention(key, due, id, from, text, by)
     if text == '' then return end
     for _, name in ipairs(mentions(text)) do
@@ -38,7 +38,7 @@ local function mention(key, due, id, from, text, by)
     end
 end
 
--- The conversation has no messages any more.
+-- Makes all uploads due: the conversation has no messages any more.
 local function releaseAll(key, due, id)
     for _, name in ipairs(redis.call('HKEYS', key)) do redis.call('ZADD', due, 0, name .. ' ' .. id) end
     redis.call('DEL', key)

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Something that was uploaded is due: does it go? From this answer on no message can keep it.
+-- Decides whether a due upload is removed. After GONE, no message can refer to it any more.
 -- keys: attachments, attachmentsDue
 -- args: conversation, name, unusedFor so many ms it stays without a message
 -- replies: GONE if its files go | KEPT | FENCED

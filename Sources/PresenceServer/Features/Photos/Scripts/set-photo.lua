@@ -1,7 +1,7 @@
 -- uses: profile-lib
--- A user with an account has another picture from now on, or none. `photo` is its name; the profile has its addresses, as
--- "photo:FILE": how they begin is put there when they are told. One that is replaced is kept for a minute, for those who have not
--- heard of the new one: as long as its name has a key.
+-- Replaces or removes the picture of a user with an account. `photo` is its name. The profile has its addresses in the form
+-- "photo:FILE"; servers replace the beginning for clients. The key of a replaced picture, and with it the picture, stays for a
+-- minute, for clients that do not yet have the new one.
 -- keys: user, account, photo its new one or any, former one or any
 -- args: user, name or '', formerName or '', photoURL encoded or '', thumbnailURL the same
 -- replies: OK(version, BODY) | NONE without an account | CHANGED(name) if the former is another by now | FENCED
