@@ -190,7 +190,7 @@ enum MessageRefusal: String, RefusalWord {
     var refusal: Refusal {
         switch self {
         case .forbidden: Refusal(.forbidden, "only members of a conversation may do this")
-        case .blocked: Refusal(.forbidden, "one of them cannot be written to by the other")
+        case .blocked: Refusal(.forbidden, "one of these users cannot write to the other")
         case .nowhere: Refusal(.notFound, "there is no such conversation")
         case .missing: Refusal(.notFound, "there is no such message")
         case .others: Refusal(.forbidden, "it is somebody else's message")

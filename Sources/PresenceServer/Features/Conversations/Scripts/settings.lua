@@ -13,7 +13,7 @@ if mute ~= '' then
 end
 if archive == '0' then archived = 0 elseif archive == '1' and archived == 0 then archived = now end
 if muted == m.muted and archived == m.archived then return { 'OK' } end
--- Before the mute is another: what its end has told.
+-- Before the mute changes: the new version must be above that of its end.
 c.seen = ownVersion(c, m)
 m.muted, m.archived = muted, archived
 bumpMember(c, user)
