@@ -1,10 +1,10 @@
--- Updates a user's inbox after they joined or left a conversation: "in VERSION" or "out VERSION"; "in VERSION put" for another user's
--- group.
--- A deleted account has no inbox any more: the conversation removes the user after the reply - (settle.lua). The conversations that
--- the inbox had at the deletion are left by Departing.
--- The conversation also removes a user who is in as many conversations as allowed (+): the request has checked this, but a faster
--- change took the room. Groups of other users take at most half of the limit: otherwise two accounts that make many groups could keep
--- a user from all new conversations.
+-- Updates a user's inbox after they joined or left a conversation: "in VERSION" or "out VERSION"; "in VERSION put" for
+-- another user's group.
+-- A deleted account has no inbox any more: the conversation removes the user after the reply - (settle.lua). The
+-- conversations that the inbox had at the deletion are left by Departing.
+-- The conversation also removes a user who is in as many conversations as allowed (+): the request has checked this,
+-- but a faster change took the room. Groups of other users take at most half of the limit: otherwise two accounts that
+-- make many groups could keep a user from all new conversations.
 -- keys: unfinished, inbox, user, pushed
 -- args: intent, conversation, change in or put or out, version, mostIn conversations that a user may be in
 -- replies: OK(setting of receipts: e NUMBER or n NUMBER or '') | OK(-) if their account is deleted | OK(+) if they are in too many

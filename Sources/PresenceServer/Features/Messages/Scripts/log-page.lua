@@ -4,8 +4,8 @@
 -- args: after, through, count of changes, mostBytes
 -- replies: OK(last change, number of the first one here, members joined by spaces, MESSAGE and so on: each as it is now; in the
 --       order of the changes)
--- If the list of changes does not reach that far back, or some are of messages that are no longer kept, the first number is a later
--- one, after the last of those.
+-- If the list of changes does not reach that far back, or some are of messages that are no longer kept, the first
+-- number is a later one, after the last of those.
 local held = redis.call('HMGET', conversationKey, 'first', 'last', 'changes')
 local first, changes = tonumber(held[1] or '1'), tonumber(held[3] or '0')
 local oldest = changes - redis.call('LLEN', changesKey) + 1

@@ -1,6 +1,6 @@
 -- A message is stored as "ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT DELETEDBY", then, after a \31 each: text,
--- attachments (or nothing) and priority (or nothing) as JSON, then "AT TEXT" of each earlier text, the newest last. Fields that do
--- not apply are 0, or - for a user. No part has a \31: JSON escapes it.
+-- attachments (or nothing) and priority (or nothing) as JSON, then "AT TEXT" of each earlier text, the newest last.
+-- Fields that do not apply are 0, or - for a user. No part has a \31: JSON escapes it.
 --   log      list of a conversation's messages, first to last
 --   prints   8 bytes for each of them: 4 of its id's hash, 4 of the hash of its first content
 --   changes  list: the message of each of the newest changes, up to the conversation's `changes`
