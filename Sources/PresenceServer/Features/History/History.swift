@@ -9,7 +9,6 @@ import WebSockets
 /// The scripts that change presence store an interval at its end (`lib.lua`, ``PastStatuses``); the one that has not
 /// ended is the user's present status. So history has only what others could see: nothing is stored while a user is
 /// invisible or hidden from all. It is off by default, and then costs nothing.
-/// see, nothing is kept. Off, as it is by default, it costs nothing.
 final class History: Feature {
     static let plan = FeaturePlan(
         name: "history", scripts: [.history], keys: [.history], settings: FeatureSetting.history,

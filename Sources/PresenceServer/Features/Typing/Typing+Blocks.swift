@@ -10,7 +10,7 @@ struct RecentBlocks {
         let of: UserID?
     }
 
-    /// When each may be dropped, on the monotonic clock.
+    /// When each expires, on the monotonic clock.
     private var blocks: [Block: Milliseconds] = [:]
 
     var isEmpty: Bool { blocks.isEmpty }

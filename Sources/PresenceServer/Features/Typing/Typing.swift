@@ -27,8 +27,8 @@ final class Typing: Feature, TopicKind {
     /// Sessions that stopped, until Redis has acknowledged it (`Typing+Stops.swift`).
     var stops: [Stop] = []
 
-    /// Users who have just become invisible, until their earlier typing has expired everywhere: a server that Redis
-    /// cannot reach cannot withdraw it.
+    /// Users who have just become invisible, until their earlier typing has expired everywhere: a server that cannot
+    /// reach Redis cannot withdraw it.
     private var invisible: [UserID: Milliseconds] = [:]
     var blocked = RecentBlocks()
     /// Topics of conversations in which a user is typing.
@@ -79,7 +79,7 @@ final class Typing: Feature, TopicKind {
 
     // MARK: Invisible users
 
-    /// A user has chosen a status. An invisible user is never shown typing, in no conversation.
+    /// A user has chosen a status. An invisible user is not shown typing in any conversation.
     func chose(_ user: UserID, isInvisible: Bool) {
         guard isInvisible else {
             if !invisible.isEmpty { invisible[user] = nil }

@@ -33,7 +33,7 @@ extension ConversationLists {
         do throws(RedisFailure) {
             inbox = try await reading.inbox(of: user)
         } catch  where error.isLasting {
-            // A damaged inbox must not keep everything else stale.
+            // A damaged inbox must not keep the whole shard stale.
             return dismiss(users[user] ?? [])
         }
         if inbox.dropped >= since { dismiss(users[user] ?? []) }

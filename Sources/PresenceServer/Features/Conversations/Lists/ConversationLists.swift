@@ -28,7 +28,7 @@ final class ConversationLists {
     var lostAt: (redis: Timestamp, own: Milliseconds)?
     /// The most bytes of frames that one connection keeps.
     private static let mostBytes = 256 * 1024
-    /// Added before the time of a break, because events may be lost before the break is noticed. Versions follow Redis'
+    /// Subtracted from the time of a break, because events may be lost before it is noticed. Versions follow Redis'
     /// clock.
     static let margin: Milliseconds = 60_000
 

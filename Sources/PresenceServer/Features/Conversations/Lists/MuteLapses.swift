@@ -17,7 +17,7 @@ final class MuteLapses {
     private var untils: [Mute: Timestamp] = [:]
     /// When the deadline is due, by the shard's clock.
     private var due: Milliseconds?
-    /// When entries of absent users were last removed, by the shard's clock.
+    /// When entries of users who no longer watch were last removed, by the shard's clock.
     private var cleared: Milliseconds = -pause
     private static let pause: Milliseconds = 1_000
     /// Beyond that, clients see the end of a mute with the next change, or when they subscribe again.

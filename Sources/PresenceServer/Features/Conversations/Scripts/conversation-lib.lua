@@ -160,7 +160,7 @@ local function bumpMember(c, user)
     putMember(c, user)
 end
 
--- Called when a message is deleted (`added`), members have read, or old messages were removed.
+-- Updates `deleted` after a deletion (`added`), read marks, or the removal of old messages.
 local function noteDeleted(c, added)
     if not added and not c.raw.deleted then return end
     local from, ranges, words = math.huge, {}, {}
@@ -199,7 +199,7 @@ local function keepNumbers(c)
     redis.call('PEXPIRE', c.key, endedFor)
 end
 
--- If the newest message with its earlier texts is longer, or the list of deleted ones, events leave both out. Shards
+-- If the newest message (with its earlier texts) or the list of deleted ones is longer, events leave out both. Shards
 -- where a member watches the list read them.
 local mostTold = 4096
 

@@ -58,7 +58,7 @@ if tonumber(version) > tonumber(held or '0') then
     local isPut, isOut = change == 'put', change == 'out'
     if not isOut and state ~= 'in' and isFull(inboxKey, tonumber(mostIn), isPut) then return { 'OK', '+' } end
     redis.call('HSET', inboxKey, conversation, (isOut and 'out ' or 'in ') .. version .. (isPut and ' put' or ''))
-    -- The note of what was pushed to them in it.
+    -- Also removes the note of what was pushed to the user in it.
     if isOut then
         redis.call('HDEL', pushedKey, conversation) -- mutation: pushed-for
         dropOldest(inboxKey)

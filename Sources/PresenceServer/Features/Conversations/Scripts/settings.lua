@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- A member's own settings of a conversation.
+-- Changes a member's own settings of a conversation.
 -- keys: conversation
 -- args: conversation, user, mute '' to leave or 0 not or -1 until taken back or for how many ms, archive '' to leave or 0 or 1
 -- replies: OK | FORBIDDEN | FENCED
