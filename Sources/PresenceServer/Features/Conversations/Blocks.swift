@@ -2,11 +2,11 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Asks Redis who blocks whom, at the moment when it matters: a block that was acknowledged holds for what is asked after it.
+/// Asks Redis for blocks at the moment when they matter: an acknowledged block applies to every later request.
 struct Blocks {
     unowned let shard: ShardLogic
 
-    /// Whether a user and any of the others block each other, one way or the other.
+    /// Whether a user and any of the others block each other, in either direction.
     func exist(between user: UserID, and others: [UserID], found: @escaping (Result<Bool, RedisFailure>) -> Void) {
         guard !others.isEmpty else { return found(.success(false)) }
         var waiting = others.count + 1
@@ -30,8 +30,8 @@ struct Blocks {
         }
     }
 
-    /// Refuses somebody who puts others into a conversation if they block each other, or if the account of one of them is
-    /// deleted: nobody learns which.
+    /// Refuses to let a user add others to a conversation if one of them blocks the other, or if one of the accounts is
+    /// deleted. The refusal does not show which.
     func check(_ user: UserID, and others: [UserID]) async throws(Refusal) {
         let result: Result<Bool, RedisFailure> = await shard.tasks.wait { exist(between: user, and: others, found: $0) }
         let all = others + [user]
@@ -40,14 +40,15 @@ struct Blocks {
         }
     }
 
-    /// Those of the users whose accounts are not deleted, in their order. Users without an account are among them.
+    /// The users whose accounts are not deleted, in their order. Users without an account are included.
     func withoutDeleted(_ users: [UserID]) async throws(Refusal) -> [UserID] {
         var deleted: Set<UserID> = []
         var refusal: Refusal?
         await shard.tasks.each(users, window: 64) { user in
             do throws(Refusal) {
                 let record = shard.partitions.keys(of: user).user(user)
-                // Part of a change: a failure is that of the change, whose outcome is unknown.
+                // This read is part of a change, so its failure is reported as that of a change with an unknown
+                // outcome.
                 if try await shard.ask("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
             } catch {
                 refusal = error

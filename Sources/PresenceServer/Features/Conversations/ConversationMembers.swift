@@ -1,26 +1,27 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Who is in a conversation that is watched, as this shard knows. Only they hear of it: a connection whose user is taken out
-/// keeps its watch, which rests, and goes on from there if they are put in again.
+/// The members of a watched conversation, as this shard knows them. Only they receive its events. When a user is
+/// removed, the watch of each of their connections rests; it continues if the user is added again.
 final class ConversationMembers {
     private(set) var users: Set<UserID> = []
     private var events = 0
 
-    /// An event has told them.
+    /// Takes the members from an event.
     func told(_ users: Set<UserID>) {
         events += 1
         self.users = users
     }
 
-    /// An event has told them, which may be older than what was read: it only takes out. Who is in it again is read.
+    /// Takes the members from an event that may be older than the last read, so it only removes users. Users who were
+    /// added again are read.
     func toldAtMost(_ users: Set<UserID>) {
         events += 1
         self.users.formIntersection(users)
     }
 
-    /// Asks Redis for them, and for what only they hear of. An answer is asked for again if an event has come meanwhile: either
-    /// may be the newer one, and what the answer holds may be from after the event.
+    /// Reads the members from Redis, together with data that only members may see. Reads again if an event has arrived
+    /// meanwhile: either may be newer, and the reply may contain data from after the event.
     func asking(_ ask: @escaping (@escaping StoreReply) -> Void, reply: @escaping StoreReply) {
         let asked = events
         ask { [self] result in
@@ -29,18 +30,18 @@ final class ConversationMembers {
         }
     }
 
-    /// What was asked for with `asking`.
+    /// Takes the members from a read by `asking`.
     func answered(_ users: Set<UserID>) { self.users = users }
 
-    /// Lets only members hear of a topic of the conversation.
+    /// Restricts a topic of the conversation to the members.
     ///
-    /// - Parameter leaving: Gets each connection whose watch rests from now on, before it does.
-    /// - Returns: Those whose watch rests from now on.
+    /// - Parameter leaving: called with each connection whose watch is about to rest.
+    /// - Returns: the connections whose watch rests from now on.
     @discardableResult
     func apply(to topic: Topic, in watchers: Watchers, leaving: (Connection) -> Void = { _ in }) -> [Connection] {
         let left = topic.watchers.compactMap { watchers.connections[Int($0.connection)] }.filter { !isIn($0) }
         let back = watchers.paused(on: topic).filter(isIn)
-        // A topic may go with its last watcher.
+        // Keeps the topic when its last watcher is paused.
         topic.holds += 1
         for connection in left {
             leaving(connection)

@@ -5,7 +5,7 @@ import Redis
 /// Reads conversations and inboxes from Redis.
 struct ConversationReading {
     unowned let shard: ShardLogic
-    /// Conversations that are read at a time for one list.
+    /// Conversations that are read at once for one list.
     private static let window = 64
 
     func read(_ id: ConversationID, done: @escaping (Result<ConversationRecord?, RedisFailure>) -> Void) {
@@ -15,17 +15,17 @@ struct ConversationReading {
         }
     }
 
-    /// The same for a request.
+    /// Async variant, for a request.
     func read(_ id: ConversationID) async throws(Refusal) -> ConversationRecord? {
         let key = shard.partitions.keys(of: id).conversation(id)
         return ConversationRecord(id, try await shard.ask("HGETALL", key, about: id))
     }
 
-    /// What several conversations have come to.
+    /// The result of reading several conversations.
     struct Found {
-        /// Those that the user is in.
+        /// Those of which the user is a member.
         var records: [ConversationRecord] = []
-        /// Those that cannot be read: nobody knows whether the user is in them. They are for `presenced doctor`.
+        /// Those that cannot be read, so membership is unknown. `presenced doctor` reports them.
         var damaged: Set<ConversationID> = []
     }
 
@@ -51,11 +51,12 @@ struct ConversationReading {
         }
     }
 
-    /// Whether one of those who are put into a conversation is in too many, and not in this one.
+    /// Whether one of the users to be added is in too many conversations. Users who are in this one already do not
+    /// count.
     ///
     /// - Parameters:
-    ///   - creator: Who makes it, or made it, as a group; `nil` for a direct one, or a backend's.
-    ///   - id: The conversation, if there may be one.
+    ///   - creator: the user who makes or made it, as a group; `nil` for a direct conversation or a backend's.
+    ///   - id: the conversation, if it may exist.
     func isFull(
         _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil
     ) async throws(Refusal) -> Bool {
@@ -64,7 +65,7 @@ struct ConversationReading {
             do throws(RedisFailure) {
                 if try await !hasRoom(user, isPut: creator != nil && creator != user, besides: id) { isFull = true }
             } catch {
-                // What is damaged cannot hear of it, which keeps nobody else from it.
+                // A user whose inbox is damaged cannot be added, but must not keep the others out.
                 if !error.isLasting { refusal = Refusal(error, changes: false) }
             }
         }
@@ -72,7 +73,7 @@ struct ConversationReading {
         return isFull
     }
 
-    /// The same of a conversation that there may be.
+    /// The same for a conversation that may exist already.
     func isFull(_ users: [UserID], in id: ConversationID) async throws(Refusal) -> Bool {
         guard !users.isEmpty else { return false }
         let key = shard.partitions.keys(of: id).conversation(id)
@@ -80,11 +81,11 @@ struct ConversationReading {
         return try await isFull(users, madeBy: creator.flatMap { UserID($0) }, besides: id)
     }
 
-    /// Another user's groups take half of a user's conversations at most (`enroll.lua`).
+    /// Groups of other users take at most half of a user's conversations (`enroll.lua`).
     private func hasRoom(_ user: UserID, isPut: Bool, besides id: ConversationID?) async throws(RedisFailure) -> Bool {
         let most = Int(shard.configuration[Conversations.mostPerUser])
         let key = shard.partitions.keys(of: user).inbox(user)
-        // It also has those that were left: only then they are counted.
+        // The length includes conversations that were left, so they are counted only above the limit.
         let count = try await shard.command(["HLEN", key]).int ?? 0
         guard count >= (isPut ? most / 2 : most) else { return true }
         let inbox = try await inbox(of: user)
@@ -92,18 +93,18 @@ struct ConversationReading {
         return inbox.conversations.count < most && !(isPut && inbox.put >= most / 2)
     }
 
-    /// What an inbox has.
+    /// The contents of an inbox.
     struct Inbox {
         var conversations: [ConversationID] = []
-        /// How many of them are other users' groups.
+        /// How many of them are groups of other users.
         var put = 0
-        /// Those that the user is no longer in, with the version at which they left.
+        /// Conversations that the user has left, with the version at which they did.
         var left: [ConversationID: Int64] = [:]
-        /// What was left at this version or before may be missing in `left`.
+        /// Conversations left at this version or before may be missing in `left`.
         var dropped: Int64 = 0
 
-        /// The version at which the user left a conversation. A client in the background may have to be told only now of one that
-        /// is in `left` no more: it was left by `dropped`.
+        /// The version at which the user left a conversation. A client in the background may need it only when the
+        /// conversation is no longer in `left`: it was left at `dropped` at the latest.
         func leaving(_ id: ConversationID) -> Int64? {
             left[id] ?? (dropped > 0 && !conversations.contains(id) ? dropped : nil)
         }

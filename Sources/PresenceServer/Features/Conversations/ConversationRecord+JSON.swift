@@ -3,8 +3,8 @@ import PresenceProtocol
 /// The Conversation object of the protocol, as one of its members sees it.
 extension ConversationRecord {
     /// - Parameters:
-    ///   - viewer: One of its members; `nil` for a backend, who sees what all members see.
-    ///   - now: By Redis' clock, for what is muted for a time.
+    ///   - viewer: one of its members; `nil` for a backend, which sees what all members see.
+    ///   - now: by Redis' clock; decides whether a timed mute is over.
     func json(for viewer: UserID?, at now: Timestamp) -> [UInt8] {
         var json = Array(#"{"id":"#.utf8)
         JSONWriter.string(id.string, to: &json)
@@ -33,7 +33,7 @@ extension ConversationRecord {
         return json
     }
 
-    /// Those who hide what they have read do not see it of others.
+    /// Members who hide their receipts do not see those of others.
     private func writeMembers(for viewer: UserID?, to json: inout [UInt8]) {
         let isBlind = viewer.flatMap(member)?.hidesReceipts ?? false
         JSONWriter.key("members", to: &json)
@@ -53,7 +53,7 @@ extension ConversationRecord {
         JSONWriter.raw(members.isEmpty ? "[]" : "]", to: &json)
     }
 
-    /// What only this member sees.
+    /// The fields that only this member sees.
     private func write(_ own: Member, at now: Timestamp, to json: inout [UInt8]) {
         let seen = max(own.read, own.own)
         JSONWriter.member("unread", unread(by: own), to: &json)
@@ -72,7 +72,7 @@ extension ConversationRecord {
         }
     }
 
-    /// The object of a conversation that one is no longer in.
+    /// The object of a conversation for a user who is no longer a member.
     static func removed(_ id: ConversationID, version: Int64) -> [UInt8] {
         var json = Array(#"{"id":"#.utf8)
         JSONWriter.string(id.string, to: &json)

@@ -7,15 +7,15 @@ struct ConversationRecord {
         let user: UserID
         /// The place in the order of joining.
         let joined: Int64
-        /// The newest message that they have read, and the newest of which others see that they have.
+        /// The newest message that they have read, and the newest that others see as read.
         let read: Int64
         let shown: Int64
         let delivered: Int64
         /// The newest message that they wrote.
         let own: Int64
-        /// Of what they alone see.
+        /// The version of the part that only they see.
         let version: Int64
-        /// Until when; 0: not, -1: until they take it back.
+        /// The end of the mute; 0: not muted, -1: until they unmute it.
         let muted: Timestamp
         let archived: Timestamp
         let hidesReceipts: Bool
@@ -36,7 +36,7 @@ struct ConversationRecord {
     private(set) var isDirect = false
     private(set) var createdAt: Timestamp = 0
     private(set) var owner: UserID?
-    /// Both as JSON.
+    /// JSON, and so is `metadata`.
     private(set) var name: [UInt8]?
     private(set) var metadata: [UInt8]?
     private(set) var first: Int64 = 1
@@ -45,21 +45,22 @@ struct ConversationRecord {
     private(set) var changes: Int64 = 0
     private(set) var message: StoredMessage?
     private(set) var priority: [Int64] = []
-    /// The numbers of deleted messages, of those that some member has not read.
+    /// The numbers of deleted messages that some member has not read.
     private var deleted: [ClosedRange<Int64>] = []
-    /// Members whose deliveries are hidden from others.
+    /// Members whose deliveries are hidden from other members.
     private var hidden: [UserID: HiddenDelivery] = [:]
-    /// Of what all members see.
+    /// The version of the part that all members see.
     private(set) var version: Int64 = 0
-    /// In the order of their joining.
+    /// In the order of joining.
     private(set) var members: [Member] = []
-    /// Those who are no longer in it, if this is what a change has told.
+    /// In an event: users who have just left.
     private(set) var left: [UserID] = []
-    /// Those who have just joined, and hear of it later, if this is what a change has told.
+    /// In an event: users who have just joined. They receive the conversation later, once their inbox has it.
     private(set) var joining: [UserID] = []
-    /// Whom alone it is told to; empty: to all members.
+    /// In an event: the only members who receive it; empty: all members do.
     private(set) var only: [UserID] = []
-    /// Its newest message was too long to be told with a change: it has to be read.
+    /// In an event: its newest message, or the list of deleted ones, was too long to be included, so the record must be
+    /// read.
     private(set) var isPartial = false
 
     /// From the fields and values of the hash; `nil` if there is no conversation.
@@ -86,7 +87,7 @@ struct ConversationRecord {
         members.sort { $0.joined < $1.joined }
     }
 
-    /// Whether an event is about somebody whom `isWanted` says: a member, or somebody who was one.
+    /// Whether an event concerns a user for whom `isWanted` is true: a member, or a user who has just left.
     static func concerns(_ lines: UnsafeRawBufferPointer, _ isWanted: (UserID) -> Bool) -> Bool {
         lines.split(separator: 0x0A).contains { line in
             let rest = line.starts(with: "m:".utf8) ? line.dropFirst(2) : line.dropFirst(5)
@@ -129,28 +130,29 @@ struct ConversationRecord {
         return low...high
     }
 
-    /// How many messages a member has not read: those after what they have read, and after their own newest, that are not deleted.
+    /// The number of messages that a member has not read: those after their mark and after their own newest message,
+    /// without deleted ones.
     func unread(by member: Member) -> Int64 {
         let seen = max(member.read, member.own)
         let gone = deleted.reduce(0) { $0 + max(0, $1.upperBound - max($1.lowerBound - 1, seen)) }
         return max(0, last - seen - gone)
     }
 
-    /// Up to which message all has come to a member's devices, as far as a viewer may know. What the member has shown to have read
-    /// has come; that holds on where one of both hides later what they read.
+    /// The newest message up to which everything has reached a member's devices, as far as a viewer may know. A message
+    /// that the member has shown as read counts as delivered, even if one of both hides receipts later.
     func delivered(_ member: Member, for viewer: UserID) -> Int64 {
         guard member.user != viewer, let shown = hidden[member.user]?.shown(to: viewer) else { return member.delivered }
         return min(member.delivered, max(shown, member.shown))
     }
 
-    /// Whether a change is told to this member.
+    /// Whether this member receives the event.
     func isTold(to user: UserID) -> Bool { !joining.contains(user) && (only.isEmpty || only.contains(user)) }
 
     func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
 
     /// The version of what a member sees.
     ///
-    /// - Parameter now: By Redis' clock.
+    /// - Parameter now: by Redis' clock.
     func version(for viewer: UserID, at now: Timestamp) -> Int64 {
         member(viewer).map { version(for: $0, at: now) } ?? version
     }
@@ -164,17 +166,17 @@ struct ConversationRecord {
         own.muted < 0 || (own.muted > 0 && !hasLapsed(own, at: now))
     }
 
-    /// The end of a mute is a change of what a member sees that nobody makes: its version is past all that there were, and not before
-    /// its time, and all later changes go past it (`conversation-lib.lua`). The versions themselves say nothing of the time: Redis'
-    /// clock may have gone back.
+    /// A timed mute ends without a write, although the member sees a change. Its version is above all earlier ones and
+    /// not below the end of the mute, and all later changes exceed it (`conversation-lib.lua`). Versions alone do not
+    /// show whether the time has come, because Redis' clock may have gone back.
     private func hasLapsed(_ own: Member, at now: Timestamp) -> Bool {
         own.muted > 0 && own.muted < now - Self.lapseMargin
     }
 
-    /// A shard's idea of Redis' clock may be ahead of it by some ms. What it says to be over must be over there too: else a
-    /// change could get an older version than what was told.
+    /// A shard's estimate of Redis' clock may be some ms ahead. A mute that the shard takes as over must be over in
+    /// Redis too: otherwise a change could get an older version than one that was sent.
     static let lapseMargin: Milliseconds = 1_000
 
-    /// By what a list is ordered, newest first.
+    /// The sort key of lists, newest first.
     var newest: Timestamp { message?.at ?? createdAt }
 }

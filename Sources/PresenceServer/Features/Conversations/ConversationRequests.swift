@@ -1,11 +1,11 @@
 import PresenceProtocol
 
-/// What is in each request about conversations, decoded from its members and checked.
+/// The arguments of each request about conversations, decoded and checked.
 enum ConversationRequest {
     struct Creation {
         let participants: [UserID]
         let key: CreationKey?
-        /// Both as JSON.
+        /// JSON, and so is `metadata`.
         let name: [UInt8]?
         let metadata: [UInt8]?
     }
@@ -88,7 +88,7 @@ enum ConversationRequest {
             read: try members["read"]?.checkedCount("read") ?? 0)
     }
 
-    /// As JSON; `nil` for an empty one.
+    /// The name as JSON; `nil` for an empty one.
     private static func name(_ value: JSONValue) throws(DecodingFailure) -> [UInt8]? {
         let name = FreeText.trimmed(try value.checkedString("name"))
         if name.isEmpty { return nil }
@@ -99,7 +99,7 @@ enum ConversationRequest {
         return json
     }
 
-    /// The app's own object, without white space between its tokens: no line feed is left in it.
+    /// The app's own object, without white space between its tokens, so without line feeds.
     private static func metadata(_ value: JSONValue) throws(DecodingFailure) -> [UInt8] {
         guard value.kind == .object else { throw .wrongKind("metadata", wanted: "an object") }
         let json = ForeignJSON.compact(value.bytes)

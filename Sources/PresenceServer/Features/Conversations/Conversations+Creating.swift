@@ -17,8 +17,9 @@ extension Conversations {
             throw Refusal(.tooMany, "at most \(most) participants in one conversation", field: "participants")
         }
         try await shard.admit(context.writer)
-        // A creation that is repeated is answered so even if one of them blocks the other by now, or has deleted their account; and
-        // with who is in it now: that may have changed. A creator who has left it is answered as if it were others'.
+        // A repeated creation returns the conversation that the first one made, with its present members, even if one
+        // of the users has blocked the other or deleted their account since. A creator who has left it is refused like
+        // any user who is not a member.
         if let key = request.key {
             let creations = shard.partitions.keys(of: creator).creations(creator)
             let made = try await shard.ask("HGET", creations, key.string).string
@@ -68,7 +69,7 @@ extension Conversations {
         }
     }
 
-    /// The conversation that was made.
+    /// The conversation that the script made.
     private func record(_ id: ConversationID, of reply: ScriptReply) throws(Refusal) -> ConversationRecord {
         let fields = try reply.accepted(or: ConversationRefusal.self).rest
         guard let record = ConversationRecord(id, fields: fields) else { throw Self.unreadable }
@@ -79,7 +80,7 @@ extension Conversations {
 
     // MARK: Direct conversations
 
-    /// It is counted in its creator's partition, then made in its own.
+    /// Counts the conversation in its creator's partition, then makes it in its own.
     private func createDirect(
         _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation, _ writer: Writer
     ) async throws(Refusal) -> ConversationRecord {
@@ -97,7 +98,7 @@ extension Conversations {
                 throw ConversationRefusal.full.refusal
             }
             let reply = try await makeDirect(id, creator, other, request, writer)
-            // A backend has made a group of it: the next id is theirs.
+            // A backend has made a group of it: the pair takes the next id.
             guard reply.word == "TAKEN", attempt < Self.mostAttempts else { return try record(id, of: reply) }
             attempt += 1
         }

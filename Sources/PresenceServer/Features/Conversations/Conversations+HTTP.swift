@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What backends ask and say about conversations.
+/// Backends' calls about conversations.
 extension Conversations {
     func registerRoutes(in registry: inout Registry) {
         registry.route(

@@ -2,10 +2,10 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What users ask and say about their conversations.
+/// Users' requests about their conversations.
 ///
-/// Whether the user's token is still good is asked first (``ShardLogic/admit(_:)``): a conversation is in another partition than
-/// most of its members. That goes for questions too, so that what a client asks is read after what it said before.
+/// Each first confirms that the user's token is still valid (``ShardLogic/admit(_:)``), because a conversation is in
+/// another partition than most of its members. Reads do so too: a client's read then comes after its earlier writes.
 extension Conversations {
     func registerRequests(in registry: inout Registry) {
         registry.request(
@@ -63,7 +63,7 @@ extension Conversations {
         return .message(payload)
     }
 
-    /// A conversation of a member.
+    /// The conversation; refused if the user is not a member.
     func record(_ id: ConversationID, for user: UserID) async throws(Refusal) -> ConversationRecord {
         guard let record = try await reading.read(id), record.member(user) != nil else {
             throw ConversationRefusal.forbidden.refusal
@@ -71,7 +71,7 @@ extension Conversations {
         return record
     }
 
-    /// Runs a script of the conversation alone.
+    /// Runs a script that needs only the conversation's key.
     private func run(
         _ script: Script, on id: ConversationID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
         _ context: RequestContext
@@ -85,11 +85,12 @@ extension Conversations {
 
     // MARK: What a crowd costs
 
-    /// So many members that are told of a change cost as much as a request, and so many that are looked at for a mark.
+    /// The number of members that costs as much as a request: of those who receive a change, and of those whom a mark's
+    /// script reads.
     static let (toldMembers, markedMembers) = (10, 50)
 
-    /// A change of a conversation is told to all of its members, and costs Redis by their number, which is known afterwards: so
-    /// the user's next request pays for what is beyond the first few of them.
+    /// A change of a conversation is sent to all members, so its cost for Redis grows with their number, which is known
+    /// only afterwards. The user's next request pays for the members beyond the first few.
     func charge(_ user: UserID, _ members: RedisValue, for each: Int) {
         let tokens = ((members.int.map { Int($0) } ?? 1) - 1) / each
         if tokens > 0 { shard.userRates.take(tokens, by: user, at: shard.clock.now) }
@@ -105,7 +106,7 @@ extension Conversations {
         try await shard.admit(context.writer)
         try await blocks.check(user, and: added)
         if try await reading.isFull(added, in: id) {
-            // Who is not in a conversation learns nothing of those whom they would add.
+            // A user who is not a member must learn nothing about the users to be added.
             _ = try await record(id, for: user)
             throw ConversationRefusal.full.refusal
         }
@@ -123,8 +124,8 @@ extension Conversations {
         return .ok
     }
 
-    /// A backend sets who is in a conversation. Whose account is deleted is left out, so that the same list said again changes
-    /// nothing.
+    /// Sets the members of a conversation, for a backend. Users whose account is deleted are left out, so repeating the
+    /// same list changes nothing.
     func setParticipants(_ participants: [UserID], of id: ConversationID) async throws(Refusal) {
         let users = try await blocks.withoutDeleted(participants)
         if try await reading.isFull(users, in: id) { throw ConversationRefusal.full.refusal }
@@ -137,7 +138,7 @@ extension Conversations {
     }
 }
 
-/// Why a script refuses what is asked of a conversation.
+/// Why a request about a conversation is refused.
 enum ConversationRefusal: String, RefusalWord {
     case forbidden = "FORBIDDEN"
     case direct = "DIRECT"
@@ -145,7 +146,7 @@ enum ConversationRefusal: String, RefusalWord {
     case crowded = "CROWDED"
     case tooMany = "TOOMANY"
     case conflict = "CONFLICT"
-    /// No scripts say these.
+    /// Not replies of scripts, but of checks before them.
     case blocked = "BLOCKED"
     case full = "FULL"
 
@@ -154,11 +155,11 @@ enum ConversationRefusal: String, RefusalWord {
         case .forbidden: Refusal(.forbidden, "only participants may do this")
         case .direct: Refusal(.forbidden, "this is for groups only")
         case .owner: Refusal(.forbidden, "only the owner removes others")
-        case .crowded: Refusal(.tooMany, "no more people may be in this conversation", field: "add")
+        case .crowded: Refusal(.tooMany, "this conversation has as many participants as allowed", field: "add")
         case .tooMany: Refusal(.tooMany, "no more conversations may be made by this user")
         case .conflict: Refusal(.conflict, "it exists already")
-        case .blocked: Refusal(.forbidden, "one of them cannot be written to by the other")
-        case .full: Refusal(.tooMany, "one of them is in as many conversations as a user may be")
+        case .blocked: Refusal(.forbidden, "one of these users cannot write to the other")
+        case .full: Refusal(.tooMany, "one of the users is in as many conversations as allowed")
         }
     }
 }

@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Conversations: who is in them, what each member is told of them, and what members set for themselves.
+/// Conversations: their members, the events that each member receives, and each member's own settings.
 final class Conversations: Feature {
     static let plan = FeaturePlan(
         name: "conversations", isOptional: false, scripts: Script.conversations,
@@ -25,12 +25,12 @@ final class Conversations: Feature {
     let receipts: Receipts
     let departing: Departing
     let marking: Marking
-    /// Of the hash that makes the id of a direct conversation.
+    /// Key of the hash that makes the id of a direct conversation.
     let pairKey: DrawnKey
-    /// Told who is in a conversation, when that has changed.
+    /// Called with each event that names a conversation's members, after they have changed.
     var onMembers: [(StoreEvent) -> Void] = []
-    /// What direct conversations are of, and which conversations are groups: asked before a send, and never changed but by
-    /// backends.
+    /// Cache of the pairs of direct conversations, and of which conversations are groups. Each send needs it, and only
+    /// backends change it.
     private var pairs: [ConversationID: Pair] = [:]
     private static let mostPairs = 10_000
 
@@ -70,7 +70,7 @@ final class Conversations: Feature {
         switch step {
         case .lost:
             lists.lost()
-            // Who has become another's meanwhile is not heard of.
+            // A backend may have changed one during the break.
             pairs = [:]
             done(nil)
         case .assert: pairKey.read(done)
@@ -84,9 +84,10 @@ final class Conversations: Feature {
 
     // MARK: Direct conversations
 
-    /// Found by anyone who knows the key, and by nobody else: two who create it at once create one.
+    /// Only servers, which have the key, can compute the id. Two users who create the conversation at once create the
+    /// same one.
     ///
-    /// - Parameter attempt: More than 0 if a backend has made something else of those before.
+    /// - Parameter attempt: more than 0 if a backend has made groups of the conversations with the earlier ids.
     func directID(of a: UserID, _ b: UserID, attempt: Int) -> ConversationID? {
         guard let pairKey = pairKey.bytes else { return nil }
         let pair = [a.string, b.string].sorted().joined(separator: " ") + (attempt == 0 ? "" : " \(attempt)")
@@ -131,13 +132,13 @@ final class Conversations: Feature {
         }
     }
 
-    /// The same in an async function.
+    /// Async variant.
     func isBlocked(_ user: UserID, in id: ConversationID) async throws(Refusal) -> Bool {
         let result: Result<Bool, RedisFailure> = await shard.tasks.wait { isBlocked(user, in: id, found: $0) }
         return try result.answered()
     }
 
-    /// What files of conversations are marked with as this installation's: another one, or a Redis that has lost everything, has
-    /// another key. `nil` until Redis has told it.
+    /// The mark of this installation on the files of its conversations. Another installation, or a Redis that has lost
+    /// all data, has another one. `nil` until the key is read from Redis.
     var installation: String? { pairKey.bytes.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }
 }

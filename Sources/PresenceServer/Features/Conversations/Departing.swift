@@ -2,14 +2,14 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A deleted user leaves their conversations: an intent of the user, written down by the script that deletes the account. What
-/// they wrote stays.
+/// A deleted user leaves their conversations, by an intent that the script of the deletion writes down. Their messages
+/// stay.
 final class Departing {
     static let name = "departing"
 
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    /// Conversations in a part.
+    /// Conversations in one part.
     private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -18,13 +18,13 @@ final class Departing {
         kind = registry.intents(Self.name) { [unowned self] in page(Intent(kind, $0)) }
     }
 
-    /// Does now what a sweep would do.
+    /// Starts at once what a sweep would do later.
     func begin(_ user: UserID) {
         let intent = Intent(kind, user)
         shard.intents.begin(intent, first: page(intent)) { _ in }
     }
 
-    /// - Parameter damaged: Conversations that cannot be left.
+    /// - Parameter damaged: conversations that cannot be left.
     private func page(_ intent: Intent, left: [String] = [], damaged: [String] = []) -> IntentStep {
         let (user, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
         let call = ScriptCall(

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// JSON of an app's own that is passed on as it came: `metadata` of conversations, `data` of notifications.
 enum ForeignJSON {
-    /// Clients may refuse what is nested deeper than 32, and get it within a list in a message.
+    /// Clients may reject JSON that is nested deeper than 32, and receive this inside a list in a message.
     static let deepest = 16
 
     static func check(_ json: [UInt8], _ field: String) throws(DecodingFailure) {
@@ -29,7 +29,7 @@ enum ForeignJSON {
         return deepest
     }
 
-    /// Without white space between its tokens: no line feed is left in it.
+    /// Removes white space between tokens, so no line feed is left.
     static func compact(_ json: UnsafeRawBufferPointer) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(json.count)

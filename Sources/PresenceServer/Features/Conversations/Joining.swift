@@ -2,16 +2,17 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Carries membership from a conversation to the inboxes of those who joined or left: an intent of the conversation.
+/// Carries membership from a conversation to the inboxes of users who joined or left, as an intent of the conversation.
 ///
-/// Its first step is any script that changes who is in it. That notes each who came or went with the version of the change
-/// (`j:USER`). An inbox takes a version only if it is a larger one than it has, so a step may come twice or late. Somebody whose
-/// account was deleted before their inbox heard of it is taken out again by the last step; who had heard of it leaves by
-/// ``Departing``. So is somebody who has come to be in too many conversations meanwhile.
+/// Its first step is any script that changes the members. The script notes each user who joined or left with the
+/// version of the change (`j:USER`). An inbox takes a version only if it is larger than its own, so a step may be
+/// repeated or late. The last step removes users whose account was deleted before their inbox had the conversation; if
+/// the inbox had it, they leave by ``Departing``. It also removes users who have reached the limit of conversations
+/// meanwhile.
 final class Joining {
     private unowned let shard: ShardLogic
     private(set) var kind: IntentKind!
-    /// Inboxes that are told before the conversation notes it: a large conversation gets further with each sweep.
+    /// Inboxes updated before the conversation notes it, so that a large conversation advances with each sweep.
     private static let batch = 20
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -20,16 +21,17 @@ final class Joining {
         kind = registry.intents("joining") { [unowned self] in look(Intent(kind, $0)) }
     }
 
-    /// The step of a script that changes who is in a conversation; what follows if it says `OK`.
+    /// The step of a script that changes the members. The intent continues if the reply is `OK`.
     func first(_ call: ScriptCall, of intent: Intent) -> IntentStep {
         IntentStep(call, about: intent.subject) { [unowned self] reply in
             reply.word == "OK" ? .step(look(intent, reply.value)) : .end(reply.value)
         }
     }
 
-    /// The step that finds out who has to be told; after all of them, or the first part of very many, the request gets `answer`.
+    /// The step that reads which inboxes to update. After all of them, or the first part of very many, the request gets
+    /// `answer`.
     ///
-    /// - Parameter damaged: Users whose inboxes cannot be told.
+    /// - Parameter damaged: users whose inboxes cannot be updated.
     private func look(
         _ intent: Intent, _ answer: RedisValue = IntentProgress.ok, damaged: Set<UserID> = []
     ) -> IntentStep {
@@ -53,9 +55,9 @@ final class Joining {
         let version: String
     }
 
-    /// What has come of those who were told so far.
+    /// The results for the users handled so far.
     private struct Part {
-        /// User, version and setting of receipts of those who have heard.
+        /// User, version and setting of receipts for each updated inbox.
         var heard: [String] = []
         var damaged: Set<UserID>
         let isLast: Bool
@@ -96,7 +98,7 @@ final class Joining {
         return IntentStep(call, about: id) { [unowned self] _ in goOn(after: part, intent, answer) }
     }
 
-    /// Of a very large conversation the rest hear of it after the answer.
+    /// In a very large conversation the other inboxes are updated after the answer.
     private func goOn(after part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentProgress {
         part.isLast ? .end(answer) : .more(answer, rest: look(intent, answer, damaged: part.damaged))
     }

@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What operators can set about history. config/presenced.yaml has each with its sentence.
+/// Settings of history. config/presenced.yaml has each with its description.
 extension FeatureSetting {
     static let historyEnabled = flag(
         "history.enabled", false,
@@ -18,7 +18,7 @@ extension FeatureSetting {
 }
 
 extension KeyFamily {
-    /// The statuses of a user that are over: a list, the oldest first.
+    /// A user's past statuses: a list, the oldest first.
     static let history = KeyFamily(name: "history", isPassing: false, type: "list", expires: true)
 }
 

@@ -4,11 +4,11 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// "Who was online when": the statuses of each user that are over, as intervals, for backends.
+/// "Who was online when": each user's past statuses as intervals, for backends.
 ///
-/// The scripts that change presence keep an interval at its end (`lib.lua`, ``PastStatuses``); the one that lasts is the
-/// user's present status. So history is what others were shown, no more: of a user who is invisible, or whom nobody may
-/// see, nothing is kept. Off, as it is by default, it costs nothing.
+/// The scripts that change presence store an interval at its end (`lib.lua`, ``PastStatuses``); the one that has not
+/// ended is the user's present status. So history has only what others could see: nothing is stored while a user is
+/// invisible or hidden from all. It is off by default, and then costs nothing.
 final class History: Feature {
     static let plan = FeaturePlan(
         name: "history", scripts: [.history], keys: [.history], settings: FeatureSetting.history,
@@ -50,23 +50,23 @@ final class History: Feature {
         return .json(200, answer(read, query, of: user, isSeen: maySee))
     }
 
-    /// Whether somebody may see a user's presence whole. When a user was there says when they were last seen.
+    /// Whether a viewer may see all of a user's presence. History shows when a user was last seen, so it needs that.
     private func mayBeSeen(_ user: UserID, by viewer: UserID?) async throws(Refusal) -> Bool {
         guard let viewer else { return true }
         let people = [user, viewer].map { shard.watchers.hold(person: $0) }
         defer { people.forEach(shard.watchers.release) }
         guard await shard.tasks.wait(for: { shard.loader.load(people, payer: viewer, done: $0) }) == .loaded else {
             throw Refusal(
-                .unavailable, "the store is out of reach: who may see this user is not known", retryAfter: 1_000)
+                .unavailable, "the store cannot be reached, so access to this user is unknown", retryAfter: 1_000)
         }
         return shard.policies.view(of: user, for: viewer) == .whole
     }
 
-    /// What somebody who may not see it is told is what is told of a user who never was there.
+    /// A viewer who may not see it gets the same answer as for a user who was never online.
     private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
         var keptFrom = read.now - shard.configuration[.historyKeepFor]
-        // Earlier ones may have gone to make room. The present one is not among those that are kept.
+        // Earlier ones may have been removed to make room. The present one is not stored.
         let kept = intervals.count { $0.to != nil }
         if kept >= Int(shard.configuration[.historyMost]) { keptFrom = max(keptFrom, intervals[0].from) }
         let (page, more) = query.page(of: intervals, keptFrom: keptFrom)

@@ -1,14 +1,14 @@
 import Foundation
 import PresenceProtocol
 
-/// What a call asks for in its query: `?from=MS&to=MS&limit=N&viewer=ID`. Other names are ignored.
+/// The arguments of a call's query: `?from=MS&to=MS&limit=N&viewer=ID`. Other names are ignored.
 struct HistoryQuery: Equatable {
-    /// Intervals that ended at or before it are left out.
+    /// Intervals that ended at or before this time are left out.
     var from: Timestamp = 0
-    /// Those that began at or after it are left out.
+    /// Intervals that began at or after this time are left out.
     var to: Timestamp = .max
     var limit = Self.most
-    /// By whose eyes; `nil`: the backend's own.
+    /// The user whose view applies; `nil`: the backend's own.
     var viewer: UserID?
 
     static let most = 1_000
@@ -43,7 +43,7 @@ struct HistoryQuery: Equatable {
         return time
     }
 
-    /// The newest `limit` of those that it asks for, the oldest first, and whether there are older ones.
+    /// The newest `limit` matching intervals, the oldest first, and whether there are older ones.
     func page(of intervals: [PastInterval], keptFrom: Timestamp) -> (page: [PastInterval], more: Bool) {
         let wanted = intervals.filter { interval in
             let end = interval.to ?? .max

@@ -6,7 +6,7 @@ import Redis
 struct PastInterval: Equatable {
     let status: String
     let from: Timestamp
-    /// `nil`: it is still so.
+    /// `nil`: it has not ended.
     let to: Timestamp?
 
     init(status: String, from: Timestamp, to: Timestamp?) {
@@ -15,7 +15,7 @@ struct PastInterval: Equatable {
         self.to = to
     }
 
-    /// As `lib.lua` writes it: a letter, when it began (6 bytes, big-endian) and how long it lasted (6 bytes). `nil` for
+    /// As `lib.lua` writes it: a letter, the beginning (6 bytes, big-endian) and the duration (6 bytes). `nil` for
     /// anything else.
     init?(packed bytes: [UInt8]) {
         guard bytes.count == 13, let status = Self.statuses[bytes[0]] else { return nil }
@@ -35,13 +35,13 @@ struct PastInterval: Equatable {
     }
 }
 
-/// What `history.lua` answers.
+/// The reply of `history.lua`.
 struct PastRead {
     let now: Timestamp
     /// The oldest first; the last one may have no end.
     let intervals: [PastInterval]
 
-    /// `nil` for what no script of ours answers.
+    /// `nil` for a reply that no script of ours sends.
     init?(_ reply: ScriptReply) {
         guard let now = reply[0].int, let status = reply[1].string, let since = reply[2].int else { return nil }
         self.now = now

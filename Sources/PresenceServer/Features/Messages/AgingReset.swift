@@ -2,20 +2,20 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// On a server that keeps messages for any time: forgets what `AgingWalk` has found, since from now on conversations get messages
-/// that `aging` does not hear of.
+/// On a server that keeps messages for any time: removes the record of what `AgingWalk` has found, because
+/// conversations now get messages without being added to `aging`.
 ///
-/// What Redis refuses is repeated until it is done. Otherwise, once the setting is on again, nobody would look for those
-/// conversations, and where nobody writes any more messages would stay for ever.
+/// Failed commands are repeated. Otherwise, once the setting is on again, these conversations would not be searched
+/// for, and messages in idle ones would stay for ever.
 final class AgingReset {
     private unowned let shard: ShardLogic
     private var retry: DeadlineKind!
-    /// Partitions that still have to forget.
+    /// Partitions whose record must still be removed.
     private var left: Set<Int> = []
     private var isBusy = false
 
     private static let window = 8
-    /// Until what failed is tried again.
+    /// Before a failed command is repeated.
     private static let pause: Milliseconds = 60_000
 
     init(_ shard: ShardLogic, in registry: inout Registry) {
@@ -38,7 +38,7 @@ final class AgingReset {
                 if (try? await shard.command(["DEL", key])) != nil { left.remove(partition) }
             }
             isBusy = false
-            // If it is not live, it begins again once it is.
+            // Otherwise the next resynchronisation starts it again.
             guard !left.isEmpty, shard.link.isLive else { return }
             shard.deadlines.set(retry, .none, at: shard.clock.now + Self.pause)
         }

@@ -2,24 +2,26 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Finds the conversations that had messages before these were kept for a time, and enters them in `aging` of their partitions.
+/// Finds the conversations that had messages before these were kept for a limited time, and adds them to `aging` of
+/// their partitions.
 ///
-/// One walk through the keys of a Redis server finds those of all partitions that it has: where a partition is, its `shards`
-/// is. A partition is walked over twice, a day apart: while a setting is changed, servers without it may write for a while. Then
-/// it is done for good (`aging-found`), unless a server without the setting comes: that one enters nothing (`AgingReset`).
+/// One walk through the keys of a Redis server finds those of all its partitions; a partition is there if its `shards`
+/// is. Each partition is walked twice, a day apart, because servers without the setting may write for a while during a
+/// change of it. Then it is done for good (`aging-found`), until a server without the setting starts, which adds no
+/// conversations to `aging` (`AgingReset`).
 final class AgingWalk {
     private unowned let shard: ShardLogic
-    /// Where it has come to, and which partitions it has seen; `nil` while there is none under way.
+    /// The present cursor, and the partitions seen so far; `nil` between walks.
     private var walk: (partition: Int, cursor: String, seen: Set<Int>)?
-    /// By partition: when it is to be looked at, by this shard's clock.
+    /// By partition: when its state is read next, by this shard's clock.
     private var due: [Milliseconds]
     private let places: [String: Int]
 
-    /// Keys that are looked at in one step.
+    /// Keys read in one step.
     private static let keys = 1_000
     private static let window = 8
     private static let between: Milliseconds = 24 * 3_600_000
-    /// Until what failed is tried again.
+    /// Before a failed step is repeated.
     private static let pause: Milliseconds = 60_000
     private static let done = "done"
 
@@ -30,10 +32,10 @@ final class AgingWalk {
             uniqueKeysWithValues: (0..<shard.partitions.count).map { (shard.partitions.keys($0).name, $0) })
     }
 
-    /// Another server may answer now, which does not know the cursor.
+    /// Another server may answer from now on, which does not know the cursor.
     func interrupt() { walk = nil }
 
-    /// - Returns: Whether there is more to look at now.
+    /// - Returns: whether there is more to do now.
     func step() async -> Bool {
         if walk != nil { return await goOn() }
         guard let partition = due.firstIndex(where: { $0 <= shard.clock.now }) else { return false }
@@ -50,18 +52,18 @@ final class AgingWalk {
 
     private enum State {
         case never
-        /// In so many ms it is to be done again.
+        /// It must be done again in this many ms.
         case once(wait: Milliseconds)
         case done
     }
 
-    /// - Returns: `nil` if the store did not say.
+    /// - Returns: `nil` if the store did not reply.
     private func state(of partition: Int) async -> State? {
         guard let value = try? await shard.command(["GET", shard.partitions.keys(partition).agingFound]) else {
             return nil
         }
         if value.string == Self.done { return .done }
-        // When it was done.
+        // The time of the first walk.
         guard let at = value.int else { return .never }
         let ago = max(0, shard.clock.redisNow.subtractingReportingOverflow(at).partialValue)
         return .once(wait: max(0, Self.between - min(ago, Self.between)))
@@ -71,13 +73,14 @@ final class AgingWalk {
         let words: [String]
         switch await state(of: partition) {
         case .never?: words = [String(shard.clock.redisNow)]
-        // Those that were walked over at once come at once. What has been forgotten meanwhile stays so.
+        // The pause allows for partitions that were walked together the first time. XX: a record removed meanwhile
+        // stays removed.
         case .once(wait: ...Self.pause)?: words = [Self.done, "XX"]
         case .once?, .done?, nil: return
         }
         let key = shard.partitions.keys(partition).agingFound
         let isNoted = (try? await shard.command(["SET", key] + words)) != nil
-        // The next step sees it.
+        // The next step reads it.
         due[partition] = isNoted ? 0 : shard.clock.now + Self.pause
     }
 
@@ -106,9 +109,9 @@ final class AgingWalk {
         return true
     }
 
-    /// Enters conversations as due; the sweep finds out when they are.
+    /// Adds conversations as due; the sweep finds their real time.
     ///
-    /// - Returns: Whether all of them are entered.
+    /// - Returns: whether all of them were added.
     private func take(_ keys: [String]) async -> Bool {
         var found: [Int: [String]] = [:]
         for key in keys {
@@ -126,7 +129,7 @@ final class AgingWalk {
             do throws(RedisFailure) {
                 _ = try await shard.command(words)
             } catch {
-                // A damaged one is for `presenced doctor`.
+                // `presenced doctor` reports a damaged set.
                 if !error.isLasting { isTaken = false }
             }
         }

@@ -2,23 +2,24 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Removes messages that are older than `messages.keepFor`, also where nobody writes.
+/// Removes messages that are older than `messages.keepFor`, also from idle conversations.
 ///
-/// Each partition has a set of its conversations by when their oldest message was sent (`aging`). A send enters those that are
-/// not in it. The first shard of each server looks into one partition after the other, and removes what is due there in
-/// bounded steps. Each step compares times by Redis' clock, so servers may do the same at once, and a setting that was
-/// shortened holds for what there is.
+/// Each partition has a set of its conversations by the time of their oldest message (`aging`). A send adds missing
+/// ones. The first shard of each server takes one partition after the other, and removes expired messages in bounded
+/// steps. Each step compares times by Redis' clock, so servers may do the same work at once, and a shortened setting
+/// applies to existing messages.
 ///
-/// Conversations that had messages before the setting was on are not in the set: `AgingWalk` enters them as due, and the next
-/// step finds when they are.
+/// Conversations that had messages before the setting was on are not in the set: `AgingWalk` adds them as due, and the
+/// next step finds their real time.
 final class MessageAging {
-    /// In which all partitions are looked into if nothing is due: what is older is promised to go within a minute.
+    /// The longest round through all partitions if nothing is due: expired messages are promised to be removed within a
+    /// minute.
     private static let longestRound: Milliseconds = 50_000
-    /// Between two steps while there is more to do in a partition.
+    /// Between two steps while a partition has more to do.
     private static let haste: Milliseconds = 10
-    /// After so many the next partition has its turn.
+    /// After this many steps the next partition has its turn.
     private static let mostSteps = 100
-    /// Conversations of one step, messages of each, and how many of them go at a time.
+    /// Conversations in one step, messages of each, and how many conversations are handled at once.
     private static let mostConversations = 20
     private static let mostMessages = 500
     private static let window = 4
@@ -40,7 +41,7 @@ final class MessageAging {
         deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await step() } }
     }
 
-    /// Between two steps while nothing is left to do: everything that is due has gone a round later.
+    /// Between two steps while there is no more to do: everything that is due is removed within a round.
     private var pause: Milliseconds {
         max(1, min(Self.longestRound, max(1_000, keepFor / 10)) / Milliseconds(shard.partitions.count))
     }
@@ -65,13 +66,13 @@ final class MessageAging {
             partition = (partition + 1) % shard.partitions.count
             steps = 0
         }
-        // If it is not live, it begins again once it is.
+        // Otherwise the next resynchronisation starts it again.
         if shard.link.isLive { wait(isWalking || hasMore ? min(Self.haste, pause) : pause) }
     }
 
     // MARK: What is due
 
-    /// - Returns: Whether there may be more.
+    /// - Returns: whether there may be more.
     private func expire(_ keys: PartitionKeys) async -> Bool {
         let limit = String(shard.clock.redisNow - keepFor)
         let found = try? await shard.command([
@@ -84,7 +85,7 @@ final class MessageAging {
         return hasMore
     }
 
-    /// - Returns: Whether more of its messages are to go.
+    /// - Returns: whether more of its messages must be removed.
     private func expire(_ name: String, _ keys: PartitionKeys) async -> Bool {
         guard let id = ConversationID(name) else {
             _ = try? await shard.command(["ZREM", keys.aging, name])
@@ -98,7 +99,7 @@ final class MessageAging {
             expired.value += Int(reply[0].int ?? 0)
             return reply[1].string == "1"
         } catch  where error.isLasting {
-            // It is looked at again as if it were new, and holds up no others.
+            // It gets the time of a new conversation, so it does not delay others.
             shard.noteDamage("conversation", of: id)
             _ = try? await shard.command(["ZADD", keys.aging, "XX", String(shard.clock.redisNow), name])
             return false

@@ -3,12 +3,12 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// The changes of a conversation's messages as a log, of which everyone who watches gets every entry in order. An entry's
-/// number is that of the change, which clients know as `conversationVersion` and `messagesVersion`.
+/// The changes of a conversation's messages as a log: every watcher gets every entry in order. An entry's number is
+/// that of the change, which clients know as `conversationVersion` and `messagesVersion`.
 final class MessageLogs: TopicKind {
     private unowned let shard: ShardLogic
     private(set) var kind: TopicKindID!
-    /// How much is read at once.
+    /// The number of entries read at once.
     private static let page: Int64 = 100
     private static let pageBytes = 128 * 1024
 
@@ -19,7 +19,7 @@ final class MessageLogs: TopicKind {
         registry.event("M", for: .watchers, offers: true) { [unowned self] in handle($0) }
         registry.event("E") { [unowned self] event in
             guard let topic = self.shard.watchers.topic(event.subjectBytes, kind) else { return }
-            // Who is still to get what has gone is told to begin anew.
+            // Watchers who have not received removed entries yet must start again.
             self.shard.watchers.dropEntries(of: topic)
         }
     }
@@ -31,7 +31,8 @@ final class MessageLogs: TopicKind {
         guard let message = StoredMessage(Array(event.rest)) else {
             return shard.noteDamage("message", of: topic.subject)
         }
-        // After a break somebody may have been taken out, and this shard has not heard of it: who may hear of this is read with it.
+        // After a break this shard may have missed the removal of a member, so it reads the permitted receivers
+        // together with the message.
         guard shard.link.isLive else { return shard.logReader.complete(topic) }
         let frame = Self.frame(topic, event.version, message, at: event.at)
         if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) {
@@ -39,8 +40,8 @@ final class MessageLogs: TopicKind {
         }
     }
 
-    /// Who is in it has changed: former members must not see any more, and who is in it again gets what has come meanwhile. That
-    /// is read: what this shard has read of the log may be from after they left again.
+    /// The members have changed: former members must not receive any more, and users who are members again get the
+    /// entries that they missed. These are read, because entries that this shard has may be from after they left again.
     func handle(members event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else {
             return
@@ -59,7 +60,7 @@ final class MessageLogs: TopicKind {
 
     static func frame(_ topic: Topic, _ change: Int64, _ message: StoredMessage, at: Timestamp) -> [UInt8] {
         var json: [UInt8] = []
-        // Names, numbers and ids have room in 512 bytes.
+        // Names, numbers and ids fit into 512 bytes.
         json.reserveCapacity(message.text.count + message.attachments.count + 512)
         JSONWriter.raw(#"{"type":"message","conversation":"#, to: &json)
         JSONWriter.string(topic.subject.string, to: &json)
@@ -93,7 +94,7 @@ final class MessageLogs: TopicKind {
         if case .hole = shard.watchers.noteEnd(record?.changes ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
-    /// The client forgets what it has of the conversation, and subscribes anew.
+    /// The client drops its copy of the conversation's messages, and subscribes again.
     func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {
         var json = Array(#"{"type":"messagesReset","conversation":"#.utf8)
         JSONWriter.string(topic.subject.string, to: &json)
@@ -104,11 +105,11 @@ final class MessageLogs: TopicKind {
         entries(of: topic, after: after, through: .max) { [self] result in
             reply(
                 result.map { page in
-                    // After a break it is known from here alone who may hear of what follows.
+                    // After a break only this page shows who may receive the following entries.
                     members(of: topic)?.answered(page.members)
                     members(of: topic)?.apply(to: topic, in: shard.watchers)
-                    // A log has no holes: what the store has no more is a number to begin anew.
-                    // Nobody is told so for each of them.
+                    // A log has no holes: each entry that the store no longer has becomes an empty one, and only the
+                    // last of them sends a reset.
                     let missing = page.first - after - 1
                     let resets = (0..<min(max(missing, 0), Self.page)).map {
                         LogEntry(
@@ -136,15 +137,15 @@ final class MessageLogs: TopicKind {
     }
 
     private struct Page {
-        /// The last change that the store knows of.
+        /// The last change in the store.
         let end: Int64
-        /// The number of the first entry here, or of the one that would be.
+        /// The number of the first entry, or of the next one if the page is empty.
         let first: Int64
         let members: Set<UserID>
         let entries: [LogEntry]
     }
 
-    /// The entries after one, a page of them.
+    /// One page of the entries after `after`.
     private func entries(
         of topic: Topic, after: Int64, through: Int64, done: @escaping (Result<Page, RedisFailure>) -> Void
     ) {
@@ -158,7 +159,7 @@ final class MessageLogs: TopicKind {
                     let members = reply[2].string?.split(separator: " ") ?? []
                     let entries = reply.rest.dropFirst(3).enumerated().map { index, word in
                         let number = first + Int64(index)
-                        // A message that is damaged.
+                        // The message is damaged.
                         guard let message = word.bytes.flatMap({ StoredMessage($0) }) else {
                             return LogEntry(sequence: number, frame: restartFrame(of: topic, at: end))
                         }

@@ -1,14 +1,14 @@
 import PresenceProtocol
 
-/// What is in each request about messages, decoded from its members and checked.
+/// The arguments of each request about messages, decoded and checked.
 enum MessageRequest {
     struct New {
         let id: String
-        /// As JSON; empty where there is none.
+        /// JSON; `attachments` and `priority` are empty if there are none.
         let text: [UInt8]
         let attachments: [UInt8]
         let priority: [UInt8]
-        /// How much is stored of it, but for its head.
+        /// The stored bytes, without its head.
         var bytes: Int { text.count + attachments.count + priority.count }
     }
 
@@ -37,7 +37,7 @@ enum MessageRequest {
     static let standardPage: Int64 = 50
 
     static func send(_ members: ClientMembers) throws(DecodingFailure) -> Send {
-        // How much of a conversation the client knew; the store recognises a message by its id alone.
+        // The client's position in the conversation is only checked: the store recognises a message by its id alone.
         _ = try members["after"]?.checkedCount("after")
         let message = try members.needed(members["message"], "message")
         return Send(conversation: try ConversationRequest.conversation(members), message: try new(message))
@@ -105,14 +105,14 @@ enum MessageRequest {
         try value.checkedCreationKey(field).string
     }
 
-    /// What is wrong with a text; `nil` if nothing is. Line breaks and tabs may be, other control characters not.
+    /// The rule that a text breaks; `nil` if none. Line breaks and tabs are allowed, other control characters are not.
     static func brokenRule(
         by text: String, characters mostCharacters: Int = MessageRequest.mostCharacters,
         bytes mostBytes: Int = MessageRequest.mostBytes
     ) -> String? {
         let bytes = text.utf8.count
         guard bytes <= mostBytes else { return "must be at most \(mostBytes) bytes long" }
-        // No text has more characters than bytes, so most need not be counted.
+        // A text never has more characters than bytes, so most need not be counted.
         guard bytes <= mostCharacters || text.count <= mostCharacters else {
             return "must be at most \(mostCharacters) characters long"
         }

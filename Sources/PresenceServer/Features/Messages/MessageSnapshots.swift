@@ -2,17 +2,17 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What a connection is told of a conversation's messages when it begins to watch them.
+/// The messages that a connection receives when it begins to watch a conversation.
 struct MessageSnapshot {
-    /// The change from which events follow.
+    /// Events follow from the change after this one.
     let through: Int64
-    /// What the client holds is replaced.
+    /// The client's copy is replaced.
     let resets: Bool
     let first: Int64
     let last: Int64
     let messages: [StoredMessage]
 
-    /// What `catch-up.lua` replies; `nil` for anything else.
+    /// From the reply of `catch-up.lua`; `nil` for anything else.
     init?(_ value: RedisValue) {
         guard let words = value.array, words.count >= 6, words[0].string == "OK", let through = words[1].int,
             let first = words[3].int, let last = words[4].int
@@ -21,13 +21,13 @@ struct MessageSnapshot {
         messages = words[6...].compactMap { $0.bytes.flatMap { StoredMessage($0) } }
     }
 
-    /// The objects of the answer: more than one if it is long.
+    /// The objects of the answer; more than one if it is long.
     ///
     /// - Parameters:
-    ///   - head: The object up to its messages, without a brace at its end.
-    ///   - limit: The longest object in bytes, if a single message is not longer.
+    ///   - head: the object up to its messages, without its closing brace.
+    ///   - limit: the longest object in bytes, unless a single message is longer.
     func objects(_ head: [UInt8], limit: Int) -> [[UInt8]] {
-        // A conversation's members around the messages are shorter than this.
+        // The members beside the messages are shorter than 160 bytes.
         StoredMessage.batches(messages, bytes: limit - head.count - 160).enumerated().map { index, batch in
             var object = head
             JSONWriter.member("messagesVersion", through, to: &object)
@@ -44,8 +44,8 @@ struct MessageSnapshot {
 }
 
 extension Messages {
-    /// At most so many messages of one conversation, and so many bytes of all of a request, come in the answer. The rest
-    /// comes as events.
+    /// The most messages of one conversation, and the most bytes of a request, that are in the answer. The rest follows
+    /// as events.
     private static let mostMessages = 1_000
     private static let mostBytes = 2 << 20
     private static let leastBytes = 16 << 10
@@ -59,7 +59,7 @@ extension Messages {
         case damaged
     }
 
-    /// Reads what somebody has not heard of some conversations.
+    /// Reads the messages of some conversations that a user's client does not have.
     func snapshots(
         _ wanted: [ConversationID: ClientMessage.MessageCursor], for user: UserID,
         done: @escaping (SnapshotOutcome) -> Void

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What backends ask and say about messages.
+/// Backends' calls about messages.
 extension Messages {
     func registerRoutes(in registry: inout Registry) {
         registry.route(

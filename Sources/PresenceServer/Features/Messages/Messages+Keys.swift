@@ -2,9 +2,10 @@ import PresenceCore
 import PresenceProtocol
 
 extension KeyFamily {
-    /// The conversations of a partition by when their oldest message was sent; only while messages are kept for a time.
+    /// The conversations of a partition by the time of their oldest message; only if messages are kept for a limited
+    /// time.
     static let aging = KeyFamily(name: "aging", isPassing: true, type: "zset", isOfPartition: true)
-    /// That all conversations of the partition have been looked at for those that `aging` lacks (`AgingWalk`).
+    /// Records that all conversations of the partition were searched for those that `aging` lacks (`AgingWalk`).
     static let agingFound = KeyFamily(name: "aging-found", isPassing: true, type: "string", isOfPartition: true)
 }
 
@@ -12,7 +13,7 @@ extension PartitionKeys {
     var aging: String { "\(name):aging" }
     var agingFound: String { "\(name):aging-found" }
 
-    /// What scripts get that change messages of a conversation.
+    /// The keys of scripts that change messages of a conversation.
     func written(_ id: ConversationID) -> KeyValuePairs<StaticString, String> {
         [
             "conversation": conversation(id), "log": log(id), "changes": changes(id), "prints": prints(id),

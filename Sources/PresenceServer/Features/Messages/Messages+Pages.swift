@@ -4,7 +4,7 @@ import Redis
 
 // Pages of a conversation's messages.
 extension Messages {
-    /// So many bytes of messages, with their earlier texts, are in a page: 100 of the longest texts.
+    /// The most bytes of messages in a page, with their earlier texts: 100 of the longest texts.
     private static let mostPageBytes = 3 << 20
 
     func get(_ request: MessageRequest.Page, _ context: RequestContext) async throws(Refusal) -> Answer {
@@ -42,7 +42,7 @@ extension Messages {
     }
 }
 
-/// What `messages.lua` replies: `first, last, MESSAGE …`.
+/// The reply of `messages.lua`: `first, last, MESSAGE …`.
 struct MessagePage {
     let first: Int64
     let last: Int64
@@ -56,7 +56,7 @@ struct MessagePage {
 
     /// Appends the members of an answer.
     ///
-    /// - Parameter batch: Messages of the page as JSON, with commas between them.
+    /// - Parameter batch: messages of the page as JSON, with commas between them.
     func write(_ batch: [UInt8], to json: inout [UInt8]) {
         JSONWriter.raw(",\"messages\":[", to: &json)
         json += batch
@@ -67,8 +67,8 @@ struct MessagePage {
 }
 
 extension StoredMessage {
-    /// Messages as JSON with commas between them, in batches of at most so many bytes each, or of one message. There is
-    /// at least one batch.
+    /// Messages as JSON with commas between them, in batches of at most `bytes` bytes, or of one longer message. There
+    /// is at least one batch.
     static func batches(_ messages: [StoredMessage], bytes: Int) -> [[UInt8]] {
         var batches: [[UInt8]] = []
         var batch: [UInt8] = []

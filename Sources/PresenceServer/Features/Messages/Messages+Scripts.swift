@@ -23,6 +23,6 @@ extension Script {
 
     static let messageScripts: [Script] =
         [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage, .mendLog] + aging
-    /// Of messages that are kept for a time.
+    /// For messages that are kept for a limited time.
     static let aging: [Script] = [.expireMessages, .findAging]
 }

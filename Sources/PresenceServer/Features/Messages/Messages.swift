@@ -30,13 +30,13 @@ final class Messages: Feature {
     unowned let shard: ShardLogic
     let logs: MessageLogs
     private var aging: MessageAging?
-    /// In the place of `aging`, where messages are kept for any time.
+    /// Instead of `aging`, if messages are kept for any time.
     private var agingReset: AgingReset?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
     private var bytes: Rates<UserID>
     private let room: StoreRoom
-    /// Told of which conversation a message was deleted through this shard.
+    /// Called with the conversation of each message that was deleted through this shard.
     var onDeletion: [(ConversationID) -> Void] = []
 
     init(_ shard: ShardLogic) {
@@ -82,7 +82,7 @@ final class Messages: Feature {
 
     // MARK: Changes
 
-    /// Charges the user for so many bytes.
+    /// Charges the user for this many bytes.
     private func charge(_ count: Int, _ context: RequestContext) throws(Refusal) {
         let now = shard.clock.now
         bytes.expire(now: now)
@@ -97,8 +97,8 @@ final class Messages: Feature {
         return answer("sent", request.conversation, reply, context)
     }
 
-    /// A direct conversation takes nothing while one of both blocks the other; the script decides, since what is stored already
-    /// is answered all the same.
+    /// A direct conversation accepts no message while one of its users blocks the other. The script decides, because it
+    /// still answers a message that is stored already.
     func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID) async throws(Refusal)
         -> ScriptReply
     {
@@ -115,7 +115,7 @@ final class Messages: Feature {
         return reply
     }
 
-    /// New text is told to nobody while one of both blocks the other, as a new message.
+    /// The new text is rejected while one of both blocks the other, like a new message.
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.text.count, context)
         let id = request.conversation
@@ -154,7 +154,7 @@ final class Messages: Feature {
         return try await shard.run(call, about: id).accepted(or: MessageRefusal.self)
     }
 
-    /// `OK` and the message, between them the number of members if they are told of it.
+    /// The reply is `OK` and the message; if members receive it, their number is between them.
     private func answer(
         _ type: StaticString, _ id: ConversationID, _ reply: ScriptReply, _ context: RequestContext
     ) -> Answer {
@@ -169,12 +169,13 @@ final class Messages: Feature {
         return .message(payload)
     }
 
-    /// A message's object has a third of the longest message to clients, in bytes: so it fits with whatever is told beside it.
+    /// A message's object may take a third of the longest message to clients, in bytes, so that it fits together with
+    /// the rest.
     private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
 }
 
-/// Why a script refuses what is asked of a conversation's messages.
+/// Why a script refuses a request about a conversation's messages.
 enum MessageRefusal: String, RefusalWord {
     case forbidden = "FORBIDDEN"
     case blocked = "BLOCKED"
@@ -190,21 +191,21 @@ enum MessageRefusal: String, RefusalWord {
     var refusal: Refusal {
         switch self {
         case .forbidden: Refusal(.forbidden, "only members of a conversation may do this")
-        case .blocked: Refusal(.forbidden, "one of them cannot be written to by the other")
+        case .blocked: Refusal(.forbidden, "one of these users cannot write to the other")
         case .nowhere: Refusal(.notFound, "there is no such conversation")
         case .missing: Refusal(.notFound, "there is no such message")
-        case .others: Refusal(.forbidden, "it is somebody else's message")
+        case .others: Refusal(.forbidden, "it is another user's message")
         case .deleted: Refusal(.conflict, "the message is deleted")
         case .empty: Refusal(.validationFailed, "text must not be empty without attachments", field: "text")
         case .large, .long:
             Refusal(
-                .validationFailed, "the message is longer than what the server may tell clients",
+                .validationFailed, "the message is longer than the server may send to clients",
                 field: self == .long ? "text" : "message")
         case .conflict: Refusal(.conflict, "another message has this id", field: "message.id")
         }
     }
 
-    /// What Redis has is no message.
+    /// Redis has something that is not a message.
     static let unreadable = Refusal(.internal, "the store holds no such message")
 }
 

@@ -2,12 +2,12 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Keeps messages from taking the last of Redis' memory: where it has a limit (`maxmemory`), they have nine tenths of it, and
-/// everything else goes on.
+/// Prevents messages from taking the last of Redis' memory: where it has a limit (`maxmemory`), they are refused above
+/// nine tenths of it, and everything else continues.
 ///
-/// It asks how much is used with each MiB that was sent through this shard, and while there is no room, once a second. So what is
-/// sent beyond that is some MiB for each shard. It asks nothing of a cluster, which answers for one node of many: there, as
-/// everywhere, Redis refuses what it has no room for.
+/// It asks for the memory in use with each MiB that was sent through this shard, and once a second while there is no
+/// room. So the excess is some MiB for each shard. It does not ask a cluster, where one node would answer for many:
+/// there Redis itself refuses what it has no room for, as everywhere.
 final class StoreRoom {
     private static let step = 1_048_576
     private static let pause: Milliseconds = 1_000
@@ -19,11 +19,11 @@ final class StoreRoom {
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// Takes room for a message of so many bytes.
+    /// Takes room for a message of this many bytes.
     func take(_ bytes: Int) throws(Refusal) {
         sent += bytes
         if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { ask() }
-        // As Redis says it.
+        // The same error as Redis'.
         guard !isFull else {
             throw Refusal(.server(code: "OOM", message: "OOM messages have no room left"), changes: false)
         }
@@ -38,7 +38,7 @@ final class StoreRoom {
         }
     }
 
-    /// - Parameter info: What Redis says of its memory.
+    /// - Parameter info: Redis' reply to `INFO memory`.
     static func isFull(_ info: String) -> Bool {
         var (used, most) = (0, 0)
         for line in info.split(whereSeparator: \.isNewline) {

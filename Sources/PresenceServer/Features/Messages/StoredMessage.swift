@@ -5,29 +5,29 @@ import PresenceProtocol
 struct StoredMessage {
     struct Edit {
         let at: Timestamp
-        /// The text that was replaced then, as JSON.
+        /// The text that was replaced, as JSON.
         let text: ArraySlice<UInt8>
     }
 
     let id: String
     let seq: Int64
-    /// The number of the last change that concerned it.
+    /// The number of the last change of the message.
     let version: Int64
     let at: Timestamp
     let from: String
-    /// 0 if it never was.
+    /// 0: never edited.
     let editedAt: Timestamp
     let editCount: Int64
     let deletedAt: Timestamp
-    /// `-` if a backend did, or nobody.
+    /// The user; `-` if a backend deleted it, or if it is not deleted.
     let deletedBy: String
-    /// As JSON; what is not there is empty.
+    /// JSON; empty if the message has none.
     let text: ArraySlice<UInt8>
     let attachments: ArraySlice<UInt8>
     let priority: ArraySlice<UInt8>
     let edits: [Edit]
 
-    /// `nil` for what no script has written.
+    /// `nil` for text that no script has written.
     init?(_ bytes: ArraySlice<UInt8>) {
         var parts = Pieces(bytes, separator: 0x1F)
         guard let head = parts.next(), let text = parts.next(), let attachments = parts.next(),
@@ -52,7 +52,7 @@ struct StoredMessage {
 
     init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
-    /// When it last changed.
+    /// The time of its last change.
     var changedAt: Timestamp { max(at, editedAt, deletedAt) }
 
     /// Appends the Message object of the protocol.

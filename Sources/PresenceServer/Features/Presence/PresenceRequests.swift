@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// What users say about their presence: the status they choose, and whether they are active on a device.
+/// Users' requests about their own presence: the status they choose, and their activity on a device.
 final class PresenceRequests: Feature {
     static let plan = FeaturePlan(name: "presence", isOptional: false, scripts: [.status, .lapse])
 
@@ -34,8 +34,8 @@ final class PresenceRequests: Feature {
         }
     }
 
-    /// `ok` says that Redis holds it. A refusal leaves it to the server to tell Redis again: the client's state is what it
-    /// is.
+    /// `ok` means that Redis has stored it. After an error the server repeats the write itself, because the client's
+    /// state does not change with it.
     private func set(_ activity: Activity, _ context: RequestContext) {
         let (shard, connection) = (shard, context.connection)
         let reply = shard.replies.expect(on: connection)
@@ -45,16 +45,16 @@ final class PresenceRequests: Feature {
                 shard.replies.error(
                     .init(
                         id: context.id, code: .unavailable,
-                        message: "the store did not take this yet; the server goes on telling it", retryAfter: 1_000,
+                        message: "the store has not stored this yet; the server will retry", retryAfter: 1_000,
                         outcomeUnknown: true),
                     to: connection)
             }
         }
     }
 
-    // MARK: What the user's own connections are told
+    // MARK: Messages to the user's own connections
 
-    /// Tells what a user chose to those of their connections that were told something else, or nothing.
+    /// Sends the chosen status to those of the user's connections that have received another one, or none.
     func statusKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection)
         where connection.isGreeted && connection.toldStatus != user.chosen {

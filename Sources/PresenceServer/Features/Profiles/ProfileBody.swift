@@ -1,12 +1,12 @@
 import PresenceProtocol
 
-/// What else than clients needs to know of a profile, read from its body as Redis holds it: the members of an object, encoded, and
-/// the brace at its end.
+/// Members of a profile that the server itself needs, read from its body as stored in Redis: the encoded members of an
+/// object, and its closing brace.
 enum ProfileBody {
-    /// As an encoded string; `nil` if there is none, or the body cannot be read.
+    /// An encoded string; `nil` if there is none, or the body cannot be read.
     static func displayName(_ body: [UInt8]) -> [UInt8]? { member("displayName", of: body) }
 
-    /// When the profile came to be, in ms since 1970; for an account that is when its user signed up.
+    /// When the profile was created, in ms since 1970; for an account, when its user signed up.
     static func createdAt(_ body: [UInt8]) -> Timestamp? {
         member("createdAt", of: body).flatMap { Timestamp(String(decoding: $0, as: UTF8.self)) }
     }
@@ -16,7 +16,7 @@ enum ProfileBody {
             var scanner = JSONScanner(members: bytes)
             while let key = try? scanner.nextKey(), let value = try? scanner.value() {
                 guard key.equals(name) else { continue }
-                // A string's bytes are what is between its quotes.
+                // The bytes of a string are those between its quotes.
                 return value.kind == .string ? [0x22] + value.bytes + [0x22] : Array(value.bytes)
             }
             return nil

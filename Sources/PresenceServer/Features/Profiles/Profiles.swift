@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Profiles: what users, and backends for them, say about a user.
+/// Profiles: changes by users, and by backends for them.
 final class Profiles: Feature {
     static let plan = FeaturePlan(name: "profiles", isOptional: false, scripts: [.profile])
 
@@ -62,7 +62,7 @@ final class Profiles: Feature {
             .profile, in: keys, ["user": keys.user(user)], ["user": user], each: changes.arguments, by: writer)
     }
 
-    /// The register of `OK, version, BODY`; `nil` if that is damaged.
+    /// The register in `OK, version, BODY`; `nil` if it is damaged.
     private static func profileObject(_ words: [RedisValue], _ mark: BodyMark?) -> [UInt8]? {
         guard words.count >= 3, let version = words[1].int, let body = words[2].bytes,
             body.withUnsafeBytes({ RegisterFrame.isBody($0) })
@@ -78,7 +78,7 @@ extension DecodingFailure {
 }
 
 extension ProfileChanges {
-    /// The shape of a name is the protocol's business; whether there is such a zone, the host's data say.
+    /// The protocol defines the form of a name; the host's data decide whether there is such a zone.
     var hasKnownTimezone: Bool {
         if case .set(let name) = timezone { TimeZones.has(name) } else { true }
     }

@@ -1,23 +1,22 @@
 import Foundation
 
-/// The names of time zones that this host knows, read once: looking one up later touches no file, so it may be done on a
-/// loop.
+/// The names of time zones that this host knows, read once: later lookups read no file, so they may run on a loop.
 enum TimeZones {
-    /// Read at the first use, which `load()` makes happen at the start.
+    /// Read at the first use: `load()`, at the start.
     private static let names = Set(TimeZone.knownTimeZoneIdentifiers + files(in: "/usr/share/zoneinfo"))
         .union(["UTC", "GMT"])
 
-    /// The database has more than Foundation lists, old names and `Etc/…` among them, each a file of its name. Tables and the
-    /// zones with other reckonings of leap seconds (`posix/`, `right/`) have names that begin with a small letter.
+    /// The database has more names than Foundation lists, among them old ones and `Etc/…`, each a file of that name.
+    /// Tables, and the zones with another count of leap seconds (`posix/`, `right/`), begin with a small letter.
     ///
-    /// Only names are read: each start of a server waits for it.
+    /// Only names are read, because each start of a server waits for it.
     private static func files(in folder: String, named prefix: String = "") -> [String] {
-        // Its owner is this call, which closes it; no other thread sees it.
+        // Owned and closed by this call; no other thread has it.
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
-            // Valid until the next entry is read, and ended by a zero.
+            // Valid until the next entry is read, and ends with a zero byte.
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }

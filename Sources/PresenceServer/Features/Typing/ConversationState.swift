@@ -1,28 +1,29 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Who takes part in a conversation and who types in it, as this shard knows.
+/// The participants and typing users of a conversation, as this shard knows them.
 struct ConversationState {
     var participants: Set<UserID> = []
-    /// The version of the last event of Redis; what watchers see may have gone past it when someone ran out here.
+    /// The version of the last event from Redis. The version that watchers see may be larger, after typing has expired
+    /// here.
     var eventVersion: Int64 = 0
     var version: Int64 = 0
-    /// Until when each types, on the monotonic clock.
+    /// When each user's typing expires, on the monotonic clock.
     var typists: [UserID: Milliseconds] = [:]
 
-    /// The most names that a client is told; the rest are a number.
+    /// The most names that a client receives; of the others it receives the number.
     static let mostNames = 20
     var names: [UserID] { Array(typists.keys.sorted().prefix(Self.mostNames)) }
 }
 
-/// What a topic keeps that is a conversation.
+/// The state of a conversation's topic.
 final class ConversationTopic {
     var state = ConversationState()
     let members = ConversationMembers()
 }
 
 extension Topic {
-    /// `nil` if it is no conversation.
+    /// `nil` if the topic is not a conversation.
     var conversation: ConversationState? {
         get { (state as? ConversationTopic)?.state }
         set {
@@ -33,6 +34,6 @@ extension Topic {
 }
 
 extension PartitionKeys {
-    /// Until when each session types there, by Redis' clock.
+    /// When the typing of each session expires, by Redis' clock.
     func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
 }

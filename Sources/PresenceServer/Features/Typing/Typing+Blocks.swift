@@ -1,16 +1,16 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Blocks of a moment ago, as long as what was typed before them has not run out everywhere. Redis still has that: a block
-/// lies in another partition.
+/// Recent blocks, until typing that began before them has expired everywhere. Redis still has that typing, because a
+/// block is in another partition.
 struct RecentBlocks {
     private struct Block: Hashable {
         let by: UserID
-        /// `nil`: so many at once that the event does not name them.
+        /// `nil`: the event does not name the users, because they are too many.
         let of: UserID?
     }
 
-    /// Until when, on the monotonic clock.
+    /// When each expires, on the monotonic clock.
     private var blocks: [Block: Milliseconds] = [:]
 
     var isEmpty: Bool { blocks.isEmpty }
@@ -22,14 +22,15 @@ struct RecentBlocks {
         if change.isUntold { blocks[Block(by: user, of: nil)] = until }
     }
 
-    /// Whether one of both has blocked the other, or many.
+    /// Whether one of both has blocked the other, or has blocked many at once.
     func separate(_ a: UserID, _ b: UserID, now: Milliseconds) -> Bool {
         [Block(by: a, of: b), Block(by: b, of: a), Block(by: a, of: nil), Block(by: b, of: nil)]
             .contains { (blocks[$0] ?? 0) > now }
     }
 }
 
-/// Of two who block each other neither is shown typing in their direct conversation, nor what began before the block.
+/// If one user blocks the other, neither is shown typing in their direct conversation, even if it began before the
+/// block.
 extension Typing {
     func handle(visibility event: StoreEvent) {
         guard let user = event.subject, let change = PolicyChange(event), change.list == .blocks else { return }
@@ -47,7 +48,7 @@ extension Typing {
         }
     }
 
-    /// Whether it is a direct conversation in which one has blocked the other a moment ago.
+    /// Whether it is a direct conversation in which one user has just blocked the other.
     func isBlocked(_ id: ConversationID, _ participants: Set<UserID>) -> Bool {
         guard !blocked.isEmpty, participants.count == 2, let a = participants.min(), let b = participants.max(),
             blocked.separate(a, b, now: shard.clock.now)

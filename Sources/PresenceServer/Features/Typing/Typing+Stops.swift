@@ -2,12 +2,12 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What our own users type, as Redis is told. That somebody stopped is told until Redis acknowledges it: who becomes
-/// invisible is shown by every shard that reads what Redis holds.
+/// Sends the typing of this shard's users to Redis. A stop is repeated until Redis acknowledges it: otherwise shards
+/// that read the conversation would show users who have become invisible.
 extension Typing {
-    /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
+    /// The most conversations in which one session types at a time; older ones are dropped and expire.
     private static let mostConversations = 64
-    /// More stops than this are left to run out by themselves.
+    /// The most stops that are kept; earlier ones expire without being sent.
     private static let mostStops = 10_000
     private static let stopPause: Milliseconds = 250
 
@@ -17,7 +17,7 @@ extension Typing {
         let session: String
         /// The session's number on this shard.
         let number: UInt64
-        /// When it runs out by itself, on the monotonic clock.
+        /// When the typing expires anyway, on the monotonic clock.
         let until: Milliseconds
 
         init(_ session: Session, in conversation: ConversationID, until: Milliseconds) {
@@ -29,12 +29,12 @@ extension Typing {
         }
     }
 
-    /// `done` gets what Redis answered, or `nil` where there was nothing to ask.
+    /// - Parameter done: gets the reply of Redis, or `nil` if Redis was not asked.
     func set(
         _ isTyping: Bool, in conversation: ConversationID, by session: Session,
         done: @escaping (Result<RedisValue, RedisFailure>?) -> Void
     ) {
-        // Someone invisible is never shown typing.
+        // An invisible user is never shown typing.
         if isTyping, session.user.chosen?.status == .invisible { return done(nil) }
         var typing = typingSessions[session.number] ?? [:]
         if isTyping {
@@ -47,18 +47,18 @@ extension Typing {
         }
         typingSessions[session.number] = typing.isEmpty ? nil : typing
         guard isTyping else {
-            // What is not taken is told again: else they could be shown typing after they have become invisible.
+            // A failed stop is repeated: otherwise the user could be shown typing after becoming invisible.
             return tell(Stop(session, in: conversation, until: shard.clock.now + expiry), done: done)
         }
         shard.unlessRevoked(Writer(session), done: done) { [self] in
-            // Of two who block each other neither is shown typing.
+            // If two users block each other, neither is shown typing.
             talks.isBlocked(session.user.id, in: conversation) { [self] result in
                 if case .failure(let failure) = result { return done(.failure(failure)) }
                 if case .success(true) = result { return done(nil) }
-                // It may have ended, or its user become invisible, while that was asked.
+                // Meanwhile the session may have ended, or its user become invisible.
                 guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
                 say(true, in: conversation, by: session.user.id, session.id) { [self] result in
-                    // Redis counts from when it heard, which may be much later than this was said.
+                    // Redis counts from its receipt of the command, which may be much later than the request.
                     typingSessions[session.number]?[conversation]? = shard.clock.now
                     done(result)
                 }
@@ -76,7 +76,7 @@ extension Typing {
         tellStops()
     }
 
-    /// Tells Redis that some have stopped, again and again until it takes that, their time is over anyway, or they type again.
+    /// Sends stops, repeatedly until Redis takes them, they expire anyway, or the user types again.
     func tellStops() {
         guard !stops.isEmpty, shard.link.isLive else { return }
         let telling = stops
@@ -87,7 +87,7 @@ extension Typing {
     private func tell(_ stop: Stop, done: @escaping (Result<RedisValue, RedisFailure>) -> Void) {
         say(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
             if !isSettled(result), isPending(stop) {
-                // While the shard is not live nothing is told: it is when the shard is live again.
+                // While the shard is not live, nothing is sent: it is sent once the shard is live again.
                 if stops.isEmpty { shard.deadlines.set(retries, at: shard.clock.now + Self.stopPause) }
                 keep(stop)
                 shard.metrics.storeRetries += 1

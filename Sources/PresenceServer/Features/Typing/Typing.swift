@@ -3,8 +3,8 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Who types where. Typing is a lease: each event says how many ms it still holds, and every shard lets it run out by
-/// itself on its own clock, so a lost "stop" leaves nobody typing.
+/// The typing users of conversations. Typing is a lease: each event has the remaining ms, and every shard expires it on
+/// its own clock, so a lost "stop" does not show a user typing for long.
 final class Typing: Feature, TopicKind {
     static let expiry = FeatureSetting.duration(
         "typing.expiry", 6_000,
@@ -17,24 +17,24 @@ final class Typing: Feature, TopicKind {
         settings: [expiry])
 
     unowned let shard: ShardLogic
-    /// The kind of topic that a conversation is.
+    /// The kind of topic for typing in a conversation.
     private(set) var conversations: TopicKindID!
     private var expiries: DeadlineKind!
     private(set) var retries: DeadlineKind!
     let expiry: Milliseconds
     var talks: Conversations { shard.feature(Conversations.self)! }
 
-    /// Sessions that stopped, which Redis has still to be told (`Typing+Stops.swift`).
+    /// Sessions that stopped, until Redis has acknowledged it (`Typing+Stops.swift`).
     var stops: [Stop] = []
 
-    /// Users who have become invisible a moment ago, until what they typed before has run out everywhere: a server that is
-    /// out of reach cannot take it back.
+    /// Users who have just become invisible, until their earlier typing has expired everywhere: a server that cannot
+    /// reach Redis cannot withdraw it.
     private var invisible: [UserID: Milliseconds] = [:]
     var blocked = RecentBlocks()
-    /// Conversations in which somebody types.
+    /// Topics of conversations in which a user is typing.
     private(set) var active: Set<UInt32> = []
 
-    /// Where each session that types does so, and since when, by the session's number.
+    /// The conversations in which each session types, and since when, by the session's number.
     var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
 
     init(_ shard: ShardLogic) {
@@ -79,7 +79,7 @@ final class Typing: Feature, TopicKind {
 
     // MARK: Invisible users
 
-    /// A user has chosen a status: someone invisible is never shown typing, wherever they typed.
+    /// A user has chosen a status. An invisible user is not shown typing in any conversation.
     func chose(_ user: UserID, isInvisible: Bool) {
         guard isInvisible else {
             if !invisible.isEmpty { invisible[user] = nil }
@@ -98,14 +98,14 @@ final class Typing: Feature, TopicKind {
         }
     }
 
-    // MARK: What is watched
+    // MARK: Watched conversations
 
     func handle(typing event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
     }
 
-    /// The participants have changed: former ones must not see any more.
+    /// The participants have changed: former ones must not receive any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         (topic.state as? ConversationTopic)?.members.told(Set(event.words.compactMap { UserID($0) }))
@@ -136,7 +136,7 @@ final class Typing: Feature, TopicKind {
             announced: announced)
     }
 
-    /// Who was taken out is told nothing any more, which version 0 says; who was put in again is told who types.
+    /// Removed users receive version 0 and nothing after it; users who were added again receive who is typing.
     private func setParticipants(of topic: Topic) {
         guard let members = (topic.state as? ConversationTopic)?.members else { return }
         topic.conversation?.participants = members.users
@@ -148,7 +148,7 @@ final class Typing: Feature, TopicKind {
         }
     }
 
-    /// `words`: `USER:MS` of everyone who types.
+    /// - Parameter words: `USER:MS` for each typing user.
     private func apply(_ words: [String], version: Int64, at: Timestamp, to topic: Topic, announced: Bool) {
         guard var state = topic.conversation, version >= state.eventVersion || version == 0 else { return }
         state.eventVersion = version
@@ -172,7 +172,7 @@ final class Typing: Feature, TopicKind {
 
     func expire(_ index: UInt32) {
         guard let topic = shard.watchers.topic(index), var state = topic.conversation else {
-            // The topic has gone; its number may be another's by now.
+            // The topic was removed; its number may be another topic's by now.
             active.remove(index)
             return
         }

@@ -1,16 +1,16 @@
 import PresenceProtocol
 
-/// A username: 3 to 30 of the letters `a` to `z` in either case, digits, dots and underscores, with no dot first, last or
-/// doubled. It is shown as it was typed, and compared without case.
+/// A username: 3 to 30 of the letters `a` to `z` in either case, digits, dots and underscores, with no dot first, last
+/// or doubled. It is displayed as typed, and compared without case.
 struct Username {
     static let characters = 3...30
 
-    /// As it was typed.
+    /// As typed.
     let shown: String
-    /// As it is compared, and claimed.
+    /// In lower case, as it is compared and claimed.
     let name: Identifier
 
-    /// `nil` if it is none. Nothing is trimmed.
+    /// `nil` if it is not valid. Nothing is trimmed.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         let dot = UInt8(ascii: ".")

@@ -25,19 +25,19 @@ extension Usernames {
         let text = try call.body { (body) throws(DecodingFailure) in try body.text("username") }
         guard let username = Username(text) else { throw Obstacle.invalid.refusal }
         _ = try await accounts.account(of: user)
-        // One that became reserved later stays its owner's, who may write it otherwise.
+        // An owner keeps a name that was reserved later, and may change its case.
         if isReserved(username) {
             let obstacle = try await obstacle(to: username.shown, for: user)
             guard obstacle == .yours else { throw (obstacle ?? .reserved).refusal }
         }
         let reply = try await claiming.want(username.name, as: username.shown, for: user, by: call.writer)
         guard reply[0].string == "HELD" else { throw Obstacle.taken.refusal }
-        // The name is theirs by now: if the account cannot be read, it must not be said that nothing was changed.
+        // The user has the name now. If the account cannot be read, the error must not deny the change.
         let account: ScriptReply
         do throws(RedisFailure) {
             account = try await shard.reply(to: .account(of: user, in: shard.partitions))
         } catch {
-            throw .unknownOutcome("the store was lost when the name had been claimed")
+            throw .unknownOutcome("the connection to the store was lost after the name was claimed")
         }
         guard let json = try account.accepted(or: AccountRefusal.self)[0].bytes else { throw shard.damaged(user) }
         return .account(json)

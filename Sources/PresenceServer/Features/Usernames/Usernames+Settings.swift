@@ -7,7 +7,7 @@ extension FeatureSetting {
 }
 
 extension Usernames {
-    /// Names that others would take for the operator's own, or that apps use in their addresses.
+    /// Names that users would take for the operator's own, or that apps use in their addresses.
     static let reserved =
         "about, abuse, account, accounts, admin, administrator, all, anonymous, api, app, billing, contact, everyone, "
         + "guest, help, here, hostmaster, info, legal, login, logout, mail, me, moderator, noreply, nobody, null, "

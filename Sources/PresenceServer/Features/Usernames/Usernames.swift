@@ -7,11 +7,11 @@ import WebSockets
 /// Usernames: each account has at most one, and each name at most one account.
 ///
 /// It guarantees that
-/// - of several who want a name at once, one gets it (`Claiming`);
-/// - account and profile change in the same moment as the name, so nobody is seen without one between two;
-/// - an account that signs up with a name comes to be with it or not at all: the name is claimed first, for an id that
-///   nobody has yet, and the script that makes the account makes the name theirs. If the server dies between the two,
-///   the claim is found to be nobody's by the next sweep;
+/// - a name that several users want at once is given to one of them (`Claiming`);
+/// - account, profile and name change in the same step, so a user is never seen without a name in between;
+/// - a sign-up with a name creates the account with it or not at all: the name is claimed first, for an id not in use yet,
+///   and the script that makes the account gives it the name. If the server dies between the two, the next sweep finds
+///   that the claim has no owner;
 /// - a name that was given up, or whose account was deleted, is free at once, or after a crash with the next sweep.
 final class Usernames: Feature {
     static let names = ClaimPlan(
@@ -54,9 +54,9 @@ final class Usernames: Feature {
             answer: { [unowned self] (call) async throws(Refusal) in try await giveUp(call) })
     }
 
-    // MARK: What a name is good for
+    // MARK: Whether a name is available
 
-    /// Why somebody cannot have a name.
+    /// Why a user cannot have a name.
     enum Obstacle: String {
         case invalid, reserved, taken, yours
 
@@ -76,7 +76,7 @@ final class Usernames: Feature {
         }
     }
 
-    /// What keeps a user, or somebody without an account, from having a name; `nil` if nothing does.
+    /// Why a user, or a caller without an account, cannot have a name; `nil` if they can.
     func obstacle(to text: String, for user: UserID?) async throws(Refusal) -> Obstacle? {
         guard let username = Username(text) else { return .invalid }
         let holder = try await holder(of: username)
@@ -93,27 +93,27 @@ final class Usernames: Feature {
 
     // MARK: For accounts
 
-    /// Whose a name is; `nil` if nobody's.
+    /// The owner of a name; `nil` if it has none.
     func find(_ name: String) async throws(Refusal) -> UserID? {
         guard let username = Username(name), let holder = try await holder(of: username) else { return nil }
         return holder.isHeld ? holder.owner : nil
     }
 
-    /// Gives a name that was checked to an account that comes to be with it, by the script of `change`.
+    /// Gives a checked name to an account that is being made, by the script of `change`.
     ///
-    /// - Returns: As `Claiming.want` does.
+    /// - Returns: the same as `Claiming.want`.
     func claim(
         _ name: String, for user: UserID, with change: @escaping ClaimChange
     ) async throws(Refusal) -> ScriptReply {
         guard let username = Username(name) else { preconditionFailure("a username was not checked") }
         let reply = try await claiming.want(username.name, as: username.shown, for: user, change: change)
-        // Nobody ever gets this id, so nobody misses the record, which is all that there is; it holds nothing.
+        // This id is never used again, so the record, which has nothing else, is removed.
         if reply[0].string == "TAKEN" {
             _ = try? await shard.command(["HDEL", shard.partitions.keys(of: user).user(user), "last"])
         }
         return reply
     }
 
-    /// Frees what was the name of an account that was deleted. Another server does it if this one does not get to it.
+    /// Frees the name of a deleted account. If this server fails, another one does it.
     func release(of user: UserID) async { await claiming.finish(user) }
 }

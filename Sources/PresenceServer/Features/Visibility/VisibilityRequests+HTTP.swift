@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What backends ask and say about who may see a user.
+/// Backends' calls about who may see a user.
 extension VisibilityRequests {
     func registerRoutes(in registry: inout Registry) {
         registry.route(
@@ -51,7 +51,7 @@ extension VisibilityRequests {
         PolicyHead(reply.rest.compactMap(\.string).joined(separator: " ")) ?? PolicyHead()
     }
 
-    /// The object, still open.
+    /// The object, without its closing brace.
     private static func visibility(_ visibility: Visibility) -> [UInt8] {
         var json = Array(#"{"visibility":"#.utf8)
         visibility.encode(into: &json)

@@ -3,15 +3,15 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Who may see a user: what users, and backends for them, ask and say about it. What follows for watchers is in `Policies`.
+/// Who may see a user: the requests of users, and of backends for them. `Policies` has the effects on watchers.
 final class VisibilityRequests: Feature {
     static let plan = FeaturePlan(name: "visibility", isOptional: false, scripts: [.visibility])
 
     private unowned let shard: ShardLogic
     private var ownVisibility: OwnMessages = []
-    /// Told of each change of who may see somebody, of this shard or not.
+    /// Called with each change of a user's policy, made on this shard or another.
     var onChange: [(StoreEvent) -> Void] = []
-    /// What a `visibility` message has beside its ids, at most.
+    /// An upper bound for a `visibility` message without its ids, in bytes.
     private static let overhead = 256
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -57,9 +57,9 @@ final class VisibilityRequests: Feature {
             })
     }
 
-    /// What is said of receipts concerns the user's conversations, and comes afterwards.
+    /// Receipts concern the user's conversations, and are changed afterwards.
     ///
-    /// - Returns: What the first script says.
+    /// - Returns: the reply of the first script.
     func change(
         _ user: UserID, _ change: VisibilityChange, by writer: Writer? = nil
     ) async throws(Refusal) -> ScriptReply {
@@ -69,7 +69,8 @@ final class VisibilityRequests: Feature {
         do throws(Refusal) {
             try await talks.receipts.set(receipts == .everyone, of: user, by: writer)
         } catch  where error.message.code == .unavailable && (change.presence != nil || change.lastSeen != nil) {
-            // The rest has been changed, also if this is only refused for a moment.
+            // The rest has been changed, so the outcome is unknown to the client even if this part is refused only for
+            // now.
             var refusal = error
             refusal.message = Refusal(.disconnected(sent: true), changes: true).message
             throw refusal
@@ -89,7 +90,7 @@ final class VisibilityRequests: Feature {
         }
     }
 
-    /// Who may see a user, with both lists, from Redis.
+    /// A user's policy with both lists, from Redis.
     func lists(of user: UserID) async throws(Refusal) -> VisibilityLists {
         let reply = try await shard.reply(changes: false) { shard.policies.read(user, all: true, reply: $0) }
         guard let read = PolicyRead(reply.value), !read.head.isDamaged else {
@@ -99,7 +100,7 @@ final class VisibilityRequests: Feature {
         return read.lists
     }
 
-    // MARK: What the user's own connections are told
+    // MARK: Messages to the user's own connections
 
     func visibilityKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
@@ -109,7 +110,7 @@ final class VisibilityRequests: Feature {
     }
 
     private func ownVisibilityFrame(of connection: Connection) -> [UInt8] {
-        // Before `connected`, which is the first thing that a client hears, nothing is said.
+        // A client receives `connected` first, and nothing before it.
         guard connection.isGreeted, let user = connection.session?.user.id else { return [] }
         var payload: [UInt8] = []
         let head = shard.policies[user]?.head
@@ -119,7 +120,7 @@ final class VisibilityRequests: Feature {
     }
 }
 
-/// Why a script refuses a change of who may see a user.
+/// Why a script refuses a change of a policy.
 enum VisibilityRefusal: String, RefusalWord {
     case full = "FULL"
 
@@ -127,7 +128,7 @@ enum VisibilityRefusal: String, RefusalWord {
 }
 
 extension PolicyRead {
-    /// In the order of their ids: the store's own means nothing.
+    /// In the order of their ids, because the order in the store has no meaning.
     var lists: VisibilityLists {
         VisibilityLists(visibility: head.visibility, contacts: contacts.sorted(), blocks: blocks.sorted())
     }

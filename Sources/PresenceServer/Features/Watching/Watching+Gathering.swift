@@ -1,19 +1,19 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What a subscription is answered with that is read for it alone.
+/// The parts of a subscription's answer that are read for it alone.
 extension Watching {
-    /// What a subscription is answered with that has to be read first.
+    /// The parts of a subscription's answer that must be read first.
     struct Gathered {
         var outcome = Topic.RedisOutcome.loaded
         var isForbidden = false
         /// A conversation, or the list of them, cannot be read.
         var isDamaged = false
         var messages: [ConversationID: MessageSnapshot] = [:]
-        /// The list of the user's conversations, if it was asked for.
+        /// The list of the user's conversations, if requested.
         var subscriber: ConversationLists.Subscriber?
         var list: [[UInt8]] = []
-        /// The user's notifications, likewise.
+        /// The user's notifications, if requested.
         var watcher: NotificationInboxes.Subscriber?
         var notifications: NotificationReading?
     }
@@ -34,7 +34,7 @@ extension Watching {
             finish()
         }
         if let messages {
-            // Events of these are noted from now on, so nothing is missed between what is read and what follows.
+            // The topics keep these events from now on, so none is missed between the read and the first event.
             messages.snapshots(request.messages, for: user) { outcome in
                 switch outcome {
                 case .read(let snapshots): gathered.messages = snapshots

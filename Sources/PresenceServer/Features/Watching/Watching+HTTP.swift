@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// Reading people, and the calls over HTTP that do.
+/// Reads users, also over HTTP.
 extension Watching {
     struct ReadPerson {
         let user: UserID
@@ -10,11 +10,11 @@ extension Watching {
         let profile: [UInt8]
     }
 
-    /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
-    /// be known now. No viewer is a backend, who sees everything.
+    /// Both registers of some users as a viewer may see them, as objects, without a subscription; `nil` if they cannot
+    /// be known now. A `nil` viewer is a backend, which sees everything.
     private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
         let people = users.map { shard.watchers.hold(person: $0) }
-        // What the viewer shows of themselves counts too.
+        // The viewer's own policy counts too.
         let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
         shard.loader.load(people + own, payer: viewer) { [self] outcome in
             defer { (people + own).forEach(shard.watchers.release) }
@@ -23,7 +23,7 @@ extension Watching {
         }
     }
 
-    /// What somebody may see of a person.
+    /// The parts of a user that a viewer may see.
     func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
         let view = shard.policies.view(of: person.subject, for: viewer)
         let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
@@ -41,7 +41,7 @@ extension Watching {
         }
         registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
             let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
-            // The first token was taken for the request; what its ids cost, the next one waits for.
+            // The first token was taken for the request; the next request pays for its ids.
             let more = RequestPrice.ids(users.count) - 1
             if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
             read(users, call) { people in
@@ -73,10 +73,10 @@ extension Watching.ReadPerson {
 }
 
 extension Topic {
-    /// From so many watchers on what is said of a person is kept, which takes as much memory again as their registers.
+    /// From this number of watchers on, the encoded registers are kept, which doubles their memory.
     private static let many = 8
 
-    /// Adds some of a person's registers, whose bytes are copied once.
+    /// Adds some of a user's registers; their bytes are copied once.
     func add(to answer: inout SnapshotReply, presence: Bool, profile: Bool) {
         guard presence || profile else { return }
         if presence, profile, watchers.count >= Self.many {
@@ -111,7 +111,7 @@ extension Topic {
 }
 
 extension Register {
-    /// Lends what clients get of it.
+    /// Lends the object that clients receive.
     fileprivate func withObject(otherwise unknown: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) {
         // Unsafe: lent for the call.
         if version == 0 { return unknown.withUnsafeBytes(body) }

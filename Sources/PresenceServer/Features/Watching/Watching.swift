@@ -2,12 +2,12 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// Requests about others: subscribe, unsubscribe, get.
+/// Requests about other users: subscribe, unsubscribe, get.
 final class Watching: Feature {
     static let plan = FeaturePlan(name: "watching", isOptional: false)
 
     unowned let shard: ShardLogic
-    /// Who types in conversations; `nil` if that is switched off.
+    /// Typing users; `nil` if the feature is switched off.
     private lazy var typing = shard.feature(Typing.self)
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -16,7 +16,7 @@ final class Watching: Feature {
         registry.request(
             "subscribe", order: .question,
             price: {
-                // A list, or a conversation's messages, are read like ten people.
+                // A list, or a conversation's messages, costs as much as ten users.
                 let lists = ($0.conversationList ? 1 : 0) + ($0.notifications ? 1 : 0)
                 let more = 9 * $0.messages.count + 10 * lists
                 return RequestPrice.ids($0.users.count + $0.conversations.count + more)
@@ -38,17 +38,17 @@ final class Watching: Feature {
     lazy var messages = shard.feature(Messages.self)
     lazy var notifications = shard.feature(Notifications.self)
 
-    /// What a connection may watch of a conversation: who types, and the messages.
+    /// The topics of a conversation that a connection may watch: typing, and the messages.
     private func topics(of id: ConversationID, withMessages: Bool = true) -> [Topic] {
         let kinds = [typing?.conversations, withMessages ? messages?.logs.kind : nil].compactMap { $0 }
         return kinds.compactMap { shard.watchers.topic(id, $0) }
     }
 
     private func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
-        // Held once: it is unowned, and each look at it counts references.
+        // A local copy: the property is unowned, and each access counts references.
         let shard = shard
-        // Before anything is read: what is refused costs Redis nothing. A request to leave that has still to be answered
-        // may make room; with one it is decided when this one's turn has come.
+        // Checked before any read: a refused request costs Redis nothing. A pending request to unsubscribe may make
+        // room; then the check waits for this request's turn.
         if connection.leaving == 0, isBeyondSubscriptions(connection, request) {
             shard.metrics.met(.subscriptions)
             return shard.refuse(tooManySubscriptions.with(id: id), on: connection)
@@ -68,7 +68,8 @@ final class Watching: Feature {
         let all = conversations.isEmpty && logs.isEmpty ? people : people + conversations + logs
         let reply = shard.replies.expect(on: connection)
         gather(request, all, for: connection) { [self] gathered in
-            // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
+            // The snapshot is taken, and watching begins, when it is the answer's turn: so there is no gap, and no
+            // event before the answer.
             shard.replies.fulfil(reply, on: connection) { [self] in
                 defer {
                     all.forEach(shard.watchers.release)
@@ -90,10 +91,10 @@ final class Watching: Feature {
         }
     }
 
-    /// What is asked for belongs to a feature that is switched off.
+    /// The requested part that belongs to a feature which is switched off.
     private func isMissing(_ request: ClientMessage.Subscribe) -> String? {
         if !request.messages.isEmpty, messages == nil { return "messages" }
-        // Nothing else is there to watch.
+        // Without typing, such a conversation has nothing to watch.
         if typing == nil, request.conversations.contains(where: { request.messages[$0] == nil }) {
             return "typing users"
         }
@@ -114,7 +115,7 @@ final class Watching: Feature {
                 profile: topic.second.version != known?.profile)
         }
         for (place, subject) in request.conversations.enumerated() {
-            // There is none where typing is switched off.
+            // Without the feature of typing there is no topic.
             let state = conversations.isEmpty ? nil : conversations[place].conversation
             let talk = ServerMessage.ConversationSnapshot(
                 conversation: subject, version: state?.version ?? 0, typing: state?.names ?? [])
@@ -138,8 +139,8 @@ final class Watching: Feature {
         for part in (consume answer).finish() { shard.replies.send(part, to: connection) }
     }
 
-    /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
-    /// with a policy not known yet can have one): the snapshot replaces what it held.
+    /// The topics of these users that the connection's user may watch. A watch of another topic ends, because the
+    /// snapshot replaces it (only a viewer whose policy is not known yet can have one).
     private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
         let (shard, policies, user) = (shard, shard.policies!, session.user.id)
         return people.map { person in
@@ -156,7 +157,7 @@ final class Watching: Feature {
         let held = shard.watchers.subscriptions(of: connection)
         let talking = typing == nil ? 0 : request.conversations.count
         let wanted = request.users.count + talking + request.messages.count
-        // Mostly there is room for all of them, new or not.
+        // Mostly there is room for all of them, whether new or not.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
         let people: [Topic] = request.users.compactMap { shard.watchers.person($0) }
         let talks: [Topic] = request.conversations.flatMap { id in
@@ -175,14 +176,14 @@ final class Watching: Feature {
         )
     }
 
-    /// A refused request has changed nothing, so everything is checked before anything is done.
+    /// A refused request changes nothing, so everything is checked first.
     private func refusal(
         of all: [Topic], _ conversations: [Topic], _ logs: [Topic], for connection: Connection, _ session: Session,
         _ gathered: Gathered
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
         let held = shard.watchers.subscriptions(of: connection)
-        // Mostly there is room for all of them, new or not.
+        // Mostly there is room for all of them, whether new or not.
         if held + all.count > limit, held + shard.watchers.unwatched(all, by: connection) > limit {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions

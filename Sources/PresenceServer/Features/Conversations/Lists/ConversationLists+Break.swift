@@ -2,18 +2,19 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What watchers of lists are told after a break.
+/// Changes that watchers of lists receive after a break.
 extension ConversationLists {
     func lost() { if lostAt == nil { lostAt = (shard.clock.redisNow, shard.clock.now) } }
 
-    /// Since when something may have been missed, in versions: they follow Redis' clock, which may have gone back meanwhile.
+    /// The version from which on events may be missing. Versions follow Redis' clock, which may have gone back since.
     private var missedSince: Timestamp {
         let (now, redisNow) = (shard.clock.now, shard.clock.redisNow)
         guard let lostAt else { return redisNow - Self.margin }
         return min(lostAt.redis, redisNow - (now - lostAt.own)) - Self.margin
     }
 
-    /// What is newer than the break is told. A client that may have missed more comes back, and says what it knows.
+    /// Sends all changes since the break. A client that may have missed more is disconnected, and reconnects with the
+    /// versions that it has.
     func reload(done: @escaping (RedisFailure?) -> Void) {
         let since = missedSince
         var failure: RedisFailure?
@@ -32,7 +33,7 @@ extension ConversationLists {
         do throws(RedisFailure) {
             inbox = try await reading.inbox(of: user)
         } catch  where error.isLasting {
-            // A damaged inbox must not keep everything else stale.
+            // A damaged inbox must not keep the whole shard stale.
             return dismiss(users[user] ?? [])
         }
         if inbox.dropped >= since { dismiss(users[user] ?? []) }

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Watchers who were taken out of a conversation, and missed the event that says so.
+/// Watchers who were removed from a conversation and missed the event.
 extension ConversationLists {
     func tellRemoved(_ id: ConversationID, at version: Int64, to subscribers: [Subscriber]) {
         let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
@@ -11,17 +11,17 @@ extension ConversationLists {
         }
     }
 
-    /// The inbox has still to hear of it (`Joining`), so the conversation itself says when they left. All of the subscribers are
-    /// one user's.
+    /// Takes the version from the conversation, because the inbox does not have it yet (`Joining`). All subscribers are
+    /// of one user.
     func readLeaving(_ id: ConversationID, for subscribers: [Subscriber]) async {
         let user = subscribers[0].user
         let key = shard.partitions.keys(of: id).conversation(id)
         do throws(RedisFailure) {
             let answer = try await shard.command(["HMGET", key, "m:" + user.string, "j:" + user.string])
             let fields = answer.array?.map(\.string) ?? []
-            // Who is in it again hears of that.
+            // A user who is a member again receives the event of that.
             guard fields.count == 2, fields[0] == nil else { return }
-            // If it does not say so, the inbox has heard of it since it was read.
+            // Without a version there, the inbox has been updated since it was read.
             var version = fields[1].flatMap { Int64($0) }
             if version == nil { version = try await reading.inbox(of: user).leaving(id) }
             if let version { tellRemoved(id, at: version, to: subscribers) }

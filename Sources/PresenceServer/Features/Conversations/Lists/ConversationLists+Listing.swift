@@ -2,29 +2,30 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What a list is answered with when it is asked for.
+/// The answer to a request for a list.
 extension ConversationLists {
-    /// Conversations that a client knows of and that its inbox lacks are read, so many of them.
+    /// The most conversations that are read because the client knows them and its inbox lacks them.
     private static let mostOthers = 100
 
-    /// A list's objects, newest first, without those of which the client has this version.
+    /// A list's objects, newest first, without those of which the client has the present version.
     func list(
         of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
     ) {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
-            // Only now it is known how many there are: what they cost, the user's next request waits for.
+            // The number of conversations is known only now, so the user's next request pays for them.
             shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
-            // They may be in what they know of before their inbox says so.
+            // The user may be a member of a known conversation before the inbox has it.
             let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
             reading.read(inbox.conversations + others, of: user) { [self] result in
                 done(
                     result.map { found in
                         let records = found.records
-                        // One that cannot be read stays what it is to them, unless their inbox says that they have left it.
+                        // A conversation that cannot be read is not reported as removed, unless the inbox shows that
+                        // the user left it.
                         let unknown = found.damaged.subtracting(inbox.left.keys)
                         let there = unknown.union(records.map(\.id))
-                        // The version at which they left is beyond any that they were told before.
+                        // The version is above all that the client has received.
                         let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
                         }
@@ -44,10 +45,10 @@ extension ConversationLists {
     final class Subscriber {
         let connection: Connection
         let user: UserID
-        /// Its list has been answered: before that it is told nothing.
+        /// Its list has been sent. Before that it receives no changes.
         var isReady = false
         var pending: [ConversationID: Pending] = [:]
-        /// Of the frames, which count as what waits for the connection.
+        /// Size of the frames, which count as data waiting for the connection.
         var bytes = 0 { didSet { outboxes.change(by: bytes - oldValue) } }
         var pace = CrowdPace()
         private let outboxes: Outboxes
@@ -69,9 +70,9 @@ extension ConversationLists {
 
     struct Pending {
         let version: Int64
-        /// The whole frame; `nil` if the conversation is to be read, or is a crowd.
+        /// The whole frame; `nil` if the conversation must be read, or is a crowd.
         let frame: [UInt8]?
-        /// A crowd, which is encoded when it is told.
+        /// A crowd, which is encoded when it is sent.
         var crowd: CrowdPace.Crowd?
 
         var size: Int { frame?.count ?? crowd?.size ?? 0 }

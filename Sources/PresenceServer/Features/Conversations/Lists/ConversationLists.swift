@@ -3,30 +3,33 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Connections that watch the list of their user's conversations, and what each of them has still to be told.
+/// Connections that watch the list of their user's conversations, and the pending changes of each.
 ///
-/// Of each conversation only the newest counts, so a connection that cannot be written, or is in the background, keeps one
-/// entry for each that changed. When these come to much, only their ids are kept, and they are read when their time comes.
+/// Only the newest state of a conversation counts, so a connection that cannot be written to, or is in the background,
+/// keeps one entry for each changed conversation. If their frames become too large, only ids are kept, and the
+/// conversations are read when it is their turn.
 ///
-/// A conversation is told whole, to all of its members: a message to N of them, and each mark, cost the square of N. So of crowds
-/// a connection is told at a pace by their length (`CrowdPace`), and then the newest.
+/// A change sends the whole conversation to all members, so a message to N members, and each mark, costs the square of
+/// N. Conversations with many members are therefore sent at a pace that depends on their size (`CrowdPace`), in their
+/// newest state.
 final class ConversationLists {
     unowned let shard: ShardLogic
     let reading: ConversationReading
     private var message: OwnMessages = []
     private(set) var mutes: MuteLapses!
     var users: [UserID: [Subscriber]] = [:]
-    /// What could not be read, until it is tried again: the ids of a subscriber's conversations.
+    /// Conversations that could not be read, for each subscriber, until the next attempt.
     private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
     private var retry: DeadlineKind!
     private var paced: DeadlineKind!
     private var isWaiting = false
     private static let pause: Milliseconds = 1_000
-    /// When Redis was lost, by its clock and by the shard's; what has changed since is told after the break.
+    /// When Redis was lost, by its clock and by the shard's. Changes since then are sent after the break.
     var lostAt: (redis: Timestamp, own: Milliseconds)?
-    /// What one connection keeps in frames.
+    /// The most bytes of frames that one connection keeps.
     private static let mostBytes = 256 * 1024
-    /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
+    /// Subtracted from the time of a break, because events may be lost before it is noticed. Versions follow Redis'
+    /// clock.
     static let margin: Milliseconds = 60_000
 
     init(_ shard: ShardLogic) {
@@ -51,23 +54,23 @@ final class ConversationLists {
             "conversation_lists", help: "connections that watch the list of their user's conversations"
         ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
         registry.gauge(
-            "conversation_lists_pending", help: "conversations of which connections have still to be told"
+            "conversation_lists_pending", help: "conversations with a change that a connection has not received yet"
         ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.pending.count } }
     }
 
     // MARK: Subscribing
 
-    /// From now on what changes is kept for the connection; it is told once `isReady`.
+    /// Keeps changes for the connection from now on. They are sent once it is `isReady`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
         let subscriber = Subscriber(connection, user, shard.outboxes)
         users[user, default: []].append(subscriber)
         return subscriber
     }
 
-    /// It gets what has changed meanwhile.
+    /// Sends the changes since `begin`.
     func ready(_ subscriber: Subscriber) {
         guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
-        // It takes the place of an earlier one.
+        // It replaces an earlier subscription of the connection.
         unsubscribe(subscriber.connection)
         subscriber.isReady = true
         mark(subscriber)
@@ -78,7 +81,7 @@ final class ConversationLists {
         if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
     }
 
-    /// One that is not ready was begun by a later request: it stays.
+    /// A subscriber that is not ready belongs to a later request, so it stays.
     func unsubscribe(_ connection: Connection) {
         if let user = connection.session?.user.id { remove(user) { $0.connection === connection && $0.isReady } }
     }
@@ -99,7 +102,7 @@ final class ConversationLists {
         let record = ConversationRecord(id, lines: event.rest)
         let crowd = CrowdPace.Crowd(record, at: event.at)
         for member in record.members where users[member.user] != nil && record.isTold(to: member.user) {
-            // Only what they see of it is news to them.
+            // Members receive only changes that they can see.
             guard max(record.version, member.version) == event.version else { continue }
             mutes.note(record, of: member.user)
             let version = record.version(for: member, at: event.at)
@@ -117,7 +120,7 @@ final class ConversationLists {
         }
     }
 
-    /// - Parameter frame: `nil` if the conversation is to be read.
+    /// - Parameter frame: `nil` if the conversation must be read.
     func tell(
         _ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, _ crowd: CrowdPace.Crowd? = nil
     ) {
@@ -142,9 +145,10 @@ final class ConversationLists {
         mark(subscriber)
     }
 
-    /// Too much waits: frames are let go, those of the fullest connections first, and read again when their time comes.
+    /// Too much data is waiting: drops frames, those of the fullest connections first. The conversations are read again
+    /// when it is their turn.
     ///
-    /// - Returns: How many bytes they had.
+    /// - Returns: the number of bytes freed.
     private func letGo(_ excess: Int) -> Int {
         var freed = 0
         for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
@@ -173,7 +177,7 @@ final class ConversationLists {
 
     private func isAway(_ connection: Connection) -> Bool { connection.session?.activity == .background }
 
-    /// A client that comes back from the background gets the newest of each.
+    /// A client that returns from the background receives the newest state of each conversation.
     func activityChanged(_ session: Session) {
         for subscriber in users[session.user.id] ?? [] where subscriber.connection === session.connection {
             mark(subscriber)
@@ -208,7 +212,7 @@ final class ConversationLists {
         return frames
     }
 
-    /// What was too much to be kept for a connection, or has become another by the time. All of them are one user's.
+    /// Reads conversations whose frames were not kept, or whose mute has ended. All subscribers are of one user.
     private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         guard let user = subscribers.first?.user else { return }
         shard.tasks.run { [self] in
@@ -225,7 +229,8 @@ final class ConversationLists {
         }
     }
 
-    /// What an inbox says that its user has left, under the version at which they did: later ones bring it back.
+    /// Sends the removal of conversations that the user has left, with the version that the inbox has: later versions
+    /// bring them back.
     func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) async {
         do throws(RedisFailure) {
             let inbox = try await reading.inbox(of: subscribers[0].user)
@@ -241,7 +246,7 @@ final class ConversationLists {
         }
     }
 
-    /// The store could not be read: it is tried again, as long as the connection is there.
+    /// The store could not be read: tries again as long as the connection is open.
     func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         for subscriber in subscribers where !subscriber.connection.isClosed {
             postponed[ObjectIdentifier(subscriber), default: (subscriber, [])].ids.formUnion(ids)
@@ -260,7 +265,8 @@ final class ConversationLists {
         }
     }
 
-    /// What they lack cannot be told: their clients come back, say what they know, and are answered from what there is.
+    /// Closes connections that have missed changes which cannot be sent. Their clients reconnect with the versions that
+    /// they have.
     func dismiss(_ subscribers: [Subscriber]) {
         for subscriber in subscribers { shard.close(subscriber.connection, .tooSlow) }
     }

@@ -1,8 +1,8 @@
 import PresenceCore
 import PresenceProtocol
 
-/// When conversations that are muted for a time are no longer so, of users whose lists are watched here. Nothing in Redis
-/// changes then: a member's version follows from the time (`ConversationRecord`), and watchers are told.
+/// Ends of timed mutes, of users whose lists are watched here. Nothing in Redis changes at such an end: the member's
+/// version follows from the time (`ConversationRecord`), and the shard sends the change.
 final class MuteLapses {
     private struct Mute: Hashable {
         let user: UserID
@@ -13,16 +13,16 @@ final class MuteLapses {
     private let isWatched: (UserID) -> Bool
     private let lapsed: (UserID, ConversationID) -> Void
     private var deadline: DeadlineKind!
-    /// From the ms after this it is told, by Redis' clock.
+    /// The change is sent after this ms, by Redis' clock.
     private var untils: [Mute: Timestamp] = [:]
     /// When the deadline is due, by the shard's clock.
     private var due: Milliseconds?
-    /// When room was made, by the shard's clock.
+    /// When entries of users who no longer watch were last removed, by the shard's clock.
     private var cleared: Milliseconds = -pause
     private static let pause: Milliseconds = 1_000
-    /// Beyond that, clients hear of it with the next change, or when they subscribe again.
+    /// Beyond that, clients see the end of a mute with the next change, or when they subscribe again.
     private static let most = 10_000
-    /// The clocks are compared again after so long.
+    /// The shard's and Redis' clocks are compared again after this time.
     private static let longestWait: Milliseconds = 3_600_000
 
     init(
@@ -39,7 +39,7 @@ final class MuteLapses {
         ) { [unowned self] in untils.count }
     }
 
-    /// What a user who is watching has been told of a conversation, or is told.
+    /// Notes the mute of a conversation that a watching user has received, or receives now.
     func note(_ record: ConversationRecord, of user: UserID) {
         let mute = Mute(user: user, conversation: record.id)
         guard let own = record.member(user), own.muted > 0, record.isMuted(own, at: shard.clock.redisNow) else {
@@ -52,7 +52,7 @@ final class MuteLapses {
         wait(until)
     }
 
-    /// Those whose users are gone make room, at most once a second.
+    /// Removes entries of users who no longer watch, at most once a second.
     private func hasRoom() -> Bool {
         if untils.count >= Self.most, shard.clock.now >= cleared + Self.pause {
             cleared = shard.clock.now

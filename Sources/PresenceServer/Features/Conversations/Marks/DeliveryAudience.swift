@@ -2,13 +2,15 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Who may not know what comes to a user's devices: that says when they are there, so it is for those who may see their presence.
+/// The users from whom a user's deliveries are hidden. A delivery shows that a device is online, so it is visible to
+/// those who may see the user's presence.
 struct DeliveryAudience {
     unowned let shard: ShardLogic
-    /// A mark that is hidden from more is hidden from all: each name is in the record, which each change tells whole.
+    /// A mark that is hidden from more users is hidden from all, because the record contains each name, and each change
+    /// sends the whole record.
     private static let mostNamed = 20
 
-    /// Nobody, all, or the others who are named, as `mark.lua` has it.
+    /// None of the other members, all, or the named ones, as `mark.lua` takes them.
     enum Hidden {
         case fromNobody
         case fromAll
@@ -23,14 +25,14 @@ struct DeliveryAudience {
         }
     }
 
-    /// From whom of a conversation it is hidden, as Redis has it now.
+    /// The members of a conversation from whom it is hidden, by the present state in Redis.
     func hidden(of user: UserID, in id: ConversationID) async throws(RedisFailure) -> Hidden {
         let keys = shard.partitions.keys(of: user)
         let held =
             try await shard.command(["HMGET", keys.user(user), "chosen", "visibility"]).array?.map(\.string) ?? []
         guard held.first != "invisible" else { return .fromAll }
         guard held.count == 2, let text = held[1] else { return .fromNobody }
-        // What the user allowed is not known, if it cannot be read.
+        // If the setting cannot be read, it is hidden from all.
         guard let head = PolicyHead(text), !head.isDamaged, head.visibility.presence != .nobody else { return .fromAll }
         let isForContacts = head.visibility.presence == .contacts
         if !isForContacts, head.blocks == 0 { return .fromNobody }

@@ -1,8 +1,9 @@
 import PresenceProtocol
 
-/// From whom it is hidden what comes to a member's devices, as Redis has it (`Scripts/mark.lua`): that says that they are there.
+/// From whom a member's deliveries are hidden, as Redis has it (`Scripts/mark.lua`), because they show that the member
+/// is online.
 struct HiddenDelivery {
-    /// What everybody else is shown; `nil`: what it is.
+    /// The number that all other members see; `nil`: the true one.
     private let others: Int64?
     private let shown: [UserID: Int64]
 
@@ -15,6 +16,6 @@ struct HiddenDelivery {
         shown = Dictionary(pairs) { $1 }
     }
 
-    /// What a viewer is shown instead; `nil` if nothing is hidden from them.
+    /// The number that a viewer sees instead; `nil` if nothing is hidden from them.
     func shown(to viewer: UserID) -> Int64? { shown[viewer] ?? others }
 }

@@ -2,15 +2,16 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Writes the marks of members: how far a conversation has come to their devices, and what they have read.
+/// Writes the marks of members: how far messages have reached their devices, and how far they have read.
 ///
-/// All who get a message mark it, and each change of a conversation is told to all of its members: written one by one, the marks
-/// for a message to ten would be nine changes and ninety events. So those of one conversation are collected for
-/// `conversations.markDelay` and written by one script. Each is acknowledged when it is stored. A connection's requests are
-/// answered in their order, so a further request, or the end of the connection, ends the waiting.
+/// All members who receive a message mark it, and each change of a conversation is sent to all members: written one by
+/// one, the marks for a message to ten would be nine changes and ninety events. So the marks of one conversation are
+/// collected for `conversations.markDelay` and written by one script. Each is acknowledged when it is stored. A
+/// connection's requests are answered in their order, so a further request, or the end of the connection, ends the
+/// delay.
 ///
-/// Before that each member's partition says whether their token is good still. In a cluster one of these may not answer for
-/// `commandTimeout`: the others' marks wait for it no longer than the same time once more.
+/// Before the write, each member's partition confirms that the member's token is still valid. In a cluster one master
+/// may not answer until `commandTimeout`: the other members' marks wait for it no longer than the delay once more.
 final class Marking {
     static let delay = FeatureSetting.duration(
         "conversations.markDelay", 100, in: 0...1_000,
@@ -25,9 +26,9 @@ final class Marking {
         let delivered: Int64
         let read: Int64
         let done: StoreReply
-        /// When it was answered that its token is good, by this shard's clock.
+        /// When the token was confirmed, by this shard's clock.
         var goodAt: Milliseconds = 0
-        /// From whom it is hidden what comes to the user.
+        /// From whom the user's deliveries are hidden.
         var hidden = DeliveryAudience.Hidden.fromAll
 
         init(_ request: ConversationRequest.Marks, _ context: RequestContext, done: @escaping StoreReply) {
@@ -37,19 +38,19 @@ final class Marking {
         }
     }
 
-    /// Marks of a conversation that come next.
+    /// Marks of a conversation that are written next.
     private struct Asked {
-        /// Of so many it is not known yet whether their tokens are good.
+        /// Marks whose tokens are not confirmed yet.
         var unanswered = 0
         var good: [Wish] = []
     }
 
     private unowned let shard: ShardLogic
     private var talks: Conversations { shard.feature(Conversations.self)! }
-    /// Each belongs to a request that waits for its answer, so `limits.pendingRequests` of each connection bounds them.
+    /// Each belongs to a pending request, so `limits.pendingRequests` of each connection bounds them.
     private var waiting: [ConversationID: [Wish]] = [:]
     private var due: DeadlineKind!
-    /// Those whose tokens are asked about.
+    /// Marks whose tokens are being confirmed.
     private var asked: [ConversationID: Asked] = [:]
     private var late: DeadlineKind!
     private var told: MetricCounter!
@@ -62,10 +63,10 @@ final class Marking {
     func register(in registry: inout Registry) {
         due = registry.deadline { [unowned self] key in if case .id(let id) = key { write(id) } }
         late = registry.deadline { [unowned self] key in if case .id(let id) = key { writeGood(id) } }
-        told = registry.counter("marks_total", help: "marks of conversations that clients told")
+        told = registry.counter("marks_total", help: "marks of conversations that clients sent")
         written = registry.counter(
-            "mark_writes_total", help: "scripts that wrote marks, each those of one conversation that were collected")
-        registry.gauge("marks_waiting", help: "marks that are collected before they are written") { [unowned self] in
+            "mark_writes_total", help: "scripts that wrote marks, each the collected ones of one conversation")
+        registry.gauge("marks_waiting", help: "marks collected and not yet written") { [unowned self] in
             waiting.values.reduce(0) { $0 + $1.count }
                 + asked.values.reduce(0) { $0 + $1.unanswered + $1.good.count }
         }
@@ -93,7 +94,7 @@ final class Marking {
         if isFirst { shard.deadlines.set(due, .id(id), at: shard.clock.now + delay) }
     }
 
-    /// Writes what is waiting, of those whose tokens are good still.
+    /// Confirms the tokens of the waiting marks, then writes those that are still valid.
     private func write(_ id: ConversationID) {
         guard let wishes = waiting.removeValue(forKey: id) else { return }
         ask(about: wishes, of: id)
@@ -102,7 +103,7 @@ final class Marking {
     private func ask(about wishes: [Wish], of id: ConversationID) {
         asked[id, default: Asked()].unanswered += wishes.count
         for wish in wishes {
-            // Both at once: a later request of the connection must not come before the mark.
+            // Both checks run at once, so that a later request of the connection does not overtake the mark.
             var (isGood, hidden): (Bool, Result<DeliveryAudience.Hidden, RedisFailure>?) = (false, nil)
             func settle() {
                 guard isGood, let hidden else { return }
@@ -132,7 +133,7 @@ final class Marking {
         }
     }
 
-    /// - Parameter good: Whose token is; `nil`: it is not, or could not be asked about.
+    /// - Parameter good: a mark whose token is valid; `nil`: the token is not valid, or could not be confirmed.
     private func answered(_ good: Wish?, of id: ConversationID) {
         asked[id]!.unanswered -= 1
         if let good {
@@ -148,7 +149,7 @@ final class Marking {
         guard let wishes = asked[id]?.good else { return }
         asked[id]!.good = []
         if asked[id]!.unanswered == 0 { asked[id] = nil }
-        // Where this server stood still meanwhile, what was good may be so no longer.
+        // If this server was suspended meanwhile, a token may have been revoked since it was confirmed.
         let oldest = shard.clock.now - shard.configuration.commandTimeout
         let stale = wishes.filter { $0.goodAt < oldest }
         if !stale.isEmpty { ask(about: stale, of: id) }
@@ -158,7 +159,7 @@ final class Marking {
     private func write(_ wishes: [Wish], of id: ConversationID) {
         guard !wishes.isEmpty else { return }
         written.value += 1
-        // Several devices of a user: the furthest counts.
+        // With several devices of a user, the furthest mark counts.
         let byUser = Dictionary(grouping: wishes, by: \.user)
         let users = byUser.keys.sorted()
         let marks = users.flatMap { user -> [any ScriptArgument] in
@@ -173,7 +174,7 @@ final class Marking {
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {
-                // What is said of all of them, or of this user.
+                // The reply for this user; without such replies, the one for all.
                 let own = isOfEach ? .success(.array([words[place + 1]])) : result
                 if isOfEach { talks.charge(user, words[words.count - 1], for: Conversations.markedMembers) }
                 byUser[user]!.forEach { $0.done(own) }

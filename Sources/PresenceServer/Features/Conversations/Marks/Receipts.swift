@@ -2,11 +2,11 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Whether others see what a user has read: carried to each of their conversations, an intent of the user.
+/// Whether others see what a user has read. An intent of the user carries the setting to each of their conversations.
 final class Receipts {
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    /// Conversations in a part. Setting one that is not in more is done when it is answered.
+    /// Conversations in one part. For a user with no more, all have the setting when the request is answered.
     private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -25,8 +25,8 @@ final class Receipts {
     }
 
     /// - Parameters:
-    ///   - told: Conversations that have heard of the setting with this number.
-    ///   - damaged: Conversations that cannot hear of it.
+    ///   - told: conversations that have the setting with this number.
+    ///   - damaged: conversations that cannot take it.
     private func page(
         _ intent: Intent, told: [String] = [], number: String = "0", damaged: [String] = []
     ) -> IntentStep {
@@ -39,7 +39,7 @@ final class Receipts {
         return IntentStep(call, about: user) { [unowned self] reply in
             let words = reply.rest.compactMap(\.string)
             guard words.count > 2 else { return .end(IntentProgress.ok) }
-            // Each costs as much as a request, which the user's next ones wait for.
+            // Each costs as much as a request, paid by the user's next requests.
             shard.userRates.take(words.count - 2, by: user, at: shard.clock.now)
             let setting = Setting(receipts: words[0], number: words[1], isLast: words.count - 2 < Self.page)
             return tell(words.dropFirst(2), setting, [], damaged, intent)
@@ -49,7 +49,7 @@ final class Receipts {
     private struct Setting {
         let receipts: String
         let number: String
-        /// Whether no further conversations have to hear of it.
+        /// Whether no further conversations need the setting.
         let isLast: Bool
     }
 

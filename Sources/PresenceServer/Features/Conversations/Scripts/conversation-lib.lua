@@ -7,20 +7,20 @@
 --   message     the newest message, as its log has it
 --   priority    the numbers of its newest messages with priority
 --   deleted     the numbers of deleted messages from the first one on that some member has not read, as ranges: "3 5-9"
---   joins       how many have ever joined
+--   joins       how many users have ever joined
 --   version     of what all members see
 --   m:USER      "JOINED READ SHOWN DELIVERED OWN VERSION MUTED ARCHIVED RECEIPTS SETTING": the place in the order of joining;
 --               marks (read, what others see of it, delivered); the number of the newest message of their own; the version
---               of what they alone see; until when it is muted (0: not, -1: until they say so); since when it is archived
+--               of what they alone see; the end of the mute (0: not muted, -1: until they unmute); since when it is archived
 --               (0: not); whether others see what they have read (e or n), and the number of that setting
---   h:USER      from whom it is hidden what comes to their devices: "ALL USER SEQ USER SEQ …", what each of them is shown instead,
---               and ALL what everybody else is shown (-: what it is)
---   j:USER      the version at which they joined or left, until their inbox has been told
--- When it has ended, first, last, changes and version stay for a year: the same id may come again, and numbers go on, so that
--- nobody takes new messages for those that were deleted.
+--   h:USER      from whom their deliveries are hidden: "ALL USER SEQ USER SEQ …", the number that each of them sees instead,
+--               and ALL for all other members (-: the true number)
+--   j:USER      the version at which they joined or left, until their inbox is updated
+-- After its end, first, last, changes and version stay for a year: the id may be used again, and the numbers continue, so that
+-- clients do not take new messages for those that were deleted.
 local endedFor = 366 * 24 * 3600000
 
--- A member is taken apart when somebody looks or writes: most scripts change one of many.
+-- A member is parsed when it is read or written: most scripts change one of many.
 local function parse(m)
     setmetatable(m, nil)
     local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
@@ -36,8 +36,8 @@ local unparsed = {
     __newindex = function(m, name, value) parse(m)[name] = value end,
 }
 
--- A conversation as it is stored, with this id; `members` by name, so many as `size` says, `pending` versions by name. Without
--- members if there is none.
+-- The conversation as stored: `members` by name, `size` of them, and `pending` versions by name. Without members if it
+-- does not exist.
 local function conversationAt(key, id)
     local c = { key = key, id = id, raw = {}, changed = {}, members = {}, size = 0, pending = {}, left = {}, joining = {},
         only = nil }
@@ -71,8 +71,8 @@ local function put(c, field, value)
     c.changed[field] = true
 end
 
--- Nobody is in it any more: of its messages only the numbers stay. That they went is a change that is kept nowhere: so who
--- held them is told to begin anew if there is a conversation of this id again.
+-- Without members, only the numbers of the messages stay. The deletion is a change that is not logged, so clients that
+-- have the messages must start again if the id is used again.
 local function empty(c, log, changes, prints, attachments, due)
     if next(c.members) then return end
     redis.call('DEL', log, changes, prints)
@@ -91,7 +91,7 @@ local function putMember(c, user)
         int(m.version), int(m.muted), int(m.archived), m.receipts, int(m.setting) }, ' '))
 end
 
--- The place of a member in the order of joining. Of one that is not taken apart it is the first number.
+-- The place of a member in the order of joining: the first number of one that is not parsed.
 local function joinedAt(m) return tonumber(string.match(rawget(m, 'value') or '', '^%d+')) or m.joined end
 
 -- The members in no order.
@@ -101,7 +101,7 @@ local function namesOf(c)
     return names
 end
 
--- The members in the order of their joining.
+-- The members in the order of joining.
 local function membersOf(c)
     local names, places = namesOf(c), {}
     for _, name in ipairs(names) do places[name] = joinedAt(c.members[name]) end
@@ -109,8 +109,8 @@ local function membersOf(c)
     return names
 end
 
--- The version of what a member has seen alone. A mute that has ended by itself was a change after all that there were, and not
--- before its time.
+-- The version of what only this member has seen. The end of a timed mute was a change too, after all earlier ones and
+-- not before its time.
 local function ownVersion(c, m)
     local value, version, muted = rawget(m, 'value')
     if value then
@@ -123,7 +123,7 @@ local function ownVersion(c, m)
     return version
 end
 
--- They are in it from now on, and have nothing to catch up with.
+-- Adds a member, who has nothing to catch up with.
 local function join(c, user)
     local joins = tonumber(c.raw.joins or '0') + 1
     put(c, 'joins', int(joins))
@@ -133,7 +133,7 @@ local function join(c, user)
     c.left[user], c.joining[user] = nil, true
 end
 
--- What they alone have seen may be ahead of the rest: that they left is newer.
+-- Removes a member. The version they alone have seen may be ahead, and that of the removal must be above it.
 local function leave(c, user)
     c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user]))
     c.members[user] = nil
@@ -142,7 +142,7 @@ local function leave(c, user)
     c.left[user], c.joining[user] = true, nil
 end
 
--- A version past all that any member has seen.
+-- Takes a version above all that any member has seen.
 local function bump(c)
     local last = math.max(c.version, c.seen or 0)
     for _, m in pairs(c.members) do last = math.max(last, ownVersion(c, m)) end
@@ -151,7 +151,7 @@ local function bump(c)
     put(c, 'version', int(c.version))
 end
 
--- A version of what this member alone sees: nobody else is told, not even that there is one.
+-- Takes a version of what only this member sees. Other members do not learn that there is one.
 local function bumpMember(c, user)
     local m = c.members[user]
     m.version = nextVersion(math.max(ownVersion(c, m), c.seen or 0, c.version), floorKey)
@@ -160,7 +160,7 @@ local function bumpMember(c, user)
     putMember(c, user)
 end
 
--- A message is deleted (`added`), or members have read, or messages have gone.
+-- Updates `deleted` after a deletion (`added`), read marks, or the removal of old messages.
 local function noteDeleted(c, added)
     if not added and not c.raw.deleted then return end
     local from, ranges, words = math.huge, {}, {}
@@ -190,7 +190,7 @@ local function noteDeleted(c, added)
     put(c, 'deleted', #words > 0 and table.concat(words, ' ') or nil)
 end
 
--- Nobody is in it any more, and the last inbox has been told.
+-- Keeps only the numbers, once there are no members and the last inbox is updated.
 local function keepNumbers(c)
     if next(c.members) or next(c.pending) then return end
     redis.call('DEL', c.key)
@@ -199,14 +199,14 @@ local function keepNumbers(c)
     redis.call('PEXPIRE', c.key, endedFor)
 end
 
--- A newest message that is longer, with its earlier texts, is not told with each change of its conversation, nor are so many numbers
--- of deleted ones: the shards where a member watches their list read it.
+-- If the newest message (with its earlier texts) or the list of deleted ones is longer, events leave out both. Shards
+-- where a member watches the list read them.
 local mostTold = 4096
 
--- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each
--- field, a line each, and "left USER" of those who are no longer in it; "partly 1" if it is not told whole. No value has a line
--- feed. Who joins hears of it once their inbox has been told (settle): else a list that is read in between would lack it for
--- good. They are "new USER" here, and "only USER" there.
+-- Writes the changed fields, and publishes a new version to all shards: "N conversation version at", then "FIELD VALUE"
+-- for each field, a line each, and "left USER" for users who have left; "partly 1" if fields are left out. No value has
+-- a line feed. New members receive it once their inbox is updated (settle): otherwise a list that is read in between
+-- would lack the conversation for good. They are "new USER" here, and "only USER" there.
 local function save(c)
     local set, removed = {}, {}
     for field in pairs(c.changed) do
@@ -234,7 +234,7 @@ local function save(c)
         table.concat({ 'N', c.id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
 end
 
--- The fields and values, as HGETALL would answer them, after an OK.
+-- OK, then the fields and values, as HGETALL replies.
 local function answer(c, ...)
     local reply = { 'OK', ... }
     for field, value in pairs(c.raw) do
@@ -244,7 +244,7 @@ local function answer(c, ...)
     return reply
 end
 
--- Those whose inboxes have to be told of this version: written down with the intent that does it.
+-- Notes the users whose inboxes must get this version, together with the intent that updates them.
 local function await(c, users, unfinishedKey, intent)
     for _, user in ipairs(users) do
         c.pending[user] = int(c.version)
@@ -253,7 +253,7 @@ local function await(c, users, unfinishedKey, intent)
     if #users > 0 then redis.call('SADD', unfinishedKey, intent) end -- mutation: written-down
 end
 
--- The members have changed: those who left type no more, and watchers of typing and of messages are told who is in it, as
+-- After a change of members: those who left stop typing, and watchers of typing and of messages receive the members, as
 -- "C conversation version at participants …".
 local function tellMembers(c, typingKey)
     for _, field in ipairs(redis.call('HKEYS', typingKey)) do

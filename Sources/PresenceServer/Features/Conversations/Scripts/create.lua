@@ -1,6 +1,6 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- Makes a group. Its id was chosen so that it lives in its creator's partition. An intent's first step: the inboxes of its
--- members are told afterwards.
+-- Makes a group. Its id was chosen to lie in its creator's partition. First step of an intent: the members' inboxes are
+-- updated afterwards.
 -- keys: unfinished, conversation, creator, creations
 -- args: intent, conversation, most conversations a user may make, key of the creation or '', creator, name or '',
 --       metadata or '', each(user)
@@ -13,7 +13,7 @@ local c = conversationAt(conversationKey, conversation)
 if c.exists then return { 'CONFLICT' } end
 if tonumber(redis.call('HGET', creatorKey, 'conversations') or '0') >= tonumber(most) then return { 'TOOMANY' } end
 redis.call('HINCRBY', creatorKey, 'conversations', 1)
--- Never longer than what a user may make, so it need not expire.
+-- No longer than the number of conversations that a user may make, so it need not expire.
 if key ~= '' then redis.call('HSET', creationsKey, key, conversation) end
 put(c, 'kind', 'group')
 put(c, 'createdAt', int(now))

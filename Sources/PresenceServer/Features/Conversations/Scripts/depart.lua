@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- A deleted user is in a conversation no longer; what they wrote stays.
+-- Removes a deleted user from a conversation. Their messages stay.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
 -- args: intent, conversation, user
 -- replies: OK | FENCED

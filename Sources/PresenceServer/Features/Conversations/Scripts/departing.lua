@@ -1,5 +1,5 @@
--- The conversations that a deleted user has still to leave, some of them. When there are none, the intent is over. Damaged ones
--- are passed over: as long as there are any, it is not.
+-- Returns some of the conversations that a deleted user has still to leave. The intent ends when there are none.
+-- Damaged ones are skipped, and keep the intent open.
 -- keys: unfinished, inbox, devices, pushed
 -- args: intent, most conversations of a reply, each(conversation, state left or damaged)
 -- replies: OK(conversations) | FENCED
@@ -14,7 +14,7 @@ for i = 1, #fields, 2 do
         if not damaged[fields[i]] and #reply <= tonumber(most) then reply[#reply + 1] = fields[i] end
     end
 end
--- What was under way when the account was deleted may have written these again.
+-- Requests that were in progress when the account was deleted may have written these again.
 if #reply == 1 then redis.call('DEL', devicesKey, pushedKey) end
 if isOver then
     redis.call('DEL', inboxKey)

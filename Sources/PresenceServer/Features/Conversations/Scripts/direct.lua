@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- Makes the direct conversation of two users, or finds it. An intent's step: their inboxes are told afterwards.
+-- Makes the direct conversation of two users, or finds it. A step of an intent: their inboxes are updated afterwards.
 -- keys: unfinished, conversation, typing
 -- args: intent, conversation, metadata or '', creator, other
 -- replies: OK(fields and values) | TAKEN if a backend has made something else of it | FENCED

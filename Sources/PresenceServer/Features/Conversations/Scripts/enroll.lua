@@ -1,20 +1,22 @@
--- A user's inbox hears that they joined or left a conversation: "in VERSION" or "out VERSION"; "in VERSION put" if it is another
--- user's group. One whose account is deleted has no inbox any more: the conversation is told so, and takes them out (settle.lua).
--- What the inbox had when the account was deleted is left by Departing.
--- So it is if they are in as many conversations as a user may be: who asked has looked before, but somebody was quicker. Groups
--- of others take half of that and no more: else two accounts that make many could keep a user from all new conversations.
+-- Updates a user's inbox after they joined or left a conversation: "in VERSION" or "out VERSION"; "in VERSION put" for
+-- another user's group.
+-- A deleted account has no inbox any more: the conversation removes the user after the reply - (settle.lua). The
+-- conversations that the inbox had at the deletion are left by Departing.
+-- The conversation also removes a user who is in as many conversations as allowed (+): the request has checked this,
+-- but a faster change took the room. Groups of other users take at most half of the limit: otherwise two accounts that
+-- make many groups could keep a user from all new conversations.
 -- keys: unfinished, inbox, user, pushed
 -- args: intent, conversation, change in or put or out, version, mostIn conversations that a user may be in
 -- replies: OK(setting of receipts: e NUMBER or n NUMBER or '') | OK(-) if their account is deleted | OK(+) if they are in too many
 --       | FENCED
 
--- Of conversations that were left the newest are kept, and all that were left within the hour: a step that comes late finds
--- the later one. A server whose step is later than that may not write any more. " dropped" (no id has a space) is the largest
--- version that was dropped: from before it nobody knows what was left.
+-- Keeps the newest conversations that were left, and all that were left within the last hour, so that a late step finds
+-- the later entry. Servers may not write steps later than that. " dropped" (no id has a space) is the largest dropped
+-- version: at or below it, the conversations left are not known.
 local most, kept, hour = 500, 400, 3600000
 local function dropOldest(inbox)
     if redis.call('HLEN', inbox) <= most then return end
-    -- Not at once again when nothing was old enough: " checked" is when that was.
+    -- Tries again after a minute at the earliest if nothing was old enough: " checked" is the time of that.
     local checked = tonumber(redis.call('HGET', inbox, ' checked')) or 0
     if checked <= now and now - checked < 60000 then return end
     local left, old, fields = 0, {}, redis.call('HGETALL', inbox)
@@ -56,7 +58,7 @@ if tonumber(version) > tonumber(held or '0') then
     local isPut, isOut = change == 'put', change == 'out'
     if not isOut and state ~= 'in' and isFull(inboxKey, tonumber(mostIn), isPut) then return { 'OK', '+' } end
     redis.call('HSET', inboxKey, conversation, (isOut and 'out ' or 'in ') .. version .. (isPut and ' put' or ''))
-    -- What they were pushed for in it.
+    -- Also removes the note of what was pushed to the user in it.
     if isOut then
         redis.call('HDEL', pushedKey, conversation) -- mutation: pushed-for
         dropOldest(inboxKey)

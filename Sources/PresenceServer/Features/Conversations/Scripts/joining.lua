@@ -1,4 +1,5 @@
--- Whose inboxes have still to be told that they joined or left a conversation: put are those who are in another user's group.
+-- Returns the users whose inboxes must still be updated because they joined or left: put for members of another user's
+-- group.
 -- keys: unfinished, conversation
 -- args: intent
 -- replies: OK(user, in or out or put, version and so on) | FENCED

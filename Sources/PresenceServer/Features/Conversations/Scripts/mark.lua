@@ -1,14 +1,14 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- What has come to members' devices, and what they have read, up to these messages. Marks only move forward. Those of several
--- members are one change of the conversation, which is told once, and only to those who see it.
+-- Sets members' marks: the messages that reached their devices, and those that they have read. Marks only move forward.
+-- The marks of several members are one change of the conversation, which is sent once, and only to members who see it.
 -- keys: conversation
 -- args: conversation, each(user who is there once, came up to which message or 0, upTo which it is read or 0,
 --       hiddenFrom whom what comes to them is hidden: n for nobody; a for all; or s and users)
 -- replies: OK(WORD of each user: OK or FORBIDDEN; then the number of members) | FENCED
 local c = conversationAt(conversationKey, conversation)
 
--- Notes from whom it is hidden what comes to a member. Who is shown something goes on being shown it. Those who see that something has
--- come get into `alone`; true if all do.
+-- Notes from whom a member's deliveries are hidden. Those viewers keep the number that they saw before. Adds the
+-- members who see a change to `alone`; returns true if all do.
 local function hide(user, m, delivered, from, alone)
     local field, before, shown = 'h:' .. user, {}, {}
     local kind, names = string.match(from, '^(%a) ?(.*)$')
@@ -54,7 +54,7 @@ for user, came, upTo, hiddenFrom in each() do
     end
 end
 noteDeleted(c)
--- Past what each of them has seen: so one version, that of the event, is theirs.
+-- Above what each of them has seen, so that all have one version, that of the event.
 for user in pairs(alone) do c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user])) end
 if isSeen then
     bump(c)

@@ -1,6 +1,6 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- Members of a group add others, leave, or (its owner) remove others. An intent's first step: the inboxes of those who came
--- and went are told afterwards.
+-- Members of a group add others, leave, or (the owner) remove others. First step of an intent: the inboxes are updated
+-- afterwards.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
 -- args: intent, conversation, asker, most members, each(change + or -, user)
 -- replies: OK | OK(number of members) if something has changed | FORBIDDEN | DIRECT | OWNER | CROWDED | FENCED

@@ -1,6 +1,6 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- A backend sets who is in a conversation; nobody: it ends. What was direct becomes a group. An intent's first step: the
--- inboxes of those who came and went are told afterwards.
+-- A backend sets the members of a conversation, which ends without members. A direct conversation becomes a group.
+-- First step of an intent: the inboxes are updated afterwards.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
 -- args: intent, conversation, each(user)
 -- replies: OK | FENCED

@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- A conversation hears whether a member lets others see what they have read.
+-- Sets for one conversation whether others see what a member has read.
 -- keys: conversation
 -- args: conversation, user, receipts e or n, number of that setting
 -- replies: OK | FENCED

@@ -1,6 +1,6 @@
--- The conversations of a user that have not heard of their newest setting of receipts, some of them. Those that have heard
--- are noted first, as "in VERSION NUMBER" in the inbox. When there are none, the intent is over. Damaged ones are passed over:
--- as long as there are any, it is not.
+-- Returns some of the conversations that do not have a user's newest setting of receipts. First it notes those that
+-- have it, as "in VERSION NUMBER" in the inbox. The intent ends when all have it. Damaged ones are skipped, and keep
+-- the intent open.
 -- keys: unfinished, inbox, user
 -- args: intent, most conversations of a reply, told number of which some have heard, each(conversation, state told or damaged)
 -- replies: OK(receipts, number, conversations) | FENCED

@@ -1,6 +1,6 @@
--- A user lets others see what they have read, or does not. An intent's first step: their conversations hear of it afterwards.
--- It stands among who may see them too, for their own sessions (visibility.lua). Replies the error DAMAGED if who may see them
--- cannot be read.
+-- Sets whether others see what a user has read. First step of an intent: the user's conversations take the setting
+-- afterwards. The user's visibility has it too, for their own sessions (visibility.lua). Replies the error DAMAGED if
+-- the visibility cannot be read.
 -- keys: unfinished, user
 -- args: intent, user, wanted e or n
 -- replies: OK | FENCED

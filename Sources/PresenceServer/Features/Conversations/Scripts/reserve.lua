@@ -1,8 +1,8 @@
--- A user makes a direct conversation: it is counted, once, before it is made. Its own partition is another one.
+-- Counts a user's direct conversation, once, before it is made in another partition.
 -- keys: creator, creations
 -- args: conversation, most conversations a user may make
 -- replies: OK | TOOMANY | FENCED
--- No key of a creation has a space.
+-- Creation keys have no space.
 if redis.call('HEXISTS', creationsKey, ' ' .. conversation) == 1 then return { 'OK' } end
 if tonumber(redis.call('HGET', creatorKey, 'conversations') or '0') >= tonumber(most) then return { 'TOOMANY' } end
 redis.call('HINCRBY', creatorKey, 'conversations', 1)

@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- A member's own settings of a conversation.
+-- Changes a member's own settings of a conversation.
 -- keys: conversation
 -- args: conversation, user, mute '' to leave or 0 not or -1 until taken back or for how many ms, archive '' to leave or 0 or 1
 -- replies: OK | FORBIDDEN | FENCED
@@ -13,7 +13,7 @@ if mute ~= '' then
 end
 if archive == '0' then archived = 0 elseif archive == '1' and archived == 0 then archived = now end
 if muted == m.muted and archived == m.archived then return { 'OK' } end
--- Before the mute is another: what its end has told.
+-- Before the mute changes: the new version must be above that of its end.
 c.seen = ownVersion(c, m)
 m.muted, m.archived = muted, archived
 bumpMember(c, user)

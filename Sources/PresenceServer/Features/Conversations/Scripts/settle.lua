@@ -1,8 +1,8 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- Inboxes have been told, and said who shows what they have read. Those who joined hear of the conversation now. Those whose
--- account was deleted meanwhile are in it no longer: an id of an account never comes back, so this holds however late it is. Nor
--- are those who are in too many, if nothing has changed since that was found; their inboxes are told so, for another step may
--- have found room. A direct conversation is then nobody's.
+-- Called after inboxes were updated, with each user's setting of receipts. Users who joined receive the conversation
+-- now. Users whose account was deleted are removed: an account's id is never used again, so this is right however late
+-- the step comes. Users who are in too many conversations are removed if nothing has changed since that was found;
+-- their inboxes are updated too, because another step may have found room. A direct conversation then has no members.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
 -- args: intent, conversation, each(user, version, heard the setting of receipts or - for deleted or + for in too many)
 -- replies: OK | FENCED
@@ -26,7 +26,7 @@ for user, version, heard in each() do
         left = true
     end
     local m = c.members[user]
-    -- Once, however often the step comes.
+    -- Once, even if the step is repeated.
     if m and isAwaited then told[user] = true end
     if m and receipts and tonumber(setting) > m.setting then
         changed = changed or m.receipts ~= receipts

@@ -1,5 +1,5 @@
 -- flags: no-writes
--- Reads which statuses a user had, and has.
+-- Reads a user's past statuses, and the present one.
 -- keys: user, history
 -- replies: OK(now, status or '', since, intervals of lib.lua and so on: the oldest first)
 local held = redis.call('HMGET', userKey, 'status', 'since')

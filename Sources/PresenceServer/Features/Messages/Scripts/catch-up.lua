@@ -1,5 +1,5 @@
 -- flags: no-writes
--- What a member has not heard of a conversation's messages when they begin to watch it.
+-- Returns the messages that a member's client does not have when it begins to watch a conversation.
 -- keys: conversation, log, changes
 -- args: user, start message after which or '' for the newest 50, lastKnown change or '', mostMessages, mostBytes
 -- replies: OK(change from which events follow, 1 to replace what they hold, first, last, members joined by spaces, MESSAGE and so
@@ -50,9 +50,9 @@ for _, seq in ipairs(wanted) do
     end
 end
 
--- Adds the messages after a number. When they are too many for one answer, the rest follows as events, from the change that
--- made the next one: that is known of one that has not been changed since. False if the answer would be far too long, or the
--- rest is not known any more, unless all of these must be told.
+-- Adds the messages after `from`. If they are too many for one answer, the rest follows as events, from the change that
+-- created the next message; that change is known only for a message that has not changed since. Returns false if the
+-- answer would be far too long, or if the change is no longer in the list, unless the messages are needed.
 local function add(from, isNeeded)
     local count = 0
     for seq = from + 1, last, 50 do

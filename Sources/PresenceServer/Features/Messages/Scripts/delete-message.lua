@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
--- A message is emptied: by its sender, by a group's owner, or by a backend. Its place stays.
+-- Deletes the contents of a message, for its sender, a group's owner, or a backend. Its place in the log stays.
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, user or '' for a backend, id, keep so many messages
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | FENCED

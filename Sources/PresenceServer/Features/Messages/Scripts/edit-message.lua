@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
--- A sender gives a message another text. The 10 newest earlier texts are kept, fewer if the message gets too long.
+-- A sender changes the text of a message. The 10 newest earlier texts are kept, fewer if the message gets too long.
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, user, id, text, keep so many messages, isBlocked if one of two blocks the other, longest message in bytes
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | DELETED | EMPTY

@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
--- A conversation's messages that are older than messages are kept go, a bounded number at once.
+-- Removes expired messages of a conversation, a bounded number at once.
 -- keys: conversation, log, changes, prints, aging, attachments, attachmentsDue
 -- args: conversation, keepFor so many ms, most messages
 -- replies: OK(how many went, 1 if more are to go) | FENCED

@@ -1,6 +1,6 @@
 -- flags: no-writes
--- Some of the keys of the Redis server that has this partition: those of conversations, and the `shards` of partitions, of all of
--- its partitions.
+-- Scans the Redis server that has this partition, one step. Returns the keys of conversations and the `shards` of
+-- partitions, of all partitions there.
 -- args: beginning of all keys of this installation, cursor, count of keys to look at
 -- replies: OK(next cursor: 0 when there is nothing more to look at; KEY and so on) | FENCED
 local pattern = string.gsub(beginning, '[%*%?%[%]\\]', '\\%0') .. '{p*}:[cs][oh]*'

@@ -4,15 +4,15 @@
 -- args: after, through, count of changes, mostBytes
 -- replies: OK(last change, number of the first one here, members joined by spaces, MESSAGE and so on: each as it is now; in the
 --       order of the changes)
--- When the changes do not reach so far back, or some are of messages that are no longer kept, the first one's number is a later
--- one, after the last of those.
+-- If the list of changes does not reach that far back, or some are of messages that are no longer kept, the first
+-- number is a later one, after the last of those.
 local held = redis.call('HMGET', conversationKey, 'first', 'last', 'changes')
 local first, changes = tonumber(held[1] or '1'), tonumber(held[3] or '0')
 local oldest = changes - redis.call('LLEN', changesKey) + 1
 local from = math.max(tonumber(after) + 1, oldest)
 local most, last = tonumber(count), math.min(changes, tonumber(through))
 
--- The numbers of messages that some changes were of, and the last of these whose message is no longer kept.
+-- Returns the message numbers of some changes, and the last of these changes whose message is no longer kept.
 local function page(from, through)
     local gone, rows = nil, redis.call('LRANGE', changesKey, from - oldest, through - oldest)
     for i, seq in ipairs(rows) do

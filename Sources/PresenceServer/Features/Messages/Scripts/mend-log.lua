@@ -1,7 +1,7 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
--- By what messages are found, and what tells of their changes, is made anew from the messages, if these are all there
--- (`presenced doctor --repair`). Of a message that was edited more often than its earlier texts are kept, or is deleted, it is not
--- known what was first sent: the same send again is a conflict. Who follows begins anew.
+-- Rebuilds prints and changes from the messages, if these are complete (`presenced doctor --repair`). For a message
+-- that is deleted, or was edited more often than earlier texts are kept, the first text is unknown: the same send again
+-- is a conflict. Watchers start again.
 -- keys: shards unused, floor, conversation, log, changes, prints
 -- args: channel, incarnation unused, conversation
 -- replies: OK

@@ -1,19 +1,19 @@
--- A message is kept as "ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT DELETEDBY", then, after a \31 each: text,
--- attachments (or nothing) and priority (or nothing) as JSON, then "AT TEXT" of each earlier text, the newest last. What
--- does not apply is 0, or - for nobody. No part has a \31: JSON escapes it.
+-- A message is stored as "ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT DELETEDBY", then, after a \31 each: text,
+-- attachments (or nothing) and priority (or nothing) as JSON, then "AT TEXT" of each earlier text, the newest last.
+-- Fields that do not apply are 0, or - for a user. No part has a \31: JSON escapes it.
 --   log      list of a conversation's messages, first to last
---   prints   8 bytes for each of them: 4 of its id's hash, 4 of that of what was first sent
---   changes  list: the message that each change of the newest ones was of, up to the conversation's `changes`
+--   prints   8 bytes for each of them: 4 of its id's hash, 4 of the hash of its first content
+--   changes  list: the message of each of the newest changes, up to the conversation's `changes`
 
 local function hash(text) return struct.pack('>I4', tonumber(string.sub(redis.sha1hex(text), 1, 8), 16)) end
 
--- Senders choose ids and texts, so they can choose some whose hashes are alike. An id is not taken (send) whose hash is at more
--- places of the prints than this, and no search looks at more than a few further ones: up to three may begin before a message's
--- own place since it was sent, and reach into it.
+-- Senders choose ids and texts, and could choose some with equal hashes. So `send` rejects an id whose hash is at more
+-- places of the prints than this, and no search tests more than a few more: up to three matches may have appeared since
+-- the message was sent, which begin before its own place and reach into it.
 local mostPlaces = 16
 
--- The message with this id, the hash of what was first sent, and its index in the log. If there is none, nil and at how many
--- places its hash was found all the same.
+-- Returns the message with this id, the hash of its first content, and its index in the log. Otherwise nil, and the
+-- number of places where its hash was found.
 local function find(logKey, printsKey, id)
     local prints, wanted, at, places = redis.call('GET', printsKey) or '', hash(id), 1, 0
     while places <= mostPlaces + 3 do
@@ -30,7 +30,7 @@ local function find(logKey, printsKey, id)
     return nil, places
 end
 
--- What is not all there is not written to: what comes would stand in other places than its numbers say.
+-- Incomplete logs are not written to: new messages would stand at other places than their numbers.
 local notWhole = 'DAMAGED the messages of a conversation are not all there'
 local function isWhole(c, logKey) return redis.call('LLEN', logKey) == c.last - c.first + 1 end
 
@@ -63,20 +63,20 @@ local function stored(m)
     return table.concat(parts, '\31')
 end
 
--- A message in JSON is no longer than this, in bytes: names, numbers and ids, whose characters may need two bytes each.
+-- An upper bound for the message as JSON, in bytes: names, numbers and ids, whose characters may need two bytes each.
 local function size(m)
     local bytes = 256 + 2 * #m.id + 2 * #m.from + #m.text + #m.attachments + #m.priority
     for _, edit in ipairs(m.edits) do bytes = bytes + #edit + 16 end
     return bytes
 end
 
--- The oldest of the earlier texts go until the message is short enough. False if it is too long without any.
+-- Removes the oldest earlier texts until the message is short enough. Returns false if it is too long without any.
 local function fit(m, most)
     while #m.edits > 0 and size(m) > most do table.remove(m.edits, 1) end
     return size(m) <= most
 end
 
--- A change of a message is counted and told: "M conversation change at MESSAGE".
+-- Numbers and publishes a change of a message: "M conversation change at MESSAGE".
 local function note(c, seq, raw, changesKey, keep)
     put(c, 'changes', int(c.changes))
     redis.call('RPUSH', changesKey, int(seq))
@@ -84,7 +84,7 @@ local function note(c, seq, raw, changesKey, keep)
     publish(channel, 'M', c.id, int(c.changes), int(now), raw)
 end
 
--- The numbers of messages with priority, newest last, without those that `drop` says.
+-- The numbers of messages with priority, newest last, without those for which `drop` is true.
 local function priorities(c, drop)
     local kept = {}
     for seq in string.gmatch(c.raw.priority or '', '%d+') do
@@ -95,7 +95,7 @@ end
 
 local function sentAt(raw) return tonumber(string.match(raw, '^%S+ %d+ %d+ (%d+)')) end
 
--- What the oldest messages mention, so many of them, is mentioned by them no longer.
+-- Decrements the reference counts of the attachments in the `count` oldest messages.
 local function unmention(c, count, keys)
     if redis.call('EXISTS', keys.attachments) == 0 then return end
     for start = 0, count - 1, 50 do
@@ -108,7 +108,7 @@ local function unmention(c, count, keys)
     end
 end
 
--- The oldest messages go, so many of them. A change that was of one of them stays counted.
+-- Removes the `count` oldest messages. Their changes stay counted.
 local function forget(c, count, keys)
     unmention(c, count, keys) -- mutation: gone-mentions-nothing
     redis.call('LTRIM', keys.log, count, -1)
@@ -125,9 +125,9 @@ local function forget(c, count, keys)
     noteDeleted(c)
 end
 
--- Messages that were sent up to `limit` go, the oldest first and at most so many. There may be nothing left that clears what
--- is unread of them, so members have read them; others do not see that. All shards are told to hold them no longer, as
--- "E conversation first at". Returns how many went.
+-- Removes messages that were sent up to `limit`, the oldest first and at most `most`. They count as read for all
+-- members, because no newer message may be left to clear them as unread; other members do not see that. Publishes "E
+-- conversation first at", so that all shards drop their copies. Returns the number removed.
 local function expire(c, limit, most, keys)
     local oldest = redis.call('LINDEX', keys.log, 0)
     if not oldest or sentAt(oldest) > limit then return 0 end
@@ -152,10 +152,10 @@ local function expire(c, limit, most, keys)
     return count
 end
 
--- A longer message is offered without its earlier texts, which are most of it: others outside are told up to 20 KB.
+-- A longer message is offered without its earlier texts, which are most of it: external services receive up to 20 KB.
 local mostOffered = 16384
 
--- An existing message has become another one.
+-- Stores a changed message, and publishes the change.
 local function rewrite(c, m, index, keys, keep)
     c.changes = c.changes + 1 -- mutation: change-is-numbered
     m.version = int(c.changes)

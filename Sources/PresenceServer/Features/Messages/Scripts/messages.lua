@@ -19,7 +19,7 @@ local reply = { 'OK', int(first), int(last) }
 if through < first then return reply end
 local from = math.max(first, through - tonumber(limit) + 1)
 local page = redis.call('LRANGE', logKey, from - first, through - first)
--- From the end, as many as may be in one answer: JSON adds names and escapes to each.
+-- From the end, as many as fit into one answer: JSON adds names and escapes to each.
 local bytes, start = 0, #page + 1
 for i = #page, 1, -1 do
     bytes = bytes + #page[i] + 512

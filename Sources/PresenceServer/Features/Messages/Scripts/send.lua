@@ -1,5 +1,5 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
--- A member sends a message. Its id makes it the same however often it is sent.
+-- A member sends a message. A message with the same id is the same message, however often it is sent.
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, from, id, text, attachments or '', priority or '', keep so many messages, keepFor so many ms or 0,
 --       isBlocked if one of two blocks the other, longest message in bytes
@@ -31,7 +31,7 @@ mention(attachmentsKey, attachmentsDueKey, conversation, from, attachments, 1)
 local over = c.last - c.first + 1 - most
 if over > 0 then forget(c, over, keys) end
 if age > 0 then
-    -- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.
+    -- A conversation that was idle for long loses the rest with the next messages, or with the next sweep.
     expire(c, now - age, 100, keys)
     if not redis.call('ZSCORE', agingKey, conversation) then
         redis.call('ZADD', agingKey, int(sentAt(redis.call('LINDEX', logKey, 0))), conversation) -- mutation: ages

@@ -1,7 +1,8 @@
--- What scripts that change profiles share. The register is {"version":VERSION,BODY; its members are in BODY only, encoded.
+-- Shared by scripts that change profiles. The register is {"version":VERSION,BODY; its members are in BODY only,
+-- encoded.
 local profileMembers = { 'displayName', 'username', 'photoURL', 'thumbnailURL', 'timezone', 'locale' }
 
--- The members of a BODY by their names. Each is a string or a number.
+-- The members of a BODY by name. Each is a string or a number.
 local function membersOf(body)
     local members, at = {}, 1
     while true do
@@ -10,7 +11,7 @@ local function membersOf(body)
         local last
         if string.byte(body, first) == 34 then
             last = string.find(body, '["\\]', first + 1)
-            -- A backslash and what it escapes.
+            -- A backslash and the character that it escapes.
             while last and string.byte(body, last) == 92 do last = string.find(body, '["\\]', last + 2) end
         else
             last = string.match(body, '^%d+()', first)
@@ -22,14 +23,15 @@ local function membersOf(body)
     end
 end
 
--- `changes`: encoded values by member, '' to remove. Tells watchers "F user version at BODY" if anything differs. Returns
--- version and BODY.
+-- Changes members: `changes` has encoded values by member, '' to remove. If anything differs, publishes "F user version
+-- at BODY" to watchers. Returns version and BODY.
 local function changeProfile(channel, user, userKey, floorKey, changes)
     local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt')
     local values, changed = membersOf(held[2] or ''), not held[1]
-    -- Another picture than the one that was uploaded: its thumbnail goes, and its files are nobody's.
+    -- With another picture than the uploaded one, the thumbnail is removed, and the uploaded files have no owner any
+    -- more.
     local photo = changes.photoURL
-    -- The address that was told of it: how it begins is not kept.
+    -- The client may send back the address that it has received for the uploaded picture. Only the end of it is stored.
     local file = string.match(values.photoURL or '', '^"photo:(.+)"$')
     if photo and file and string.sub(photo, -#file - 12) == '/v1/photos/' .. file .. '"' then
         photo, changes.photoURL = nil, nil
@@ -55,7 +57,7 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local body = table.concat(parts, ',') .. '}'
     local version = int(nextVersion(held[1], floorKey))
     redis.call('HSET', userKey, 'profileVersion', version, 'profile', body)
-    -- The members were fields as well, before the layout had the number 2.
+    -- Before layout 2 the members were also fields.
     if held[3] then redis.call('HDEL', userKey, 'createdAt', unpack(profileMembers)) end
     publish(channel, 'F', user, version, int(now), body)
     return version, body

@@ -1,6 +1,6 @@
 -- uses: typing-lib
 -- flags: no-writes
--- Reads a conversation: who takes part, and who types.
+-- Reads the participants and typing users of a conversation.
 -- keys: conversation, typing
 -- replies: OK(version, USER:MS and so on, participants)
 local left, version, lapsed = typists(typingKey)

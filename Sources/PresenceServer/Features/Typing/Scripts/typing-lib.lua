@@ -1,8 +1,8 @@
--- Who types in a conversation: a hash of "USER SESSION" → until, "#" → version, and "#most" → for how many ms anybody may type.
--- Whose time is further ahead than that has typed before the clock went back, and long since stopped.
+-- Typing users of a conversation: a hash of "USER SESSION" → expiry, "#" → version, and "#most" → the longest lease, in
+-- ms. An expiry further ahead than that is from before the clock went back, and counts as expired.
 
--- Everyone who types at `now` with the ms that are left, the version, when the last of those who ran out did, and for how many ms
--- anybody may type.
+-- The users who type at `now` with their remaining ms, the version, the latest expiry of those that have expired, and
+-- the longest lease in ms.
 local function typists(typingKey, forget)
     local left, lapsed, version, fields = {}, 0, 0, redis.call('HGETALL', typingKey)
     local most = 0
@@ -26,7 +26,7 @@ local function typists(typingKey, forget)
     return left, version, lapsed, most
 end
 
--- "USER:MS USER:MS", by name; the ids have no space, and what follows the last colon is the ms.
+-- "USER:MS USER:MS", by name. The ids have no space, and the ms follow the last colon.
 local function listed(left)
     local names, parts = {}, {}
     for name in pairs(left) do names[#names + 1] = name end
@@ -35,7 +35,7 @@ local function listed(left)
     return table.concat(parts, ' '), table.concat(names, ' ')
 end
 
--- A version past every one that a shard may have given by itself when a typist ran out.
+-- A version above all that a shard may have used itself when typing expired.
 local function typingVersion(typingKey, version, lapsed)
     local raised = nextVersion(math.max(version, lapsed), floorKey)
     redis.call('HSET', typingKey, '#', int(raised))

@@ -1,5 +1,5 @@
 -- uses: typing-lib
--- A session's user types, or stopped. Publishes "T conversation version at USER:MS …".
+-- A session's user types or has stopped. Publishes "T conversation version at USER:MS …".
 -- keys: conversation, typing
 -- args: conversation, user, sessionId, isTyping, expiry in ms
 -- replies: OK | FORBIDDEN | FENCED
@@ -9,7 +9,7 @@ local _, before = listed(left)
 local field = user .. ' ' .. sessionId
 if isTyping == '1' then
     redis.call('HSET', typingKey, field, int(now + tonumber(expiry)), '#most', int(math.max(most, tonumber(expiry))))
-    -- Nobody types for long: what is forgotten here goes by itself, and versions follow the clock.
+    -- Typing lasts seconds, so the key expires an hour later. Versions follow the clock, so none is lost with it.
     redis.call('PEXPIRE', typingKey, int(tonumber(expiry) + 3600000))
 elseif redis.call('HDEL', typingKey, field) == 0 and lapsed == 0 then
     return { 'OK' }

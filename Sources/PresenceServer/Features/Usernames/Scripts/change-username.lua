@@ -1,11 +1,11 @@
 -- uses: claim-lib profile-lib account-lib
--- A user has another username from now on, or none: account and profile say so in the same moment.
+-- Sets or removes a user's username, in account and profile in the same step.
 -- keys: unfinished, user
 -- args: intent, user, number
 -- replies: OK(releasing) | GONE(last) | FENCED
 local isThere = redis.call('HEXISTS', userKey, 'email') == 1
 if not isThere then
-    -- A sign-up that broke off before there was an account, or a wish of somebody who has just deleted theirs.
+    -- A sign-up that failed before the account existed, or a request of a user who has just deleted their account.
     local kept = redis.call('HMGET', userKey, 'held', 'releasing')
     if not kept[1] and not kept[2] then
         dropRecord(userKey)
