@@ -44,7 +44,7 @@ async def test_anything_before_connect_is_unauthorized_and_changes_nothing(room)
     for number, request in enumerate(REQUESTS, start=40):
         await client.send(request | {"id": number})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
-    # Their faults are not revealed either: each with a member of the wrong kind or none, and an unknown type.
+    # Errors in them are not revealed either: each request has a wrong member or none, and one an unknown type.
     for number, request in enumerate([*REQUESTS, {"type": "none"}], start=80):
         await client.send({"type": request["type"], "id": number, "users": 1, "status": 1, "changes": 1, "typing": 1})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"

@@ -213,7 +213,7 @@ async def test_a_connection_may_watch_as_many_as_the_limit_says_and_no_more(room
     await ana.subscribe(*people[:6])
     await ana.subscribe(*people[6:11])
     await ana.refused("too_many", "subscribe", users=[people[11], bob.user])
-    # The remaining place is still free, and people who are watched already do not count again.
+    # The remaining place is still free, and users who are watched already do not count again.
     assert len(await ana.subscribe(*people[:7], people[11])) == 8
     await ana.refused("too_many", "subscribe", users=[bob.user])
     await ana.did("unsubscribe", users=[people[0]])

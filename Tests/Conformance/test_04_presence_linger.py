@@ -65,7 +65,7 @@ async def test_a_session_ends_at_once(room, way):
 
 
 async def test_a_session_lost_any_other_way_lingers(room):
-    """All ways at once: a page being reloaded, a broken line, and frames that no client should send."""
+    """All ways at once: a page reload, a lost connection, and frames that no client should send."""
     async def close_1001(bob, room):
         await bob.close(1001)
 

@@ -45,7 +45,7 @@ async def test_a_repeated_creation_counts_once_and_is_answered_at_the_limit_too(
     assert len({conversation["id"] for conversation in made}) == 3
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
     assert (await create(ana, "k0", bob.user))["id"] == made[0]["id"]
-    # Rejected requests have not used up a key.
+    # Rejected requests do not use up a key.
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
 
 

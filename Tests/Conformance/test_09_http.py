@@ -192,7 +192,7 @@ async def test_disconnect_closes_all_devices_and_is_fine_for_one_who_is_not_here
     assert answer.status == 200, answer
 
 
-# Refusals
+# Rejected calls
 
 FOR_BACKENDS = [
     ("PATCH", "/v1/users/bob/profile", {"displayName": "Eve"}),
@@ -296,7 +296,7 @@ async def test_a_connection_for_operators_is_kept_for_the_next_request(room):
 
 
 async def test_a_connection_is_kept_for_the_next_call(room):
-    """Whatever the answer, and each call by its own token."""
+    """Whatever the answer, and with each call's own token."""
     bob = await room.come("bob")
     own = room.token("carol")
     calls = [("GET", f"/v1/users/{bob.user}", room.backend, 200), ("GET", f"/v1/users/{bob.user}", own, 200),
@@ -411,7 +411,7 @@ async def test_what_could_be_another_request_to_somebody_else_is_refused(room, h
                     + body + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     answered, headers, _ = await answer_on(raw.reader)
     assert answered == status and headers["connection"] == "close"
-    # Nothing behind it is a request.
+    # Bytes after it are not another request.
     assert await raw.reader.read() == b""
 
 

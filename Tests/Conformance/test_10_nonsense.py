@@ -179,7 +179,7 @@ ENDS = {
     "a close with half a code": 1002, "a close with a forbidden code": 1002, "a close with a bad reason": 1007,
     "half a handshake and silence": None, "nothing at all": None, "a POST that never ends": None,
 }
-"""How those end that have to end: by a close code, or without a close frame."""
+"""The required ends: a close code, or no close frame."""
 
 NO_SOCKET = {"half a handshake and silence", "nothing at all", "a POST that never ends"}
 """Connections that never became a WebSocket: any answer is HTTP."""

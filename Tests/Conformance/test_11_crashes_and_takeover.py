@@ -25,7 +25,7 @@ class Pair(Room):
         redis = start.redis()
         super().__init__(start(settings, redis=redis, **options))
         self.redis = redis
-        # Both know the same secret, as servers do that share a data directory.
+        # Both know the same secret, as servers with a shared data directory do.
         self.other = start(settings, redis=redis, directory=self.server.directory, **options)
 
 
@@ -232,7 +232,7 @@ async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_start
 
 
 async def test_linger_counts_from_when_there_is_a_server_again(start):
-    """Clients could not return before. The only server is away for longer than its lease."""
+    """Clients could not return earlier. The only server is away for longer than its lease."""
     settings = SETTINGS | {"linger": 4_000, "lease": 4_000}
     room = Room(start(settings))
     for name in ("bob", "cy"):

@@ -41,14 +41,14 @@ def tls(files, **more):
 
 
 def shown(server, context):
-    """The serial number of the certificate that a new connection is shown."""
+    """The serial number of the certificate that a new connection receives."""
     with socket.create_connection((server.host, server.port), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") as stream:
             return stream.getpeercert()["serialNumber"]
 
 
 def exchange(server, data, context=None, port=None):
-    """Everything that is answered to some bytes."""
+    """All bytes answered to some bytes."""
     with socket.create_connection((server.host, port or server.port), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") if context else plain as stream:
             stream.sendall(data)
@@ -222,7 +222,7 @@ async def test_a_new_certificate_is_shown_after_sighup_and_a_bad_one_is_not(auth
     assert "server.key" in server.logged() and "PRIVATE" not in server.logged()
     assert {shown(server, context) for _ in range(8)} == {second}
     await client.did("status", status="busy")
-    # Files that fit again are taken again.
+    # Matching files are accepted again.
     authority.issue()
     server.send_signal(signal.SIGHUP)
     await server.wait_for_log("days=", times=3)
@@ -241,7 +241,7 @@ async def test_sighup_without_tls_changes_nothing(start):
 
 
 def test_a_terminal_that_goes_takes_the_server_with_it(directory):
-    """It uses the signal that otherwise requests a reload."""
+    """A closed terminal sends the signal that otherwise requests a reload."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(BINARY, [BINARY, "serve", "--port", "0", "--data-dir", directory])
@@ -295,7 +295,7 @@ async def test_connections_that_break_off_in_the_handshake_are_counted_and_gone(
 
 @pytest.mark.parametrize("allowed", [[], ["file://"], ["https://app.example.org"]], ids=ascii)
 async def test_origins_as_pages_have_them(start, allowed):
-    """Each page gets in or not, and one that does not is named in the log."""
+    """Each page is admitted or rejected, and the log names a rejected one."""
     room = Room(start({"allowedOrigins": allowed}, shards=1))
     port = room.server.port
     pages = {
@@ -408,7 +408,7 @@ async def test_pages_of_the_listed_origins_may_connect(start):
     assert await refusal(server) == 101
 
 
-# The port of operators
+# The operators' port
 
 
 async def test_operators_and_backends_have_a_port_of_their_own(start):

@@ -86,7 +86,7 @@ async def test_a_user_has_one_bucket_over_connections_and_http(start):
     answer = await room.api.request("GET", "/v1/users/bob", token=room.token("ana"))
     assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
     assert answer.json["code"] == "rate_limited" and answer.json["retryAfter"] > 0
-    # It is no other user's bucket, and no backend's.
+    # Other users and backends have their own buckets.
     assert (await room.api.request("GET", "/v1/users/bob", token=room.token("bob"))).status == 200
     for _ in range(60):
         assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200
@@ -229,7 +229,7 @@ async def test_frames_without_a_message_meet_a_limit(room, kind):
     one = {"fragments": frame(CONTINUATION, final=False), "pings": frame(PING), "pongs": frame(PONG, b"x")}[kind]
     if kind == "fragments":
         await raw.write(frame(TEXT, b" ", final=False))
-    # A hundred cost a request: those of a burst and a second are free.
+    # A hundred frames cost a request: those of a burst and a second are free.
     await raw.write(one * 100 * 40)
     await goes_on(*pair)
     assert await met(room, "requests") == before
@@ -289,7 +289,7 @@ async def nothing_waits(room):
 async def test_what_waits_for_redis_is_bounded_in_bytes(start):
     redis = start.redis()
     room = Room(start({"redis_bytes": 200_000, "requests_per_second": 0, "user_requests_per_second": 0}, redis=redis, shards=1))
-    # One each, since the requests of one connection wait for each other.
+    # On separate connections, because the requests of one connection wait for each other.
     floods = [await room.come(f"flood-{number}") for number in range(20)]
     other, writer = await room.come("other"), await room.come("writer")
     await other.subscribe(writer)
@@ -299,7 +299,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
         return await room.api.metric("redis_commands_pending_bytes")
 
     redis.stop()
-    # 50 KB each: the fourth arrives while less than the limit waits, and is the last that is accepted.
+    # 50 KB each: the fourth arrives while less than the limit is pending, and is the last that is accepted.
     requests = []
     for flood in floods:
         requests.append(flood.begin("block", users=ids))
@@ -350,7 +350,7 @@ async def test_an_address_that_shows_worthless_tokens_is_not_listened_to_for_a_w
     error = await client.refused("rate_limited", "connect", token=room.token("ana"))
     assert 0 < error["retryAfter"] <= 1_500
     await goes_on(*pair)
-    # Another address is separate; and a client that waits as told is admitted, on the same connection.
+    # Another address is separate; and a client that waits as required is admitted, on the same connection.
     await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("cy"))
     await asyncio.sleep(error["retryAfter"] / 1000 + 0.1)
     assert (await client.ask("connect", token=room.token("ana")))["type"] == "connected"
@@ -392,7 +392,7 @@ async def test_ids_cost_what_they_make_work(start):
     room = Room(start({"request_burst": 60, "requests_per_second": 1}, shards=1))
     ana = await room.come("ana")
     many = [f"p{number}" for number in range(500)]
-    # One for connect, 51 for the first.
+    # One for connect, 51 for the first request.
     assert (await ana.ask("addContacts", users=many))["type"] == "ok"
     await ana.refused("rate_limited", "addContacts", users=[f"q{number}" for number in range(500)])
     bob = await room.come("bob")

@@ -98,7 +98,7 @@ async def test_who_goes_while_one_waits_holds_up_nobody(room):
 async def test_who_goes_before_the_answer_has_paid_for_it(room):
     bob, id = await conversation(room)
     page = text({"type": "getMessages", "id": 2, "conversation": id, "limit": 100})
-    # Each of them is disconnected immediately; together they pay for the data that Redis has read: 264 of 500 tokens a page.
+    # Each is disconnected at once; together they pay for the data read from Redis: 264 of 500 tokens a page.
     for _ in range(8):
         raw = await room.raw()
         await raw.write(text({"type": "connect", "id": 1, "token": room.token("bob")}))

@@ -17,7 +17,7 @@ UNKNOWN = {"version": 0, "status": "offline"}
 
 
 class Place:
-    """Ana on one server, and her watchers on the other one of the same Redis, which may be the same."""
+    """Ana on one server, and her watchers on the other one of the same Redis, or on the same server."""
 
     def __init__(self, server, other):
         self.server, self.other = server, other
@@ -35,7 +35,7 @@ class Place:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def servers(request):
-    """One server, or two; shared by the module's tests, since the people of each are its own."""
+    """One server, or two, shared by the module's tests: each test has users of its own."""
     redis = Redis()
     first = Server(SETTINGS, redis=redis)
     second = Server(SETTINGS, redis=redis, directory=first.directory) if request.param == 2 else None

@@ -1,5 +1,5 @@
-"""Nothing is done or told for a client that is not let in, however early it asks: everything here is sent in one packet,
-`connect` first."""
+"""Nothing is done or sent for a client that is not admitted, however early its requests arrive: everything here is sent
+in one packet, `connect` first."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ SETTINGS = {"connections_per_user": 2, "linger": 1_500}
 
 FRIEND, CHAT, GROUP, OTHER = "FRIEND", "CHAT", "GROUP", "OTHER"
 CONTACT, BLOCKED, STRANGER = "CONTACT", "BLOCKED", "STRANGER"
-"""Stand for users and conversations of the test."""
+"""Placeholders for users and conversations of the test."""
 
 REQUESTS = {
     "subscribe": {
@@ -124,7 +124,7 @@ class Scene:
         return conversations, {name: value for name, value in notifications.items() if name != "id"}
 
     async def is_as_before(self, bob=None, but=(), what="something"):
-        """Only the named parts have changed; for bob himself if he can read them."""
+        """Checks that only the named parts have changed; for bob, too, if he can read them."""
         now = await self.state()
         for part, value in self.before.items():
             assert part in but or now[part] == value, f"{what} changed: {part}"
@@ -137,7 +137,7 @@ class Scene:
             FRIEND: self.amy.user, CHAT: self.chat, GROUP: self.group, "TOKEN": token, OTHER: self.room.name("wu"),
             CONTACT: self.room.name("yan"), BLOCKED: self.room.name("zed"),
             STRANGER: self.room.name("una")}
-        # Of the same kind as the other one, so that others do not see the number of his devices.
+        # Of the same kind as the other device, so that others do not see the number of his devices.
         connect = {"type": "connect", "id": 1, "token": token, "device": {"kind": "phone"}}
         return b"".join(text(filled(each, names)) for each in [connect, *messages])
 
@@ -175,7 +175,7 @@ async def check_refused(scene, token, code, error, kind="all"):
 
 
 async def check_each_refused(scene, token, code, error, bob=None):
-    """Each request alone, and all together."""
+    """Sends each request alone, and all together."""
     for kind in [*REQUESTS, "all"]:
         await check_refused(scene, token, code, error, kind)
         await scene.is_as_before(bob, what=kind)
@@ -189,7 +189,7 @@ def test_every_request_of_the_document_is_tried():
 
 @pytest.mark.parametrize("kind", CHANGES)
 async def test_behind_a_connect_that_is_accepted_it_is_done_and_seen(room, kind):
-    """So the tests below would see it as well."""
+    """This shows that the tests below would detect a change."""
     scene = await Scene(room).begin()
     raw = await room.raw()
     await raw.write(scene.packet(room.token("bob"), requests(kind)))
@@ -233,7 +233,7 @@ async def test_behind_one_connection_too_many_nothing_is_done_or_told(room):
     await room.come("bob", {"id": "bob-other", "kind": "phone"})
     scene.before = await scene.state()
     await check_each_refused(scene, room.token("bob"), 1013, "too_many", scene.bob)
-    # It is not a device of bob's either: he can still be notified and disconnected.
+    # It is not counted as a device of bob's either: he can still be notified and disconnected.
     answer = await room.api.request("POST", path("users", room.name("bob"), "disconnect"), token=room.backend)
     assert answer.status == 200, answer
     await scene.bob.closed(4006)

@@ -47,7 +47,7 @@ async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(
     record = key_of(redis, "user", ana.user)
     for damage in ("x", "1 e e", "1 e q 0 0", "-1 e e 0 0", "y e e 0 0"):
         redis.command("HSET", record, "visibility", damage)
-        # Answered with an error, and so is the next request.
+        # Rejected with an error; the next request is answered as usual.
         await ana.refused("internal", "getVisibility")
         assert (await ana.get(ana))[0]["user"] == ana.user
         await ana.refused("internal", "setVisibility", visibility={"presence": "everyone"})
@@ -251,7 +251,7 @@ trustedProxies: [127.0.0.1]
 
 
 async def break_all(redis, *clients):
-    """Every connection to Redis breaks, and the server recovers: clients are notified stale, then live."""
+    """Breaks every connection to Redis. The server recovers: clients receive `stale`, then `live`."""
     heard = [len([event for event in client.log if event["type"] == "live"]) for client in clients]
     redis.command("CLIENT", "KILL", "TYPE", "normal")
     redis.command("CLIENT", "KILL", "TYPE", "pubsub")
@@ -374,14 +374,14 @@ async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_l
         room = Room(server)
         ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
         one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
-        # Bob is online, so it is decided in ten seconds.
+        # Bob is online, so the push is decided in ten seconds.
         await say(ana, one, "seen by nobody")
         await eventually(lambda: redis.command("KEYS", f"*:pushed:{bob.user}"), "it is noted", within=LONG)
         # A byte that is not text.
         redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, key_of(redis, "pushed", bob.user), one)
         await eventually(lambda: "damaged record" in server.whole_log(), "it is noticed", within=LONG)
         assert await room.api.metric("presence_pushes_due_total") == 0
-        # The others are notified, and it was decided once.
+        # The others are notified, and the push was decided once.
         await cy.close()
         await say(ana, other, "told")
         await eventually(lambda: receiver.of("push.due"), "cy is told of", within=LONG)
@@ -434,7 +434,7 @@ async def test_conversations_that_are_damaged_are_answered_internal_and_named_by
     } | {("lostConversation", f"{key} {made['gone'][0]}") for _, key in inboxes}
     report = doctor(server, redis, "--repair")
     assert kinds(report["findings"]) == ["lostMessages", "malformedConversation"]
-    # Repaired entries are found again, and in their place.
+    # Repaired entries are found again, in their places.
     for name in ("prints", "changes"):
         page = (await bob.did("getMessages", conversation=made[name][0]))["messages"]
         again = await ana.did("send", conversation=made[name][0], message={"id": page[2]["id"], "text": page[2]["text"]})

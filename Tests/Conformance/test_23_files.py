@@ -107,7 +107,7 @@ async def test_a_data_directory_that_is_gone_is_named_and_readiness_tells(start)
         assert "setpriv cannot be started" not in open(log).read()
     finally:
         shutil.move(moved, server.directory)
-    # It exists again, and so does Redis.
+    # The directory exists again, and so does Redis.
 
     async def ready():
         return (await room.api.request("GET", "/readyz")).status == 200

@@ -1,5 +1,5 @@
-"""A Redis whose clock is half a minute ahead of the server's, or behind it: durations stay what they are, Redis' clock decides
-which tokens are valid, and the operator is told."""
+"""A Redis whose clock is half a minute ahead of the server's, or behind it: durations stay correct, Redis' clock
+decides which tokens are valid, and the operator gets a warning."""
 
 import re
 import time

@@ -253,7 +253,7 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
         await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
         people.append(await accounts.signed_in(email))
     ana, bob = people
-    # A link to an own address is invalid after another was requested, whether that one is taken or not.
+    # A link to an own address is invalid once another was requested, whether that one is taken or not.
     wanted = accounts.address("wanted")
     assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
     token = await accounts.mail(wanted, 1, "verify")
@@ -261,7 +261,7 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
     assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
     refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
     assert (await ana.me())["account"]["email"] == ana.email
-    # It counts as a mail as well, and none is sent.
+    # It counts as a mail, although none is sent.
     assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
     refused(await ana.call("POST", "/v1/me/email", asked), 429, "rate_limited")
     assert not any("new address" in mail for mail in accounts.mails(bob.email))

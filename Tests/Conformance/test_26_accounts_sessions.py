@@ -68,7 +68,7 @@ async def test_an_older_one_ends_the_session(accounts, room):
 
 
 def age(server, user):
-    """As if the last refreshes had been longer ago than 10 s."""
+    """Makes the last refreshes look older than 10 s."""
     import re
     import socket
 
@@ -286,6 +286,6 @@ async def test_of_too_many_devices_the_one_unused_for_longest_is_signed_out(star
     accounts = Accounts(start(ON | {"accounts.devices": 5}))
     ana = await accounts.sign_up(idempotency="x")
     for _ in range(5):
-        # The quick way to another device, with no pause between attempts.
+        # The quick way to sign in another device, without a delay between attempts.
         await accounts.sign_up(ana.email, idempotency="x")
     refused(await accounts.refresh(ana.tokens["refreshToken"]), 401, "unauthorized", "token_expired")

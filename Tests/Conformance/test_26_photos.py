@@ -91,7 +91,7 @@ def an_hour_later(server):
 
 
 class Uploaders:
-    """People enough for more uploads than one may make."""
+    """Enough users for more uploads than one user may make."""
 
     def __init__(self, accounts):
         self.accounts, self.left, self.person = accounts, 0, None
@@ -330,7 +330,7 @@ async def test_what_is_too_large_is_refused_by_its_head(accounts, server):
     answer = await asyncio.to_thread(raw, server, ana.access, b"Content-Length: %d" % (MOST + 1))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b'"code":"too_large"' in answer and b'"reason":"photo_too_large"' in answer
-    # At the bound it is read.
+    # At the limit it is read.
     data = jpeg(scene())
     answer, photo, _ = await uploaded(ana, data + b"\0" * (MOST - len(data)))
     assert alike(shown(photo), scene())
@@ -343,7 +343,7 @@ async def test_the_token_is_judged_by_the_head(accounts, server, room):
 
 
 def raw(server, token, header, body=b""):
-    """A request with only the given part of its body: returns the answer."""
+    """Sends a request with only the given part of its body, and returns the answer."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         lines = [b"PUT /v1/me/photo HTTP/1.1", b"Host: x", header]
         if token:
@@ -375,7 +375,7 @@ async def test_one_may_change_it_often_within_an_hour(start):
     assert 429 in statuses and set(statuses) == {200, 429}
 
 
-# Going
+# Removal
 
 
 async def test_a_replaced_picture_stays_a_while_and_one_that_is_taken_back_is_gone(start):
@@ -390,7 +390,7 @@ async def test_a_replaced_picture_stays_a_while_and_one_that_is_taken_back_is_go
         os.utime(file, (time.time() - 3_600,) * 2)
     second, _, _ = await uploaded(ana, png(scene()))
     assert len({first[key] for key in ("photoURL", "thumbnailURL")} | {second[key] for key in ("photoURL", "thumbnailURL")}) == 4
-    # Watchers that do not know the second are shown the first, though a sweep has run.
+    # Watchers without the newer address still get the first picture, though a sweep has run.
     await asyncio.sleep(2.5)
     for member in ("photoURL", "thumbnailURL"):
         assert (await fetch(first[member]))[0] == (await fetch(second[member]))[0] == 200
@@ -569,7 +569,7 @@ async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
         seen = await client.sees_profile(ana.user, displayName=text + base)
         for profile in (me, known, asked, changed.json["profile"], seen):
             assert {member: profile[member] for member in told} == told
-    # An address from elsewhere means the same picture.
+    # An address under another base means the same picture.
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + path}})
     assert answer.json["profile"]["photoURL"] == bases[0] + path and answer.json["profile"]["thumbnailURL"] == bases[0] + small
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + small}})
@@ -594,7 +594,7 @@ async def test_nothing_else_is_served_there(accounts, server):
 
 
 def decoding(server):
-    """The processes that decode now, confined already: the id of each, its command and its status."""
+    """The processes that are decoding, already confined: the id of each, its command and its status."""
     for child in children(server.process.pid):
         try:
             with open(f"/proc/{child}/cmdline", "rb") as file:
@@ -613,7 +613,7 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
     data = jpeg(noise(2_600, 2_000), quality=70)
 
     async def upload_in_the_end(person):
-        # On a machine that stands still a picture may take longer than it is given: it can be sent again.
+        # On a machine that stalls, a picture may take longer than allowed; the client can send it again.
         while (answer := await upload(person, data)).status == 503:
             await asyncio.sleep(answer.json["retryAfter"] / 1_000)
         return answer
@@ -638,8 +638,8 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
 
 
 async def ended(server, accounts, data, end):
-    """A user, and the answer to their upload, whose process got a signal. On a busy machine it may end before it is seen
-    or signalled: then the picture exists."""
+    """Returns a user, and the answer to their upload, whose process received a signal. On a busy machine it may end
+    before it is seen or signalled: then the picture exists."""
     for _ in range(50):
         person = await accounts.sign_up()
         call = asyncio.create_task(upload(person, data))
@@ -655,7 +655,8 @@ async def ended(server, accounts, data, end):
 
 
 async def test_how_it_ends_says_whether_it_is_the_pictures_fault(start):
-    """Killed from outside, for its time or by a kernel that lacks memory, it has not found anything wrong with the picture."""
+    """A process that is killed from outside, for its time or by a kernel without memory, has found nothing wrong with
+    the picture."""
     server = start(SETTINGS)
     accounts, room = Accounts(server), Room(server)
     data = jpeg(noise(2_600, 2_000), quality=70)

@@ -27,7 +27,7 @@ def storage(tmp_path):
 
 @pytest.fixture
 def begin(start, storage):
-    """Starts a server whose pictures are in the storage. By default, the sweep does not disturb a test's calls."""
+    """Starts a server with pictures in the storage. By default, the sweep does not disturb a test's calls."""
 
     def begin(**more):
         names = {f"photos.{name}": value for name, value in ({"sweep": "1d"} | more).items()}
@@ -111,7 +111,7 @@ async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(beg
     others = ["presence/photos/00-read.me", "other/" + "0" * 32 + ".jpg", "0" * 32 + ".jpg"]
     for key in orphans + others:
         storage.put(key)
-    # They are young by the storage's clock: each part has been checked since.
+    # By the storage's clock they are young: each part has been checked since.
     looked = len(storage.requests)
     await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look",
                      within=6 * PATIENCE)

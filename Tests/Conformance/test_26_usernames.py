@@ -25,7 +25,7 @@ def accounts(server):
 
 
 def name(room, text="ana"):
-    """One that no other test has."""
+    """A name that no other test uses."""
     return f"{text}.{re.sub('[^a-z0-9]', '', room.suffix.lower())}"[:30]
 
 
@@ -132,7 +132,7 @@ async def test_it_is_shown_as_typed_and_compared_without_case(accounts, room):
         assert error["message"] == "This username is taken."
     await taken(ana, own.upper())
     assert (await ana.me())["profile"]["username"] == own.upper()
-    # Once more the same: nothing is changed.
+    # The same again changes nothing.
     before = await ana.me()
     await taken(ana, own.upper())
     assert await ana.me() == before
@@ -149,7 +149,7 @@ async def test_a_name_that_was_given_up_is_free_at_once(accounts, room):
     assert await state(accounts, second) == FREE
     me = await ana.me()
     assert "username" not in me["account"] and "username" not in me["profile"]
-    # One that is not there.
+    # Removing a missing name.
     assert (await ana.call("DELETE", "/v1/me/username")).status == 204
     await taken(bob, second)
 
@@ -342,7 +342,7 @@ async def test_a_password_must_not_contain_the_username(accounts, room):
             "validation_failed", "weak_password", "newPassword")
 
 
-# Going
+# Removal
 
 
 async def test_the_name_of_a_deleted_account_is_free_at_once(accounts, room):
@@ -395,7 +395,7 @@ async def test_a_server_killed_among_changes_leaves_no_name_to_nobody(start):
     for turn in range(3):
         calls = [asyncio.create_task(attempt(person, names[(place + step + turn) % 6]))
                  for step in range(3) for place, person in enumerate(people)]
-        # In the middle of it: as soon as one is answered.
+        # In the middle: as soon as one is answered.
         await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         server.kill()
         await asyncio.gather(*calls)
@@ -416,7 +416,7 @@ async def test_a_server_killed_among_changes_leaves_no_name_to_nobody(start):
 
         await eventually(settled, "each name is somebody's or free", within=15)
         assert asyncio.get_running_loop().time() < deadline
-    # All that is left is in order.
+    # The remaining state is in order.
     found = run("doctor", "--data-dir", server.directory, "--json")
     assert found.returncode == 0, json.loads(found.stdout)["findings"]
 
@@ -460,7 +460,7 @@ async def test_a_server_killed_among_sign_ups_leaves_no_half_account(start):
             else:
                 refused(back, 401, "unauthorized", "invalid_credentials")
                 assert answer is None or answer.status == 409
-        # A name is its account's, or free.
+        # A name belongs to its account, or is free.
         for wanted in {own_name} | {f"{own_name}.{number}" for number in range(3, 6)}:
             async def settled():
                 there = (await accounts.sign_in(wanted)).status == 200

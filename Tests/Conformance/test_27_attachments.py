@@ -51,7 +51,7 @@ def operation(method, path):
 
 
 async def upload(room, person, conversation, data, type="application/octet-stream", query="", at=None, token=None):
-    """Every answer is one that the document has."""
+    """Uploads a file, and checks the answer against the document."""
     headers = {"Content-Type": type} if type else {}
     api = API(at) if at else room.api
     token = token or room.token(person, at=at)
@@ -76,7 +76,7 @@ def refused(answer, status, code, reason=None, field=None):
 
 
 def as_sent(attachment):
-    """As messages have it."""
+    """The form that messages have."""
     return {member: value for member, value in attachment.items() if member != "name"}
 
 
@@ -130,7 +130,7 @@ async def test_what_is_said_to_be_a_picture_and_is_none_is_refused(room, server)
     for data in (b"hello", jpeg(scene())[:500], png(scene())[:60], b"\0" * 10_000):
         for type in ("image/jpeg", "image/png", "IMAGE/JPEG; x=y"):
             assert refused(await upload(room, "ana", id, data, type), 422, "validation_failed", "attachment_not_an_image")
-    # As bytes it is taken.
+    # It is accepted as plain bytes.
     assert (await uploaded(room, "ana", id, b"hello"))["kind"] == "file"
     assert len(files(server)) == len(before) + 1
 
@@ -209,7 +209,7 @@ async def test_ranges_conditions_and_heads_are_answered(room):
                 answer, answered, body = await fetch(url, method, {wanted: value})
                 assert answer == expected and answered["ETag"] == tag, (wanted, value, method)
                 assert body == (data if (answer, method) == (200, "GET") else b"")
-    # In the order of RFC 9110: the former counts before the latter, a tag before a time, both before a range.
+    # In the order of RFC 9110: If-Match before If-None-Match, a tag before a time, both before a range.
     assert (await fetch(url, headers={"If-Match": '"x"', "If-None-Match": tag, "Range": "bytes=0-0"}))[0] == 412
     assert (await fetch(url, headers={"If-Match": tag, "If-None-Match": tag}))[0] == 304
     assert (await fetch(url, headers={"If-Match": tag, "If-Unmodified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"}))[0] == 200
@@ -337,7 +337,7 @@ async def test_one_that_is_given_up_leaves_nothing(room, server):
     assert len(files(server)) == len(before) + 1
 
 
-# How long it stays
+# How long uploads are kept
 
 SOON = SETTINGS | {"attachments.unusedFor": "8s", "attachments.sweep": "1s"}
 

@@ -111,7 +111,7 @@ async def test_a_user_may_make_so_many_and_direct_ones_count_once(start):
     await group(ana, bob)
     await ana.refused("too_many", "createConversation", participants=[cy.user])
     await ana.refused("too_many", "createConversation", participants=[cy.user], name="n")
-    # An existing one can be found nevertheless.
+    # An existing one can still be found.
     await talk(ana, bob)
     await talk(cy, ana)
     assert (await talk(ana, cy))["kind"] == "direct"
@@ -321,7 +321,7 @@ async def test_members_add_and_leave_and_only_the_owner_removes(room):
     await dan.did("changeMembers", conversation=made, remove=[dan.user])
     await sees(bob, made, participants=sorted([ana.user, bob.user]))
     assert await listed(await room.come("dan", "phone")) == []
-    # And back.
+    # And back again.
     await bob.did("changeMembers", conversation=made, add=[cy.user])
     await sees(cy, made, participants=sorted([ana.user, bob.user, cy.user]))
 
@@ -330,7 +330,7 @@ async def test_the_owners_place_goes_to_who_has_been_there_longest(room):
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     made = (await group(ana, cy, bob))["id"]
     await ana.did("changeMembers", conversation=made, remove=[ana.user])
-    # Of those who joined together, the first in `participants`.
+    # Of users who joined together, the first one in `participants` becomes the owner.
     assert (await info(bob, made))["owner"] == cy.user
     await cy.did("changeMembers", conversation=made, add=[ana.user])
     await cy.did("changeMembers", conversation=made, remove=[cy.user])
@@ -457,7 +457,7 @@ async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
     assert answer.status == 422 and answer.json["code"] == "too_many", answer
     assert (await info(ana, other["id"]))["participants"] == sorted([ana.user, dan.user])
-    # An existing one stays, and can be requested again.
+    # An existing conversation stays, and can be requested again.
     assert (await talk(cy, bob))["id"] == direct["id"]
     path = f"/v1/conversations/{first['id']}/participants"
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)

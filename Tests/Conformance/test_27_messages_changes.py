@@ -1,4 +1,4 @@
-"""Messages are edited and deleted."""
+"""Editing and deleting messages."""
 
 import json
 
@@ -114,7 +114,7 @@ async def test_deleted_messages_are_not_unread(room):
     for read, left in ((1, 2), (2, 2), (3, 1), (4, 1)):
         await bob.did("mark", conversation=id, read=read)
         assert (await info(bob, id))["unread"] == left
-    # One that has been read is deleted.
+    # Deleting a message that has been read.
     await ana.did("deleteMessage", conversation=id, message=sent[0]["id"])
     assert (await info(bob, id))["unread"] == 1
     await ana.did("deleteMessage", conversation=id, message=sent[4]["id"])

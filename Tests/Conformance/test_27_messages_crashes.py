@@ -1,4 +1,4 @@
-"""Messages over crashes: acknowledged ones exist, once, for all followers."""
+"""Messages across crashes: acknowledged ones exist, once, for all followers."""
 
 import asyncio
 

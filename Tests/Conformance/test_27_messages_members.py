@@ -32,7 +32,7 @@ async def test_who_leaves_hears_no_more(room):
     assert len(heard(bob, id)) == 1
     await bob.refused("forbidden", "subscribe", conversations=[{"id": id, "after": 1}])
     await ana.did("changeMembers", conversation=id, add=[bob.user])
-    # And sees all of it once they are back.
+    # After returning, the user sees all messages.
     assert [message["text"] for message in (await follow(bob, id))["messages"]] == ["all", "without bob"]
 
 

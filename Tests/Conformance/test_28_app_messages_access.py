@@ -66,7 +66,7 @@ async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
         await tab_to("document.activeElement.matches('.talks a')")
         await page.key("Enter")
         await title(page, "Bob Ray")
-        # Who opens it can write; the messages are one stop before that.
+        # The text field has the focus when a conversation is opened; the messages are one stop before it.
         assert await page.value("document.activeElement.name") == "text"
         await page.until(f"{BUBBLES}.join() === 'Hello'")
         await page.key("Tab", modifiers=SHIFT)

@@ -1,4 +1,4 @@
-"""The settings of the app at /app: who sees what, who is blocked, address, password, devices, and the end of an account."""
+"""The settings of the app at /app: visibility, blocked users, address, password, devices, and deleting the account."""
 
 from support.app import BUBBLES, accounts, answer, app, direct, enter, fill, friends, press, settings, shot, shows, title, write  # noqa: F401 (a fixture)
 from support.accounts import PASSWORD
@@ -27,7 +27,7 @@ async def test_who_sees_what_is_chosen_and_kept(chromium, accounts):
         kept = (await own.did("getVisibility"))["visibility"]
         assert kept == {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody"}
         await shot(page, "privacy")
-        # Another device changes it: this one follows.
+        # Another device changes it, and this one follows.
         await own.did("setVisibility", visibility={"presence": "nobody"})
         await page.until("document.querySelector('[name=presence]').value === 'nobody'")
 

@@ -1,4 +1,4 @@
-"""The app at /app in two tabs, while a connection is away, with pictures of other hosts, and on small screens."""
+"""The app at /app in two tabs, without a connection, with pictures of other hosts, and on small screens."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def test_a_second_tab_has_the_same_conversations(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         first = await enter(chromium, line, people[0])
         await first.until("document.querySelector('nav .badge').textContent === '1 unread'")
-        # Each of them begins while another has the socket.
+        # Each of them starts while another has the socket.
         tabs = [first] + [await app(chromium, line) for _ in range(2)]
         for page in tabs:
             await press(page, "Chats1 unread")

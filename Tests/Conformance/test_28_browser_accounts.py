@@ -33,7 +33,7 @@ async def page_of(chromium, line, expected=NETWORK):
 
 
 async def again(page):
-    """Loads the page again, as a person does."""
+    """Loads the page again, like a user."""
     await page.reload()
     await page.run("globalThis.presence = await import('/presence.js');" + ACCOUNT)
 
@@ -128,7 +128,7 @@ async def test_without_a_network_nobody_is_signed_out(chromium, accounts):
         _, user = await sign_up(page, accounts)
         line.cut()
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "network"
-        # Nor does a server with troubles of its own sign out.
+        # Nor does a server with internal errors sign out.
         await page.run("""
             globalThis.plain = fetch;
             globalThis.fetch = async () => new Response('{"type":"error","code":"unavailable","retryAfter":5}', { status: 503 });""")
@@ -220,7 +220,7 @@ async def test_a_photo_of_which_nothing_is_heard_is_given_up(chromium, accounts)
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         await sign_up(page, accounts)
-        # A minute is a tenth of a second.
+        # A minute takes a tenth of a second.
         await page.run("""
             globalThis.plain = setTimeout;
             globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 60_000 ? 100 : ms, ...rest);

@@ -127,7 +127,7 @@ async def test_a_list_that_was_under_way_when_the_connection_was_refused_comes_w
 async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
-        # One request is pending, one waits behind it, when the tokens become another user's.
+        # One request is pending, one waits behind it, when the tokens change to another user's.
         await page.run("silent = ['send']; await messages.send('c', 'one'); await messages.send('c', 'two')")
         await page.until("requests('send').length === 1")
         await page.run("user = 'bob'; silent = []; lose(4003)")
@@ -141,7 +141,7 @@ async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium,
         await page.run("await messages.send('c', 'three')")
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("requests('send')") == []
-        # With the own tokens it is sent.
+        # With the user's own tokens it is sent.
         await page.run("client.close(); user = 'ana'; begin()")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('send').map((each) => each.message.text)") == ["one", "two", "three"]
@@ -205,7 +205,7 @@ async def test_a_message_that_the_client_has_no_room_for_waits(chromium, server)
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("(await left())[0].error ?? null") is None
         assert await page.value("seen.list.value[0].lastMessage.status") == "sending"
-        # Each answer makes room for the next one, which is asked meanwhile.
+        # Each answer makes room for the next request, which is then sent.
         await page.run("for (const { type, id } of asked) if (type === 'getMessages') hear({ type: 'ok', id });")
         await page.until("(await left()).length === 0 && seen.list.value[0].lastMessage.status === 'sent'")
 
@@ -241,7 +241,7 @@ async def test_what_is_answered_goes_from_the_store_before_anything_else_is_sent
         assert await page.value("[requests('editMessage').length, (await left()).length]") == [1, 2]
         with pytest.raises(Failed):
             await page.run("await messages.edit('c', 'm', 'three')")
-        # The store is there again: it goes on by itself.
+        # The store works again: sending continues by itself.
         await page.run("IDBObjectStore.prototype.put = put")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('editMessage').map((each) => each.text)") == ["one", "two"]
@@ -288,7 +288,7 @@ async def test_a_burst_of_resets_is_asked_about_once(chromium, server):
         await page.run("answer()")
         await page.until("seen.page.value.live")
         assert await page.value("pages() - before") == 1
-        # One after the answer is another matter.
+        # A reset after the answer is a new matter.
         await page.run("reset()")
         await page.until("pages() === before + 2")
         await page.run("answer(); reset()")

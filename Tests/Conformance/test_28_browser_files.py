@@ -38,7 +38,7 @@ def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_p
         if name.endswith((".js", ".d.ts")):
             shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
     shutil.copy(os.path.join(os.path.dirname(__file__), "types", "apps.ts"), tmp_path)
-    # Members of the scripts by the compiler's inference: they are not written for it.
+    # Members of the scripts are inferred by the compiler, for which the scripts were not written.
     options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
                "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
     (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["apps.ts"]}))

@@ -7,7 +7,7 @@ from support.room import Room
 
 
 async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, start):
-    """Each is rejected a few times at most: a client that continues to ask is closed permanently."""
+    """Each is rejected a few times at most: a client that continues to send is closed permanently."""
     server = start({"requests_per_second": 40, "request_burst": 10, "limits.rateLimited": 300})
     room = Room(server)
     async with Line(server) as line, chromium:

@@ -145,7 +145,7 @@ async def test_after_a_loss_only_news_come(chromium, server, room):
 
 
 async def test_what_replaces_the_messages_leaves_no_hole_and_events_wait_for_the_answer(chromium, server):
-    """Against a socket that says what servers say seldom: a long answer in parts, an event before it, and a new beginning."""
+    """With a socket that sends what servers rarely send: a long answer in parts, an event before it, and a reset."""
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -263,7 +263,7 @@ async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(c
         id = (await talk(bob, ana))["id"]
         first, second = await talking(chromium, line, room), await talking(chromium, line, room)
         await watch(first, id)
-        # The second asks while messages arrive: the first must not lose those in the answer.
+        # The second tab requests while messages arrive: the first must not lose those in the answer.
         writing = asyncio.ensure_future(asyncio.gather(*[bob.begin("send", conversation=id, message={"id": f"x{n}", "text": f"m{n}"}) for n in range(40)]))
         for _ in range(5):
             await second.run(f"""

@@ -118,7 +118,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         first = await chromium.page(slow.origin + BLANK, expected=("",))
         second = await chromium.page(slow.origin + BLANK, expected=("",))
         for page, line in ((first, slow), (second, quick)):
-            # One store, two ways to the server.
+            # One store, two connections to the server.
             await page.run("Object.defineProperty(navigator, 'locks', { value: undefined })")
             await page.run(f"""
                 const Plain = WebSocket;
@@ -133,7 +133,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         await second.until("seen.page.value.messages[0]?.seq")
         await first.until("seen.page.value.messages[0]?.status === 'sent'")
         message = await first.value("seen.page.value.messages[0].id")
-        # Any tab may send, and immediately: nothing is on its way.
+        # Any tab may send at once: nothing is pending.
         await second.run(f"await messages.edit({id!r}, {message!r}, 'one')")
         await first.until(TEXTS + " === 'one' && seen.page.value.messages[0].status === 'sent'")
         quick.cut()

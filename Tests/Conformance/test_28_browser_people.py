@@ -185,7 +185,7 @@ STRANGE = """
             };
         }
     };"""
-"""Before each message a message of an unknown type, and an unknown member in each object."""
+"""Before each message one of an unknown type, and an unknown member in each object."""
 
 
 async def test_unknown_messages_and_members_are_ignored(chromium, server, room):

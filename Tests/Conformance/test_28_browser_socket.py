@@ -99,7 +99,7 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
         await page.run("silent = []; overdue()")
         await page.until(CONNECTIONS + " === 2 && seen.bob.value.live")
         assert await page.value("givenUp") == 1
-        # One that answers stays.
+        # A server that answers is kept.
         await page.run("dispatchEvent(new Event('online')); overdue()")
         assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
 
@@ -202,7 +202,7 @@ async def test_after_a_refusal_nothing_goes_until_it_may_and_then_one_at_a_time_
         assert await page.value("said.map(({ text }) => text).join('')") == "000012345"
         # (A timer may be early by less than a millisecond.)
         assert await page.value("said[3].at - said[0].at") > 297
-        # When none waits, it is as before, after one more pause.
+        # When no request waits, it is as before, after one more delay.
         await page.run("await calm(); said.length = 0; silent = ['status']; client.setStatus('busy'); client.setStatus('busy');")
         await page.until("said.length === 2")
 
@@ -271,7 +271,7 @@ async def test_more_people_than_one_message_may_name_are_read_and_let_go(chromiu
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         first, others = [[f"{name}{n}" for n in range(5)] for name in ("a", "b")]
-        # Before anything is known of the server, too.
+        # Also before the server's limits are known.
         await page.run(f"open({room.token('ana')!r}, {{ share: false }}); globalThis.early = client.get({first})")
         assert await page.value("(await early).map(({ user }) => user)") == first
         assert await page.value("client.own.limits.subscribeBatch") == 2

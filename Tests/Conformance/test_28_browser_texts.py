@@ -19,7 +19,7 @@ def drawn(draw):
     parts = [draw.choice(WHOLE) for _ in range(draw.randint(0, 5))]
     parts.insert(draw.randint(0, len(parts)), draw.choice(HALVES))
     text = f'"x{"".join(parts)}x"'
-    # The decoder of UTF-16 takes a half for U+FFFD as browsers do, but for one before another character: that is written out.
+    # The UTF-16 decoder replaces a half by U+FFFD as browsers do, except before another character: that case is handled here.
     return text, "".join("\ufffd" if 0xD800 <= ord(each) < 0xE000 else each for each in json.loads(text))
 
 
@@ -48,7 +48,7 @@ async def test_half_a_character_ends_no_request_and_holds_up_none(chromium, serv
         await page.run(f"await messages.create(['bob', 'cy'], {{ name: {name}, metadata: {{ ['k\\ud83d']: {other} }} }})")
         await page.until(f"seen.list.value.some((each) => each.name === {json.dumps(expected)})")
         assert not [each for each in page.received if each.get("code") == "bad_request"]
-        # The id is first, wherever a fault may be.
+        # The id is first, wherever an error may be.
         assert all(list(each)[0] == "id" for each in page.sent if "id" in each and each["type"] != "connect")
 
 

@@ -30,7 +30,7 @@ async def test_a_provider_is_asked_for_another_token_once(chromium, server, room
         """ % (json.dumps(room.token("ana")), json.dumps(old)))
         await page.until("client.connection.state === 'live'")
         assert (await page.value("asked"))[-2:] == [False, True]
-        # One that never has a good one.
+        # A provider that never has a valid token.
         await page.run("client.close(); open(async () => %s)" % json.dumps(old))
         await page.until("client.connection.state === 'refused'")
         assert len(page.sockets) == 4, page.sockets
@@ -140,7 +140,7 @@ async def test_a_provider_that_gives_the_same_token_is_not_asked_all_the_time(ch
         await page.run(f"""
             globalThis.asked = 0;
             open(() => {{ asked++; return {room.token("ana", expires=5)!r}; }}, {{ share: false }});""")
-        # Until it has expired: at least a second passes between two calls.
+        # Until the token has expired: at least a second passes between two calls.
         await page.until("states.includes('waiting')")
         assert 2 <= await page.value("asked") <= 8
         assert not [each for each in page.sent if each["type"] == "refresh"]

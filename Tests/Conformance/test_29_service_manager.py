@@ -11,7 +11,7 @@ from support.patience import PATIENCE
 
 @pytest.fixture
 def manager(tmp_path, monkeypatch):
-    """The socket that servers get by their environment."""
+    """The socket that servers get in their environment."""
     path = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(path)
@@ -21,7 +21,7 @@ def manager(tmp_path, monkeypatch):
 
 
 async def hear(manager, *, but=()):
-    """The next message that is not one of these."""
+    """The next message, except these."""
     while True:
         message = (await asyncio.to_thread(manager.recv, 4096)).decode()
         if message not in but:

@@ -1,4 +1,4 @@
-"""The console at /console, as an operator uses it, with nothing on the browser's console."""
+"""The console at /console, as an operator uses it, without errors on the browser's console."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ async def console(chromium, room, place="", expected=(), **size):
 
 
 def never_told(page, token):
-    """A token is in no address."""
+    """Checks that a token is in no address."""
     assert len(page.requests) > 5
     for _, url in page.requests:
         assert token not in url and "token=" not in url, url

@@ -1,4 +1,4 @@
-"""Who was online when: the stored past presence, and the backends' access to it."""
+"""History: the stored past presence, and the backends' access to it."""
 
 import asyncio
 import time
@@ -52,7 +52,8 @@ def statuses(told):
 
 
 async def later(change):
-    """A change some milliseconds later, because clocks differ: a state that begins and ends within one is not an interval."""
+    """Makes a change some milliseconds later, because clocks differ: a state that begins and ends within one is not an
+    interval."""
     await asyncio.sleep(0.02)
     return await change
 
@@ -98,7 +99,7 @@ async def test_leaving_ends_it_and_coming_back_begins_another(room):
     bob = await room.come("bob", "web")
     await ana.subscribe(bob)
     for count in (1, 2):
-        # For longer than the server's clock and that of Redis may differ.
+        # Longer than the server's clock and Redis' may differ.
         await asyncio.sleep(A_MOMENT)
         await later(bob.close())
         gone = await ana.sees(bob, status="offline")
@@ -142,8 +143,8 @@ async def test_somebody_who_comes_back_within_the_linger_time_was_never_away(roo
 
 
 async def test_of_two_devices_the_last_one_counts_and_idleness_ends_with_it(room):
-    """One device is lost while active, the other one is idle: away begins when the first has lingered, and ends when the
-    second one last sent data."""
+    """One device is lost while active, the other one is idle: away begins when the first one's linger ends, and ends
+    with the second one's last message."""
     ana = await room.come("ana")
     bob, phone = await room.come("bob", "web"), await room.come("bob", "phone")
     await ana.subscribe(bob)
@@ -171,7 +172,7 @@ async def test_after_a_server_was_killed_its_people_were_there_until_its_last_re
     watching = await room.come("ana", at=other)
     bob = await room.come("bob", "web")
     began = (await watching.subscribe(bob))[0]["presence"]["since"]
-    # Until its server has renewed its lease once more.
+    # Time for its server to renew its lease once more.
     await asyncio.sleep(2 * RENEWAL)
     room.api.server = other
     killed = now()
@@ -249,7 +250,7 @@ async def test_a_viewer_is_told_what_they_may_see(room):
     assert await intervals(room, bob, viewer=bob.user) == whole
 
 
-# How much
+# Limits
 
 
 async def toggled(bob, times):
@@ -292,7 +293,7 @@ async def test_old_ones_go_although_new_ones_come(start):
     bob = await room.come("bob", "web")
     deadline = time.monotonic() + 4
     told = {"intervals": []}
-    # Long enough for old ones to be removed; and on a machine that was suspended, until there are new ones again.
+    # Long enough for old ones to be removed, and on a machine that was suspended, until there are new ones again.
     while time.monotonic() < deadline or len(told["intervals"]) < 5 and time.monotonic() < deadline + PATIENCE:
         await toggled(bob, 1)
         await asyncio.sleep(0.1)
@@ -311,7 +312,7 @@ async def test_an_interval_takes_few_bytes_and_people_without_any_take_none(star
     key = redis.command("--scan", "--pattern", f"*history:{bob.user}")
     count, size = int(redis.command("LLEN", key)), int(redis.command("MEMORY", "USAGE", key, "SAMPLES", "0"))
     print(f"{count} intervals take {size} bytes, {size / count:.1f} each")
-    # One that began and ended within a millisecond does not count.
+    # An interval within one millisecond does not count.
     assert 100 < count <= 200 and size / count < 20
 
 
