@@ -183,7 +183,7 @@ async def test_all_sessions_of_a_user_change_one_profile(room):
     assert profile["locale"] == "en"
 
 
-async def test_a_profile_of_one_who_was_never_here_can_come_later(room):
+async def test_a_new_users_profile_can_arrive_later(room):
     ana = await room.come("ana")
     person, = await ana.subscribe(room.name("bob"))
     assert person["profile"] is None

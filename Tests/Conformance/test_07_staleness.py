@@ -136,7 +136,7 @@ async def writes_under_way(room, clients):
 
 
 @pytest.mark.parametrize("fate", ["silent", "killed"])
-async def test_a_write_under_way_when_redis_is_lost_is_said_to_be_of_unknown_outcome(room, redis, fate):
+async def test_a_write_under_way_when_redis_is_lost_has_an_unknown_outcome(room, redis, fate):
     clients = [await room.come("ana") for _ in range(8)]
     redis.stop()
     answers = await writes_under_way(room, clients)

@@ -279,7 +279,7 @@ async def test_the_public_port_tells_nothing_of_private_paths(start):
 
 # Bodies
 
-async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
+async def test_a_body_is_read_only_with_permission(server):
     """Rejected by the head, before any byte of the body has arrived."""
     for token, status in ((None, 401), ("nonsense", 401), (server.mint.token("ana"), 403)):
         auth = f"Authorization: Bearer {token}\r\n" if token else ""
@@ -290,7 +290,7 @@ async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
     is_json_error(await exchange(server, head.encode()), 413)
 
 
-async def test_what_comes_in_has_a_budget(start):
+async def test_incoming_bytes_have_a_budget(start):
     """An incomplete message reserves its bytes; a client that exceeds the budget has to come back later."""
     server = start({"inbox_bytes": 300_000}, shards=2)
     room = Room(server)

@@ -138,7 +138,7 @@ async def test_no_path_leads_to_another(room, place):
 
 
 @pytest.mark.parametrize("id", NO_IDS, ids=lambda id: ascii(id)[:24])
-async def test_what_is_no_id_is_refused(room, id):
+async def test_a_malformed_id_is_rejected(room, id):
     for method, place, body in CALLS:
         answer = await room.api.request(method, place.format(id), body, token=room.backend)
         is_error(answer, 400, "validation_failed", "id")

@@ -128,7 +128,7 @@ NONSENSE = {
 }
 
 
-async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
+async def test_nonsense_of_many_kinds_disturbs_no_other_client(room):
     watcher, watched = await room.come("ana"), await room.come("bob")
     await watcher.subscribe(watched)
     told = []
@@ -185,7 +185,7 @@ NO_SOCKET = {"half a handshake and silence", "nothing at all", "a POST that neve
 """Connections that never became a WebSocket: any answer is HTTP."""
 
 
-async def test_what_cannot_go_on_is_ended(room):
+async def test_broken_connections_are_closed(room):
     async def end(name):
         socket = await room.dial()
         try:

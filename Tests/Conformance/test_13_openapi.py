@@ -338,7 +338,7 @@ async def test_every_documented_status_is_answered_as_documented(stage, operatio
         assert answer.status == status, f"{answer} instead of {status}"
 
 
-async def test_a_users_token_opens_what_needs_no_backend(stage):
+async def test_a_users_token_is_accepted_where_no_backend_is_required(stage):
     for operation in OPERATIONS:
         if operation.needs_token and not operation.needs_backend:
             answer = await stage.ask(operation, operation.requests[0], token=stage.user)
@@ -455,7 +455,7 @@ async def sent_ahead(stage):
 
 
 @pytest.mark.parametrize("line", ["FOO /healthz HTTP/1.1", "hello", "\0"], ids=ascii)
-async def test_what_is_no_proper_http_ends_the_connection(stage, line):
+async def test_malformed_http_ends_the_connection(stage, line):
     raw = await RawSocket(stage.server).dial()
     await raw.write(f"{line}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     said = await asyncio.wait_for(raw.reader.read(), PATIENCE)

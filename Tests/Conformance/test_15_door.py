@@ -126,13 +126,13 @@ async def test_older_versions_of_tls_are_refused(authority, start):
     assert shown(server, authority.trust())
 
 
-async def test_what_is_not_tls_is_told_so(authority, start):
+async def test_plain_http_on_a_tls_port_gets_an_error_about_tls(authority, start):
     server = start(tls(authority.issue()))
     answer = exchange(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert status(answer) == 400 and b"TLS" in answer
 
 
-async def test_calls_over_tls_name_whom_they_say(authority, start):
+async def test_paths_over_tls_are_used_unchanged(authority, start):
     """As over plain connections, a path is used unchanged."""
     server = start(tls(authority.issue()))
     context = authority.trust()
@@ -168,7 +168,7 @@ async def test_calls_over_tls_name_whom_they_say(authority, start):
             assert status(answer) == 200 and b'"user":"a/../b"' in answer
 
 
-async def test_a_request_whose_record_comes_in_pieces_is_read_as_it_came(authority, start):
+async def test_a_request_in_a_split_tls_record_is_read_unchanged(authority, start):
     server = start(tls(authority.issue()))
     room = Room(server)
     target = path("users", "a/../b")
@@ -280,7 +280,7 @@ async def test_a_key_that_others_can_read_is_warned_of(authority, start):
     assert "other users can read" not in start(tls(files)).logged()
 
 
-async def test_connections_that_break_off_in_the_handshake_are_counted_and_gone(authority, start):
+async def test_connections_that_fail_in_the_handshake_are_counted_and_closed(authority, start):
     server = start(tls(authority.issue()))
     context = authority.trust()
     stranger = ssl.create_default_context()
@@ -458,7 +458,7 @@ async def test_the_second_port_speaks_tls_where_others_can_reach_it(authority, s
 
 
 @pytest.mark.parametrize("secure", [False, True])
-async def test_those_who_never_finish_a_request_keep_nobody_out(authority, start, secure):
+async def test_unfinished_requests_keep_no_others_out(authority, start, secure):
     settings = {"limits.handshakes": 16, "handshakeTimeout": "4s"}
     server = start(tls(authority.issue(), **settings) if secure else settings, shards=1)
     context = authority.trust() if secure else None

@@ -71,7 +71,7 @@ async def test_a_school_signs_up_and_in_behind_one_address(start):
     assert await all_of("/v1/sessions", password=PASSWORD) == [200] * 60
 
 
-async def test_what_is_asked_too_often_from_an_address_is_never_dropped_in_silence(start):
+async def test_excessive_requests_of_an_address_are_never_dropped_silently(start):
     server = start(PROXY | ON | {"accounts.perAddress": 5}, shards=1)
     accounts, room = Accounts(server), Room(server)
     school = {"X-Forwarded-For": "203.0.113.50"}

@@ -96,7 +96,7 @@ async def one(room, draw, people, conversation, file, picture):
     await caller.end()
 
 
-async def test_nothing_is_held_for_who_has_gone(start):
+async def test_nothing_stays_reserved_for_a_client_that_left(start):
     draw = random.Random(11)
     room = Room(start(SETTINGS, shards=2))
     people = [f"p{number}" for number in range(6)]

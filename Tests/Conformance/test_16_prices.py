@@ -65,7 +65,7 @@ async def test_one_user_s_long_messages_leave_room_for_the_others(start):
     assert 10 <= [each["type"] for each in answers].count("sent") <= 20
 
 
-async def test_who_comes_and_goes_with_long_lists_slows_nobody(start):
+async def test_reconnecting_with_long_lists_slows_no_others(start):
     redis = start.redis()
     room = Room(start({"linger": 500}, redis=redis, shards=1))
     ana = await room.come("ana")

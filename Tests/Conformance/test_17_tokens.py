@@ -94,7 +94,7 @@ def keyed(tmp_path_factory):
 RIGHT = {"iss": "https://app.example", "aud": "presence"}
 
 
-async def test_keys_of_both_kinds_let_in_whoever_they_signed_for(keyed):
+async def test_keys_of_both_kinds_admit_the_users_they_signed_for(keyed):
     room = Room(keyed)
     for key in (keyed.pem_key, keyed.jwk_key):
         assert await is_let_in(room, key.token("ana", **RIGHT))
@@ -102,7 +102,7 @@ async def test_keys_of_both_kinds_let_in_whoever_they_signed_for(keyed):
     assert await is_let_in(room, room.token("ana"))
 
 
-async def test_what_lets_nobody_in(keyed, tmp_path):
+async def test_invalid_tokens_are_rejected(keyed, tmp_path):
     room, mint, now = Room(keyed), keyed.mint, int(time.time())
     key, stranger = keyed.pem_key, Key(str(tmp_path), "by-pem")
     good = key.token("ana", **RIGHT)
@@ -145,7 +145,7 @@ async def test_what_lets_nobody_in(keyed, tmp_path):
 # Signatures that are verified off the loop
 
 
-async def test_what_is_sent_behind_a_connect_is_answered_behind_it(keyed):
+async def test_requests_after_connect_are_answered_after_it(keyed):
     room, tokens = Room(keyed), [keyed.pem_key.token(f"user-{number}", **RIGHT) for number in range(20)]
     for token in tokens:
         # All in one packet, before the server can have sent anything.
@@ -289,7 +289,7 @@ def new_token(room, person, not_before):
     return room.token(person, iat=max(time.time(), not_before / 1000))
 
 
-async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_opened(start):
+async def test_revoked_tokens_are_rejected_on_every_server_and_their_sessions_end(start):
     redis = start.redis()
     one = start({}, redis=redis)
     two = start({}, redis=redis, directory=one.directory)
@@ -315,7 +315,7 @@ async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_open
     assert await is_let_in(room, room.token("cy"))
 
 
-async def test_what_was_revoked_stays_so_when_everything_restarts(start):
+async def test_revocations_survive_a_restart_of_everything(start):
     # One shard, so its state is the server's: while a shard is stale it admits clients and verifies them later.
     server = start({}, shards=1)
     room = Room(server)

@@ -344,7 +344,7 @@ async def test_7_3_a_close_of_one_byte_ends_it(room):
     assert await socket.closed() == 1002
 
 
-async def test_7_9_a_close_with_a_code_that_none_may_send_is_a_violation(room):
+async def test_7_9_a_close_with_a_reserved_code_is_a_violation(room):
     violations = {code: goodbye(code) for code in (0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 65_535)}
     assert await ends(room, violations) == dict.fromkeys(violations, 1002)
 

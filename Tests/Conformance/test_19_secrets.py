@@ -45,7 +45,7 @@ async def refused_requests(ana):
         assert error["type"] == "error", error
 
 
-async def test_what_belongs_to_one_user_reaches_nobody_else(start):
+async def test_a_users_private_data_reaches_no_other_user(start):
     redis = start.redis()
     times = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500ms", "PRESENCE_LEASE_RENEWAL": "200ms",
              "PRESENCE_LIMITS_BAD_REQUESTS": "8", "PRESENCE_LIMITS_REQUEST_BURST": "60",

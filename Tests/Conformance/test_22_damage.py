@@ -37,7 +37,7 @@ def kinds(findings):
     return sorted(finding["kind"] for finding in findings)
 
 
-async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(start):
+async def test_an_unreadable_visibility_is_an_error_and_grants_no_access(start):
     redis = start.redis()
     server = start(QUICK, redis=redis)
     room = Room(server)
@@ -95,7 +95,7 @@ async def test_a_register_that_is_no_json_is_shown_to_nobody(start):
         await bob.close()
 
 
-async def test_what_a_script_makes_of_damage_reaches_nobody(start):
+async def test_damage_processed_by_a_script_reaches_no_client(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis))
     ana, bob = await room.come("ana"), await room.come("bob")
@@ -191,7 +191,7 @@ async def test_a_secret_that_others_can_read_is_warned_of(start):
     assert "other users can read the secret" in server.logged()
 
 
-async def test_a_data_directory_that_others_can_enter_is_warned_of_and_its_log_is_for_nobody_else(start):
+async def test_an_open_data_directory_causes_a_warning_and_its_log_stays_private(start):
     # Not in $TMPDIR, which others may not be able to enter.
     directory = tempfile.mkdtemp(prefix="presence-conformance-", dir="/tmp")
     before = os.umask(0o022)
@@ -265,7 +265,7 @@ def damage(redis, key):
     redis.command("RPUSH", key, "x")
 
 
-async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_stale(start):
+async def test_unreadable_inboxes_and_notifications_keep_no_others_stale(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis, shards=1))
     ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
@@ -300,7 +300,7 @@ async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_st
     assert (await inbox(ana))["items"] == []
 
 
-async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tmp_path):
+async def test_one_users_damage_delays_no_others_webhooks_and_pushes(start, tmp_path):
     redis = start.redis()
     first, second = Receiver(tmp_path), Receiver(tmp_path)
     try:
@@ -341,7 +341,7 @@ async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tm
         second.close()
 
 
-async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
+async def test_a_damaged_inbox_does_not_stop_a_groups_events_for_others(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis, shards=1))
     ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
@@ -367,7 +367,7 @@ async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
     assert [talk["id"] for talk in await listed(bob)] == [other]
 
 
-async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_left_alone(start, tmp_path):
+async def test_a_push_record_damaged_while_a_push_waits_is_left_alone(start, tmp_path):
     redis, receiver = start.redis(), Receiver(tmp_path)
     try:
         server = start(QUICK | {"webhooks": [receiver.endpoint("push.due")]}, redis=redis, shards=1)

@@ -43,7 +43,7 @@ class Scene:
         return abs(at - moment) < 1000 * (1 + SLACK)
 
 
-async def test_durations_are_what_they_are_and_times_are_those_of_redis(start, offset, tmp_path):
+async def test_durations_are_correct_and_times_are_those_of_redis(start, offset, tmp_path):
     scene = Scene(start, offset, tmp_path)
     ana, bob = await scene.come("ana"), await scene.come("bob")
     assert scene.is_now(bob.connected["serverTime"])

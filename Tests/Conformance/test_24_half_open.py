@@ -160,7 +160,7 @@ async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path
     await eventually(lambda: resident(server) - before < 1.5 * max(waves), f"{before} MB, waves of {waves}, and little is left")
 
 
-async def test_a_drop_at_a_time_costs_what_it_brings(start):
+async def test_slowly_arriving_bytes_are_read_once(start):
     """Each byte of a head is read once, however slowly they come."""
     server = start(SETTINGS)
     slow = await RawSocket(server).dial()

@@ -42,7 +42,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
 # Signing up
 
 
-async def test_who_signs_up_has_account_profile_and_tokens_at_once(accounts, room):
+async def test_a_new_account_has_profile_and_tokens_at_once(accounts, room):
     ana = await accounts.sign_up("Ana.B-%s@Example.org" % room.suffix, displayName="  Ana B. ")
     assert set(ana.tokens) == {"user", "accessToken", "expiresIn", "refreshToken", "account"}
     assert ana.tokens["expiresIn"] == 3_600_000
@@ -65,7 +65,7 @@ async def test_a_displayname_left_out_is_the_part_before_the_at(accounts, room):
     assert (await ana.me())["profile"]["displayName"] == local[:50]
 
 
-async def test_or_neutral_if_it_is_set_so(start):
+async def test_a_default_displayname_can_be_neutral(start):
     accounts = Accounts(start(ON | {"accounts.defaultDisplayName": "neutral"}))
     assert (await (await accounts.sign_up()).me())["profile"]["displayName"] == "User"
 
@@ -76,7 +76,7 @@ async def test_or_neutral_if_it_is_set_so(start):
     "ana@exämple.org", "a" * 65 + "@example.org", "a@" + "b" * 63 + "." + ("c" * 60 + ".") * 4 + "org", "ana@1.2.3.4",
     '"ana"@example.org', " ana@example.org",
 ])
-async def test_what_is_no_address_is_refused(accounts, email):
+async def test_malformed_addresses_are_rejected(accounts, email):
     refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD), 422, "validation_failed",
             "invalid_email", "email")
 
@@ -103,7 +103,7 @@ async def test_a_password_with_the_own_address_in_it_is_refused(accounts):
             "validation_failed", "weak_password", "password")
 
 
-async def test_bodies_that_are_none_are_bad_requests(accounts):
+async def test_malformed_bodies_are_bad_requests(accounts):
     for body in [b"", b"x", b"[]", b'{"email":"a@b.org"}', b'{"email":7,"password":"correct horse"}',
                  b'{"email":"a@b.org","password":"correct horse","device":"phone"}']:
         answer = await accounts.api.request("POST", "/v1/accounts", body)
@@ -145,7 +145,7 @@ async def test_a_repeated_sign_up_is_recognised_by_its_bytes(accounts):
     await accounts.sign_up(email, idempotency="caf\u00e9")
 
 
-async def test_where_accounts_are_hidden_a_sign_up_says_the_same_of_a_taken_address(start):
+async def test_where_accounts_are_hidden_a_sign_up_gets_the_same_answer_for_a_taken_address(start):
     accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
     email = accounts.address()
     first = await accounts.post("/v1/accounts", email=email, password=PASSWORD)
@@ -301,7 +301,7 @@ async def test_guesses_are_slowed_whether_there_is_an_account_or_not(accounts):
     await accounts.signed_in(ana.email)
 
 
-async def test_guesses_that_come_at_once_are_counted_before_they_are_looked_at(accounts):
+async def test_concurrent_guesses_are_counted_before_they_are_verified(accounts):
     ana = await accounts.sign_up()
     answers = await asyncio.gather(*(accounts.sign_in(ana.email, f"wrong password {n}") for n in range(20)))
     assert sum(answer.status == 401 for answer in answers) <= 6, answers

@@ -63,7 +63,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
 
 
 @pytest.mark.parametrize("username", BAD)
-async def test_what_breaks_the_rules_is_invalid(accounts, username):
+async def test_names_that_break_the_rules_are_invalid(accounts, username):
     assert await state(accounts, username) == not_free("invalid")
     ana = await accounts.sign_up()
     error = refused(await take(ana, username), 422, "validation_failed", "invalid_username", "username")
@@ -74,7 +74,7 @@ async def test_what_breaks_the_rules_is_invalid(accounts, username):
 
 
 @pytest.mark.parametrize("username", GOOD)
-async def test_what_keeps_them_can_be_had(accounts, username):
+async def test_names_that_follow_the_rules_are_available(accounts, username):
     ana = await accounts.sign_up()
     assert await state(accounts, username) == FREE
     await taken(ana, username)
@@ -107,7 +107,7 @@ async def test_a_name_that_became_reserved_stays_its_owners(start):
     await taken(ana, "Soup")
 
 
-async def test_bodies_that_are_none_are_bad_requests(accounts):
+async def test_malformed_bodies_are_bad_requests(accounts):
     ana = await accounts.sign_up()
     for body in [b"", b"x", b"[]", b"{}", b'{"username":7}', b'{"username":null}']:
         refused(await ana.call("PUT", "/v1/me/username", body), 400, "bad_request")
@@ -154,7 +154,7 @@ async def test_a_name_that_was_given_up_is_free_at_once(accounts, room):
     await taken(bob, second)
 
 
-async def test_of_a_hundred_who_want_one_name_at_once_one_gets_it(accounts, room):
+async def test_of_a_hundred_concurrent_claims_of_a_name_one_succeeds(accounts, room):
     people = []
     for _ in range(10):
         people += await together(*(accounts.sign_up() for _ in range(10)))
@@ -194,7 +194,7 @@ async def test_wishes_of_one_account_at_once_leave_it_with_one_of_them(accounts,
         assert await state(accounts, each) == (not_free("taken") if each == own else FREE)
 
 
-async def test_two_who_swap_names_never_both_have_one(accounts, room):
+async def test_two_users_who_swap_names_never_share_one(accounts, room):
     ana, bob = await together(accounts.sign_up(), accounts.sign_up())
     one, two = name(room, "one"), name(room, "two")
     await together(taken(ana, one), taken(bob, two))
@@ -208,7 +208,7 @@ async def test_two_who_swap_names_never_both_have_one(accounts, room):
 # Watchers
 
 
-async def test_watchers_and_own_devices_hear_of_it_and_nobody_is_seen_without_a_name_between_two(accounts, room):
+async def test_watchers_and_own_devices_receive_each_name_and_never_none_between_two(accounts, room):
     first, second = name(room, "first"), name(room, "second")
     ana = await accounts.sign_up(displayName="Ana", username=first)
     client = await room.come("ana", token=ana.access)
@@ -280,7 +280,7 @@ async def test_a_sign_up_whose_address_is_taken_takes_no_username(accounts, room
     await accounts.sign_up(username=own)
 
 
-async def test_of_many_who_sign_up_with_one_name_at_once_one_gets_it_and_the_others_are_not_there(accounts, room):
+async def test_of_many_concurrent_sign_ups_with_a_name_one_succeeds_and_the_others_leave_no_account(accounts, room):
     own = name(room)
     emails = [accounts.address(f"p{number}") for number in range(24)]
     answers = await together(*(
@@ -489,7 +489,7 @@ async def test_the_name_leads_strangers_to_nothing_private(accounts, room):
     assert await state(accounts, own, ana.access) == not_free("yours")
 
 
-async def test_whom_somebody_blocks_does_not_see_the_name(accounts, room):
+async def test_a_blocked_user_does_not_see_the_name(accounts, room):
     ana = await accounts.sign_up(username=name(room))
     client = await room.come("ana", token=ana.access)
     bob = await room.come("bob")

@@ -70,7 +70,7 @@ def test_impossible_calls_leave_the_state():
     assert owner_after("ana", (RELEASE, "bob")) == "ana" and owner_after("ana", (CLAIM, "ana")) == "ana"
 
 
-def test_a_model_server_passes_and_mistakes_in_what_it_compares_are_found():
+def test_a_model_server_passes_and_wrong_comparisons_are_detected():
     seeds = range(60)
     assert not [seed for seed in seeds if play(seed, WHOLE).faults()]
     for mistake in (NOTHING, OWNER):
@@ -132,7 +132,7 @@ class Impatient:
                 self.history.delete(began, end, user, status)
 
 
-async def test_what_clients_are_told_while_servers_are_killed_could_have_happened_one_by_one(start):
+async def test_the_clients_view_is_linearizable_while_servers_are_killed(start):
     seed = random.randrange(1 << 32)
     draw = random.Random(seed)
     redis = start.redis()

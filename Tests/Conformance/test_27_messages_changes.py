@@ -67,7 +67,7 @@ async def test_no_message_gets_too_long_for_clients_by_its_edits(start, limit, c
     assert (await follow(ana, id))["messages"] == [held]
 
 
-async def test_what_is_too_long_for_clients_is_refused_and_uses_no_number(start):
+async def test_a_message_too_long_for_clients_is_rejected_and_uses_no_number(start):
     room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
     ana, bob, id = await pair(room)
     await ana.refused("validation_failed", "send", conversation=id, message={"id": "a", "text": "é" * 4_000})

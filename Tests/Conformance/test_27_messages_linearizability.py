@@ -157,7 +157,7 @@ def seen(message):
     return message["seq"], message["text"], message.get("editCount", 0), "deletedAt" in message
 
 
-async def test_what_clients_are_told_while_servers_are_killed_could_have_happened_one_by_one(start):
+async def test_the_clients_view_is_linearizable_while_servers_are_killed(start):
     seed = random.randrange(1 << 32)
     draw = random.Random(seed)
     redis = start.redis()

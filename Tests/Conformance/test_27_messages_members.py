@@ -38,7 +38,7 @@ async def test_who_leaves_hears_no_more(room):
 
 @pytest.mark.parametrize("has_list", [True, False], ids=["with the list", "without the list"])
 @pytest.mark.parametrize("activity", ["active", "background"])
-async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, activity, has_list):
+async def test_a_member_added_back_continues_and_misses_nothing(room, activity, has_list):
     ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
     id = (await group(ana, bob, cy))["id"]
     if has_list:
@@ -66,7 +66,7 @@ async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, 
     assert len(heard(cy, id)) == 3
 
 
-async def test_who_was_taken_out_hears_nothing_and_may_unsubscribe(room):
+async def test_a_removed_member_receives_nothing_and_may_unsubscribe(room):
     ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
     id = (await group(ana, bob, cy))["id"]
     await follow(cy, id)

@@ -251,7 +251,7 @@ SCENES = [removed_then_told, told_then_removed, added_then_removed, added_then_w
 
 @pytest.mark.parametrize("place", ["one server", "two servers"])
 @pytest.mark.parametrize("play", SCENES, ids=lambda play: play.__name__)
-async def test_what_is_said_first_holds_for_what_is_said_next(servers, play, place):
+async def test_each_request_takes_effect_before_the_next(servers, play, place):
     here, there = servers
     room = Room(here)
 

@@ -80,7 +80,7 @@ async def test_chats_are_one_stop_with_arrows(chromium, accounts):
         assert await page.value(f"{HERE}.name") == "text"
 
 
-async def test_who_wrote_what_is_heard_and_news_are_said_once(chromium, accounts):
+async def test_screen_readers_get_authors_and_each_notice_once(chromium, accounts):
     people, (own, client, _) = await friends(accounts, "Ana", "Bob Ray", "Cy")
     id = (await client.did("createConversation", participants=[people[0].user, people[2].user], name="Trip"))["conversation"]["id"]
     await say(own, id, "Hello")

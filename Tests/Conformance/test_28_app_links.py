@@ -8,7 +8,7 @@ from support.accounts import PASSWORD
 from support.line import Line
 
 
-async def test_addresses_in_texts_are_links_that_ask_nobody_before_they_are_followed(chromium, accounts):
+async def test_addresses_in_texts_are_links_that_load_nothing_before_a_click(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     texts = {
@@ -32,7 +32,7 @@ async def test_addresses_in_texts_are_links_that_ask_nobody_before_they_are_foll
         assert not [url for _, url in page.requests if "example.org" in url]
 
 
-async def test_who_opens_a_persons_link_is_asked_and_talks_to_them(chromium, accounts, browser):
+async def test_a_persons_link_asks_and_starts_a_conversation(chromium, accounts, browser):
     bob = await accounts.sign_up(displayName="Bob Ray")
     ana = await accounts.sign_up(displayName="Ana")
     async with Line(accounts.server) as line, chromium, browser.session() as other:

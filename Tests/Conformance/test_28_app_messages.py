@@ -62,7 +62,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]
 
 
-async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(chromium, accounts):
+async def test_earlier_messages_are_read_and_new_ones_do_not_move_the_view(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana, expected=())
@@ -166,7 +166,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
 
 
-async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
+async def test_a_view_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
     (ana, bob), (own, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     for number in range(20):

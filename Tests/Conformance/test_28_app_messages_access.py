@@ -11,7 +11,7 @@ from support.line import Line
 SHIFT = 8
 
 
-async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts):
+async def test_new_messages_move_neither_the_focus_nor_the_typed_text(chromium, accounts):
     (ana, bob, cy), (_, second, third) = await friends(accounts, "Ana", "Bob Ray", "Cy Twombly")
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana, expected=())

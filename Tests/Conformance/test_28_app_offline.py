@@ -10,7 +10,7 @@ from support.talks import say
 DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('presence.draft'))"
 
 
-async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refused_the_list(chromium, accounts):
+async def test_badge_and_list_recover_after_a_connection_whose_list_was_rejected(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:
@@ -94,7 +94,7 @@ async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, account
         assert [each["text"] for each in await stored(accounts, id)] == ["before", "meanwhile", "more"]
 
 
-async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_before_the_list_is_known(chromium, accounts):
+async def test_signing_out_asks_about_pending_edits_and_deletions_also_before_the_list_is_known(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob")
     id = await direct(clients[0], people[1])
     for text in ("one", "two"):
@@ -125,7 +125,7 @@ async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_b
         await title(page, "Sign in")
 
 
-async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
+async def test_signing_out_asks_about_unsent_messages(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob")
     id = await direct(clients[0], people[1])
     async with Line(accounts.server) as line, chromium:

@@ -54,7 +54,7 @@ async def test_a_profile_that_is_not_known_does_not_look_empty(chromium, account
         assert not await page.value(f"{found('Save')}.disabled")
 
 
-async def test_what_is_typed_before_the_profile_is_known_stays(chromium, accounts):
+async def test_text_typed_before_the_profile_is_known_stays(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await settled(page, accounts)
@@ -182,7 +182,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         await shows(page, "Photo saved")
 
 
-async def test_a_username_that_cannot_be_is_told_while_it_is_typed(chromium, accounts):
+async def test_an_invalid_username_is_reported_while_it_is_typed(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         await settled(page, accounts)

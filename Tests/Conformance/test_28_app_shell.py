@@ -58,7 +58,7 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         await title(page, "Sign in")
 
 
-async def test_a_screen_of_which_nothing_is_known_says_so(chromium, accounts):
+async def test_a_screen_without_data_says_so(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:

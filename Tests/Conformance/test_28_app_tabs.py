@@ -111,7 +111,7 @@ async def test_pictures_of_other_hosts_are_loaded_when_they_are_asked_for(chromi
 
 
 @pytest.mark.parametrize("width, height", [(740, 360), (360, 400), (360, 740), (1366, 768)])
-async def test_what_is_written_is_in_sight_on_every_screen(chromium, accounts, width, height):
+async def test_the_text_being_written_is_visible_on_every_screen(chromium, accounts, width, height):
     people, clients = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(clients[0], people[1])
     for number in range(30):

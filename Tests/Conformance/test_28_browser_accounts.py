@@ -49,7 +49,7 @@ def posted(page, path):
     return [url for method, url in page.requests if url.endswith(path)]
 
 
-async def test_who_signs_up_is_signed_in_and_stays_so_over_a_reload(chromium, accounts):
+async def test_signing_up_signs_in_also_after_a_reload(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         assert await page.value("account.state") is None
@@ -216,7 +216,7 @@ async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromi
         assert await page.value("tokens.length") == 2
 
 
-async def test_a_photo_of_which_nothing_is_heard_is_given_up(chromium, accounts):
+async def test_a_photo_upload_without_an_answer_is_aborted(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         await sign_up(page, accounts)
@@ -351,7 +351,7 @@ async def test_a_store_that_fails_once_fails_one_call_and_holds_no_lock(chromium
         assert await first.value("(await navigator.locks.query()).held.length") == 0
 
 
-async def test_a_tab_that_stands_still_in_a_renewal_keeps_no_other_from_it(chromium, accounts):
+async def test_a_suspended_tab_in_a_renewal_blocks_no_other(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         first, second = await page_of(chromium, line), await page_of(chromium, line)
         await sign_up(first, accounts)

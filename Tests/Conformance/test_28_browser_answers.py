@@ -63,7 +63,7 @@ async def talking(chromium, line):
     return page
 
 
-async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromium, server):
+async def test_the_answer_to_a_setting_does_not_undo_later_events(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['conversationSettings']; await messages.mute('c')")
@@ -79,7 +79,7 @@ async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromiu
         assert await page.value("seen.list.value[0].archived")
 
 
-async def test_what_is_shown_is_read_also_before_the_list_has_heard_of_it(chromium, server):
+async def test_visible_messages_are_marked_read_even_before_the_list_has_them(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await follow(page, "page", "messages.messages('c')")
@@ -92,7 +92,7 @@ async def test_what_is_shown_is_read_also_before_the_list_has_heard_of_it(chromi
         await page.until("requests('mark').some((each) => each.read === 1)")
 
 
-async def test_a_connection_that_is_refused_refuses_nothing_that_waits(chromium, server):
+async def test_a_rejected_connection_rejects_no_waiting_message(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['send']; await messages.send('c', 'one')")
@@ -124,7 +124,7 @@ async def test_a_list_that_was_under_way_when_the_connection_was_refused_comes_w
         await page.until("seen.other.value?.[0]?.live && !seen.other.error")
 
 
-async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium, server):
+async def test_a_users_messages_are_not_sent_with_another_users_token(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         # One request is pending, one waits behind it, when the tokens change to another user's.
@@ -147,7 +147,7 @@ async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium,
         assert await page.value("requests('send').map((each) => each.message.text)") == ["one", "two", "three"]
 
 
-async def test_what_only_a_user_knows_is_not_shown_as_the_next_ones(chromium, server):
+async def test_private_state_is_not_shown_to_the_next_user(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(SOCKET.replace("begin();", "open(() => 'token', { share: false });"))
@@ -231,7 +231,7 @@ FAIL = """
 """
 
 
-async def test_what_is_answered_goes_from_the_store_before_anything_else_is_sent(chromium, server):
+async def test_answered_messages_leave_the_store_before_anything_else_is_sent(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['editMessage']; await messages.edit('c', 'm', 'one'); await messages.edit('c', 'm', 'two')")
@@ -247,7 +247,7 @@ async def test_what_is_answered_goes_from_the_store_before_anything_else_is_sent
         assert await page.value("requests('editMessage').map((each) => each.text)") == ["one", "two"]
 
 
-async def test_what_is_answered_when_all_is_closed_is_not_sent_again(chromium, server):
+async def test_a_change_answered_after_the_close_is_not_sent_again(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['editMessage']; await messages.edit('c', 'm', 'one')")

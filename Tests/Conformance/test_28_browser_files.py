@@ -64,7 +64,7 @@ def test_it_can_be_bundled_and_imported_where_there_is_no_browser(tmp_path, form
     assert ran.returncode == 0 and ran.stdout == "validation_failed url\n", ran
 
 
-async def test_its_types_name_what_it_has(chromium, server):
+async def test_the_types_of_presence_js_match_it(chromium, server):
     with open(os.path.join(WEB, "presence.d.ts")) as file:
         types = file.read()
     async with Line(server) as line, chromium:
@@ -78,7 +78,7 @@ async def test_its_types_name_what_it_has(chromium, server):
                 assert re.search(rf"\b{each}\b", body), f"{name}.{each}"
 
 
-async def test_their_types_name_what_they_have(chromium, server, room):
+async def test_the_types_of_the_other_files_match_them(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         with open(os.path.join(WEB, "presence-messages.d.ts")) as file:

@@ -51,7 +51,7 @@ async def test_another_tab_takes_the_socket_and_nobody_sees_it(chromium, server,
         await first.until("client.connection.state === 'live'")
 
 
-async def test_what_others_write_is_sent_meanwhile(chromium, server, room):
+async def test_messages_of_other_tabs_are_sent_meanwhile(chromium, server, room):
     async with Line(server) as line, chromium:
         bob = await room.come("bob")
         id = (await bob.did("createConversation", participants=[room.name("ana")]))["conversation"]["id"]

@@ -36,7 +36,7 @@ async def test_a_provider_is_asked_for_another_token_once(chromium, server, room
         assert len(page.sockets) == 4, page.sockets
 
 
-async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is_not(chromium, server, room):
+async def test_a_failing_provider_is_called_again_and_one_without_a_user_is_not(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -52,7 +52,7 @@ async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is
 
 
 @pytest.mark.parametrize("share", [True, False])
-async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromium, server, room, share):
+async def test_a_user_who_signs_in_later_is_connected_on_request(chromium, server, room, share):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -78,7 +78,7 @@ async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromiu
 
 
 @pytest.mark.parametrize("what", ["client.reconnect()", "document.dispatchEvent(new Event('visibilitychange'))"])
-async def test_a_provider_without_a_network_is_asked_at_once_when_somebody_looks(chromium, server, room, what):
+async def test_a_provider_without_a_network_is_called_at_once_when_the_page_is_used(chromium, server, room, what):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""

@@ -86,7 +86,7 @@ async def test_conversations_are_found_and_shown(chromium, room):
         never_told(page, room.backend)
 
 
-async def test_a_conversation_that_there_is_not_is_told(chromium, room):
+async def test_a_missing_conversation_is_reported(chromium, room):
     async with chromium:
         page = await console(chromium, room, "/conversation/nothing", expected=("Failed to load resource",))
         await shows(page, "There is no such conversation.")
