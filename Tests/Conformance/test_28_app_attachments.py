@@ -25,7 +25,7 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             const known = {{ name: (user) => user }};
             const row = messageRow({{ app, conversation: {id!r}, known }});
             row.show({{ id: "x", seq: 9, from: "eve", at: 1, text: "שלום", attachments: {hostile} }}, {{ isDirect: false, isOwner: false, isLive: true }});
-            // Beside the app's own list, which is laid out anew with each event.
+            // Beside the app's own list, which is rendered again at each event.
             const list = document.createElement("ol");
             list.append(row.node);
             document.querySelector("main").prepend(list);

@@ -36,7 +36,7 @@ async def test_5000_messages_are_scrolled_through_and_the_page_stays_small(chrom
                 work.rows = Math.max(work.rows, log.querySelectorAll("li[data-message]").length);
             }).observe(log, { subtree: true, childList: true, characterData: true, attributes: true });
             new PerformanceObserver((list) => work.long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
-            // As somebody who scrolls up without a rest: a step with each picture that is drawn.
+            // Like a user who scrolls up without a pause: one step with each frame.
             globalThis.climbing = (async () => {
                 while (log.querySelector("li[data-message]").dataset.message !== "m0") {
                     log.scrollTop = Math.max(0, log.scrollTop - 400);

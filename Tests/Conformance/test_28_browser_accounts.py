@@ -358,7 +358,7 @@ async def test_a_suspended_tab_in_a_renewal_blocks_no_other(chromium, accounts):
         await second.until("!!account.state")
         await first.run("navigator.locks.request(`presence refresh ${location.origin}`, () => new Promise(() => {})).catch(() => {})")
         await second.run("""
-            // The time after which nobody renews for so long.
+            // The time after which the lock counts as abandoned.
             const plain = setTimeout;
             globalThis.setTimeout = (act, wait, ...rest) => plain(act, wait === 45_000 ? 0 : wait, ...rest);""")
         assert await second.value("(await account.token({ renew: true })).length > 0")

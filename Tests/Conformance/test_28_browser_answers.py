@@ -11,7 +11,7 @@ SOCKET = """
     const conversation = (version, more) => ({
         id: "c", version, kind: "direct", participants: ["ana", "bob"], members: [], createdAt: 1, first: 1, last: 0, unread: 0, ...more });
     globalThis.event = (version, more) => hear({ type: "conversation", conversation: conversation(version, more), at: 1 });
-    // The answer to a request that was not answered when it came.
+    // The answer to a request that was left unanswered.
     globalThis.late = (type, more) => hear({ type: "ok", id: asked.findLast((each) => each.type === type).id, ...more });
     globalThis.message = ({ message }, more) => ({ ...message, seq: 1, version: 1, from: user, at: 1, ...more });
     globalThis.WebSocket = class {

@@ -11,7 +11,7 @@ from support.patience import eventually
 from support.room import Room
 
 SOCKET = """
-    // Timers of 10 s and more go off when the test says so.
+    // The test fires timers of 10 s and more.
     const start = setTimeout;
     const stop = clearTimeout;
     const timers = new Map();
@@ -22,7 +22,7 @@ SOCKET = """
     };
     globalThis.clearTimeout = (id) => (timers.delete(id), stop(id));
     globalThis.overdue = () => [...timers].forEach(([id, act]) => (timers.delete(id), act()));
-    // Longer than the pause between requests after the last that was refused.
+    // Longer than the pause between requests after the last rejected one.
     globalThis.calm = () => new Promise((resolve) => setTimeout(resolve, 200));
     Object.assign(globalThis, { asked: [], said: [], silent: [], tooFast: 0, givenUp: 0 });
     globalThis.WebSocket = class {

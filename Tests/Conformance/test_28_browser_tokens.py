@@ -124,7 +124,7 @@ async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chr
             const asked = new Promise((resolve) => (globalThis.asking = resolve));
             const told = new Promise((resolve) => (give = resolve));
             let count = 0;
-            // With others: once to know whom to share with, then to connect.
+            // With sharing: once to find the tabs of the same user, then to connect.
             open(() => (++count === {2 if share else 1} ? (asking(), told) : {room.token("ana")!r}), {{ share: {str(share).lower()} }});
             await asked;
             client.close();

@@ -19,7 +19,7 @@ MODULE = """
         client.addEventListener("connection", ({ detail }) => states.push(detail.state));
         return client;
     };
-    // The newest that a loop has, and how many there were.
+    // The newest element of a loop, and the number of elements.
     globalThis.seen = {};
     globalThis.follow = async (name, loop) => {
         seen[name] = { count: 0 };
