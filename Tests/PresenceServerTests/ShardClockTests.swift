@@ -37,7 +37,7 @@ import Testing
         #expect(clock.redisNow == clock.now + ahead + 120_000 - 1)
     }
 
-    @Test func `a clock set back is followed at once, by less than a round trip after eight answers`() {
+    @Test func `a clock set back is followed at once, a small step back after eight answers`() {
         ask(ahead: ahead)
         ask(ahead: ahead - 3_600_000)
         #expect(clock.redisNow == clock.now + ahead - 3_600_000 - 1)

@@ -23,7 +23,7 @@ import WebSockets
         try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": token ?? ""])
     }
 
-    @Test func `refresh accepts the previous token always, others for 10 s after they were the newest, no older ones`()
+    @Test func `refresh accepts the previous token at any time, older ones for 10 s after they were the newest`()
         throws
     {
         let first = try signUp()["refreshToken"]

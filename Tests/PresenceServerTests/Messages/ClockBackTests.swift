@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [0, 3_600_000])
-    func `a conversation muted for ten minutes is muted for ten minutes`(step: Milliseconds) throws {
+    func `a mute of ten minutes lasts ten minutes, even if Redis' clock is set back`(step: Milliseconds) throws {
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob)
         say(1)

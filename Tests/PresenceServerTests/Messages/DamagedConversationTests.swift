@@ -112,7 +112,7 @@ import Testing
         #expect(try world.unfinished() == ["joining large"])
     }
 
-    @Test func `any number of changes that cannot be finished are not retried more often`() throws {
+    @Test func `changes that cannot be finished are not retried more often when there are many`() throws {
         let world = try World(shards: 1)
         let id = ConversationID("damaged")!
         try world.damage(conversation: id)

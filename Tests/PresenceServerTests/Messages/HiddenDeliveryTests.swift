@@ -64,7 +64,7 @@ import Testing
         #""type":"status","status":"invisible""#, #""type":"setVisibility","visibility":{"presence":"nobody"}"#,
         #""type":"setVisibility","visibility":{"presence":"contacts"}"#,
     ])
-    func `nobody else sees what is delivered to a hidden user`(hide: String) throws {
+    func `no other user sees what is delivered to a hidden user`(hide: String) throws {
         try say("m1")
         try mark(#""delivered":1"#)
         #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
