@@ -18,7 +18,7 @@ LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_s
 """Files with tests that take ten seconds and more."""
 
 BROWSERS = 2
-"""With one, its tests in turn would take longer than all others together."""
+"""With one worker, these tests would take longer than all others together."""
 
 
 def pytest_configure():
@@ -28,8 +28,8 @@ def pytest_configure():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Spreads the tests over the workers: those of a file that share something stay together, any other may run anywhere.
-    Those with a browser are dealt to BROWSERS workers by their files, each with a browser of its own.
+    """Distributes the tests over the workers: those that share a fixture of their file stay together, any other may run
+    anywhere. Tests with a browser are assigned to BROWSERS workers by file, each with a browser of its own.
 
     Deployments of many processes and browsers come first because they take longest, tests that start servers of their own
     last, those of LONG before the others: these are short, so all workers end at about the same time.
@@ -67,7 +67,7 @@ def shares(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Runs a coroutine test, closes its connections, and fails it for violations that its clients found."""
+    """Runs a coroutine test, closes its connections, and fails it for violations that its clients detected."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
@@ -137,7 +137,7 @@ def browser():
 
 @pytest.fixture
 def windows():
-    """A browser in which a page is hidden when another one is in front: takes twice the time of `chromium`."""
+    """A browser that hides a page behind another one; takes twice the time of `chromium`."""
     browser = Browser(has_windows=True)
     yield browser.session()
     browser.close()

@@ -88,7 +88,7 @@ async def test_fragments_that_together_are_over_the_limit_close_with_1009(room):
     "", " ", "hello", "{", '{"type":"get"', "[]", '[{"type":"get"}]', "null", "17", '"get"', "{}", '{"type":17}',
     '{"type":null}', '{"users":[]}', '{"type":"get","users":[]} {}', "{'type':'get'}", '{"type":"get","users":[],}',
 ])
-async def test_what_is_not_one_object_with_a_type_is_a_bad_request(room, message):
+async def test_a_message_that_is_not_one_object_with_a_type_is_a_bad_request(room, message):
     ana = await room.come("ana")
     await ana.send(message)
     assert (await ana.hear("error"))["code"] == "bad_request"

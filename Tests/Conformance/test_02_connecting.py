@@ -13,7 +13,7 @@ SETTINGS = {"connect_timeout": 2_000, "linger": 3_000, "subscriptions": 321, "su
             "max_message_bytes": 23_456, "max_server_message_bytes": 34_567}
 
 
-async def test_connected_says_who_one_is_and_what_holds(room):
+async def test_connected_has_the_user_the_session_and_the_limits(room):
     ana = await room.come("ana")
     connected = ana.connected
     assert connected["user"] == room.name("ana")
@@ -44,7 +44,7 @@ async def test_anything_before_connect_is_unauthorized_and_changes_nothing(room)
     for number, request in enumerate(REQUESTS, start=40):
         await client.send(request | {"id": number})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
-    # Their faults are not revealed either: each with a member of the wrong kind or none, and an unknown type.
+    # Errors in them are not revealed either: each request has a wrong member or none, and one an unknown type.
     for number, request in enumerate([*REQUESTS, {"type": "none"}], start=80):
         await client.send({"type": request["type"], "id": number, "users": 1, "status": 1, "changes": 1, "typing": 1})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
@@ -261,7 +261,7 @@ async def test_activity_and_status_hold_from_the_first_moment(room, members, sta
         assert watcher.presence[bob.user].get("text") == members["status"].get("text")
 
 
-async def test_one_who_comes_invisible_is_not_seen_for_a_moment(room):
+async def test_a_user_who_connects_invisible_is_never_seen_online(room):
     watcher = await room.come("ana")
     await watcher.subscribe(room.name("bob"))
     bob = await room.come("bob", status={"status": "invisible"})
@@ -287,7 +287,7 @@ async def test_a_token_that_expires_closes_with_4002(room):
     await ana.closed(4002)
 
 
-async def test_after_a_bad_refresh_the_old_token_goes_on(room):
+async def test_after_a_bad_refresh_the_old_token_stays_valid(room):
     ana = await room.come("ana", token=room.token("ana", expires=3))
     for token in ("garbage", room.token("bob"), room.token("ana", expires=-5), room.server.mint.unsigned(ana.user)):
         await ana.refused("unauthorized", "refresh", token=token)

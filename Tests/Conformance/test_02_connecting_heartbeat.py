@@ -43,7 +43,8 @@ async def test_a_client_that_answers_no_ping_is_gone_within_the_bound(room):
     gone = await watcher.sees(room.name("bob"), status="offline")
     took = time.monotonic() - last
     assert LINGER < took < BOUND + SLACK, took
-    # (On a busy machine the server's clock and Redis' are some ms apart; it was detected INTERVAL + TIMEOUT later.)
+    # (On a busy machine the server's clock and Redis' are some ms apart; the loss was detected INTERVAL + TIMEOUT
+    # later.)
     assert heard - 1_000 < gone["lastSeen"] < heard + 800, "lastSeen is not when something came last"
     assert watcher.statuses(room.name("bob")) == ["offline"]
     assert await silent.closed() is not False

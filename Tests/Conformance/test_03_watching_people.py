@@ -39,7 +39,7 @@ async def test_every_change_arrives_as_an_event_with_the_register_whole(room):
     assert profile["displayName"] == "Bob"
 
 
-async def test_a_person_of_whom_nothing_is_known_looks_like_this(room):
+async def test_an_unknown_user_has_this_form(room):
     ana = await room.come("ana")
     assert await ana.subscribe(room.name("zed")) == [nobody(room.name("zed"))]
     assert await ana.get(room.name("zed"), room.name("zoe")) == [nobody(room.name("zed")), nobody(room.name("zoe"))]
@@ -86,7 +86,7 @@ async def test_a_known_register_is_left_out(room):
     await client.sees(bob, status="busy")
 
 
-async def test_who_is_left_out_as_known_is_watched_all_the_same(room):
+async def test_a_user_left_out_as_known_is_still_watched(room):
     bob = await room.come("bob")
     ana = await room.come("ana")
     person, = await ana.get(bob)
@@ -96,7 +96,7 @@ async def test_who_is_left_out_as_known_is_watched_all_the_same(room):
     await client.sees(bob, status="busy")
 
 
-async def test_what_is_known_from_an_earlier_connection_holds_on_a_later_one(room):
+async def test_known_versions_of_an_earlier_connection_are_valid_on_a_later_one(room):
     bob = await room.come("bob", "web")
     ana = await room.come("ana")
     person, = await ana.subscribe(bob)
@@ -213,7 +213,7 @@ async def test_a_connection_may_watch_as_many_as_the_limit_says_and_no_more(room
     await ana.subscribe(*people[:6])
     await ana.subscribe(*people[6:11])
     await ana.refused("too_many", "subscribe", users=[people[11], bob.user])
-    # The remaining place is still free, and people who are watched already do not count again.
+    # The remaining place is still free, and users who are watched already do not count again.
     assert len(await ana.subscribe(*people[:7], people[11])) == 8
     await ana.refused("too_many", "subscribe", users=[bob.user])
     await ana.did("unsubscribe", users=[people[0]])
@@ -292,7 +292,7 @@ async def test_all_watchers_get_the_same(room):
     assert all(event == events[0] for event in events)
 
 
-async def test_one_who_went_is_offline_with_no_text_and_no_devices(room):
+async def test_a_user_who_left_is_offline_with_no_text_and_no_devices(room):
     bob = await room.come("bob", "web", status={"status": "busy", "text": "Here"})
     ana = await room.come("ana")
     await ana.subscribe(bob)

@@ -303,7 +303,7 @@ async def test_nothing_changes_until_invisible_ends(room):
     await ana.sees(bob, status="online", text="Secret", lastSeen=ABSENT)
 
 
-async def test_one_who_goes_while_invisible_keeps_that_last_seen(room):
+async def test_leaving_while_invisible_keeps_last_seen(room):
     ana = await room.come("ana")
     bob = await room.come("bob")
     await ana.subscribe(bob)
@@ -315,7 +315,7 @@ async def test_one_who_goes_while_invisible_keeps_that_last_seen(room):
     assert await ana.truth(bob) == hidden
 
 
-async def test_an_invisible_person_sees_and_is_told_as_ever(room):
+async def test_an_invisible_user_receives_everything_as_usual(room):
     ana = await room.come("ana", status={"status": "invisible"})
     bob = await room.come("bob")
     await ana.subscribe(bob)
@@ -389,7 +389,7 @@ async def test_the_other_device_of_one_in_the_background_gets_events(room):
     assert phone.events("presence") == []
 
 
-async def test_what_changed_back_in_the_background_is_right_afterwards(room):
+async def test_a_change_reverted_in_the_background_is_shown_correctly_afterwards(room):
     ana = await room.come("ana")
     bob = await room.come("bob")
     await ana.subscribe(bob)

@@ -65,7 +65,7 @@ async def test_a_session_ends_at_once(room, way):
 
 
 async def test_a_session_lost_any_other_way_lingers(room):
-    """All ways at once: a page being reloaded, a broken line, and frames that no client should send."""
+    """All ways at once: a page reload, a lost connection, and frames that no client should send."""
     async def close_1001(bob, room):
         await bob.close(1001)
 
@@ -101,7 +101,7 @@ async def test_a_half_closed_connection_is_lost(room):
 
 
 @pytest.mark.parametrize("code", [None, 1001])
-async def test_one_who_is_back_within_the_linger_time_was_never_away(room, code):
+async def test_a_user_back_within_linger_is_never_shown_offline(room, code):
     watcher = await room.come("ana")
     bob = await room.come("bob")
     await watcher.subscribe(bob)
@@ -147,7 +147,7 @@ async def test_a_replaced_session_does_not_linger(room):
     await watcher.sees(second, status="offline", within=LINGER * 0.8)
 
 
-async def test_last_seen_is_when_something_came_last_from_any_device(room):
+async def test_last_seen_is_the_time_of_the_last_message_from_any_device(room):
     watcher = await room.come("ana")
     phone, web = await room.come("bob", "phone"), await room.come("bob", "web")
     await watcher.subscribe(phone)
@@ -162,7 +162,7 @@ async def test_last_seen_is_when_something_came_last_from_any_device(room):
     assert before - 100 <= presence["lastSeen"] <= after + 300
 
 
-async def test_one_who_goes_and_comes_quickly_by_saying_so_is_right_in_the_end(room):
+async def test_quick_disconnects_and_connects_end_in_the_right_state(room):
     watcher = await room.come("ana")
     bob = await room.come("bob")
     await watcher.subscribe(bob)

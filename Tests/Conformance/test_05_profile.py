@@ -70,7 +70,7 @@ FAMILY = "👨‍👩‍👧"  # one as people count, 18 bytes
 GOOD = [
     ("displayName", "x"), ("displayName", "x" * 50), ("displayName", "ä" * 50), ("displayName", "🇩🇪" * 50),
     ("displayName", "e\u0301" * 50), ("displayName", FAMILY * 50), ("displayName", "名前"), ("displayName", "O'Neil, Jr."),
-    # Joiners within words of Persian and Hindi, letters with marks, an emoji alone and one that is joined of several.
+    # Joiners within words of Persian and Hindi, letters with marks, an emoji alone and a combined one.
     ("displayName", "می\u200cخواهم"), ("displayName", "क्\u200dष"), ("displayName", "ก็"), ("displayName", "👩\u200d🚀"),
     ("displayName", "❤\ufe0f"), ("displayName", "1\ufe0f\u20e3"), ("displayName", "."), ("displayName", "a\ue000"), ("displayName", "\U0001f3f4\U000e0067\U000e007f"),
     ("photoURL", "https://example.org"), ("photoURL", "https://example.org:8443/a?b=c#d"),
@@ -84,7 +84,7 @@ BAD = [
     ("displayName", "x" * 51), ("displayName", "ä" * 51), ("displayName", "🇩🇪" * 51), ("displayName", FAMILY * 51),
     ("displayName", "x" + "\u0301" * 520), ("displayName", "a\nb"), ("displayName", "a\u202eb"), ("displayName", 7),
     ("displayName", ["Bob"]), ("displayName", True),
-    # Nothing to be seen: fillers, joiners, blank symbols, variation selectors, tags, marks without a letter.
+    # Invisible names: fillers, joiners, blank symbols, variation selectors, tags, marks without a letter.
     *[("displayName", name) for name in (
         "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u3164", "\u115f\u1160", "\uffa0", "\u00ad", "\u034f", "\u2800",
         "\u180e", "\ufe0f", "\U000e0041", "\U000e0100", "\u0301", "\u0301" * 50, "\u20dd", "\u0903", "\U0001d159",
@@ -101,7 +101,7 @@ BAD = [
     ("photoURL", {}), ("photoURL", "https://example.org/\n"),
     ("timezone", ""), ("timezone", "../../etc/passwd"), ("timezone", "Europe/Berlin "), ("timezone", 1),
     ("timezone", "/Europe/Berlin"), ("timezone", "Europe/Berlin/"), ("timezone", "Europe//Berlin"),
-    # What lies beside the zones.
+    # Files beside the zones.
     ("timezone", "posix/Europe/Berlin"), ("timezone", "right/UTC"), ("timezone", "leapseconds"), ("timezone", "zone.tab"),
     ("locale", ""), ("locale", "e"), ("locale", "not a locale"), ("locale", "de--DE"), ("locale", "-de"),
     ("locale", "de-"), ("locale", "de-DE-toolongsubtag"), ("locale", "ä"), ("locale", 7),
@@ -183,7 +183,7 @@ async def test_all_sessions_of_a_user_change_one_profile(room):
     assert profile["locale"] == "en"
 
 
-async def test_a_profile_of_one_who_was_never_here_can_come_later(room):
+async def test_a_new_users_profile_can_arrive_later(room):
     ana = await room.come("ana")
     person, = await ana.subscribe(room.name("bob"))
     assert person["profile"] is None

@@ -45,7 +45,7 @@ async def test_a_repeated_creation_counts_once_and_is_answered_at_the_limit_too(
     assert len({conversation["id"] for conversation in made}) == 3
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
     assert (await create(ana, "k0", bob.user))["id"] == made[0]["id"]
-    # Rejected requests have not used up a key.
+    # Rejected requests do not use up a key.
     await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
 
 
@@ -64,7 +64,7 @@ async def test_repetitions_at_the_same_time_make_one_conversation(room):
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é", "k" * 65, "a\n", "\x7f"], ids=repr)
-async def test_a_key_that_is_none_is_refused(room, key):
+async def test_a_malformed_key_is_rejected(room, key):
     error = await (await room.come("ana")).refused(
         "validation_failed", "createConversation", participants=[room.name("bob")], key=key)
     assert error["field"] == "key"
@@ -83,7 +83,7 @@ async def test_the_longest_key_and_the_strangest_characters_are_kept_apart(room)
     assert made[0::2] == made[1::2] and len(set(made)) == 3
 
 
-async def test_the_answer_has_who_is_in_the_conversation_now(room):
+async def test_the_answer_has_the_present_members(room):
     ana = await room.come("ana")
     made = await create(ana, "trip", room.name("bob"))
 

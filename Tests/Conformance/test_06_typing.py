@@ -96,7 +96,7 @@ async def test_the_event_has_everyone_who_types_sorted(room):
     await ana.sees_typing(talk, [bob, cy])
 
 
-async def test_six_seconds_of_silence_end_it(room):
+async def test_typing_ends_after_six_seconds(room):
     ana, bob = await room.come("ana"), await room.come("bob")
     talk = await conversation(room, ana, "bob")
     await ana.watch_typing(talk)
@@ -172,7 +172,7 @@ async def test_someone_invisible_is_never_shown_typing(room):
     assert (await ana.watch_typing(talk))[0]["typing"] == []
 
 
-async def test_one_who_becomes_invisible_types_no_more(room):
+async def test_a_user_who_becomes_invisible_is_shown_typing_no_more(room):
     ana, bob = await room.come("ana"), await room.come("bob")
     talk = await conversation(room, ana, "bob")
     await ana.watch_typing(talk)
@@ -184,7 +184,7 @@ async def test_one_who_becomes_invisible_types_no_more(room):
     assert time.monotonic() - began < HOLDS, "it was the silence that ended it"
 
 
-async def test_who_is_no_participant_is_refused_and_so_is_what_is_not_there(room):
+async def test_outsiders_and_unknown_conversations_are_forbidden(room):
     ana, eve = await room.come("ana"), await room.come("eve")
     talk = await conversation(room, ana, "bob")
     for request in (lambda name: ("subscribe", {"conversations": [name]}),

@@ -1,5 +1,5 @@
-"""Staleness: a Redis that does not answer, and one that is unreachable. Every time has its default here, so the server has
-5 s."""
+"""Staleness: a Redis that does not answer, and one that is unreachable. All times are the defaults, so the server has 5
+s."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
         refused = await unknown
         assert refused["code"] == "unavailable" and refused["message"], refused
         assert refused["outcomeUnknown"] is True, refused
-        # It still serves the data that it has, to connected clients.
+        # It still serves data in memory to connected clients.
         assert await ana.get(bob) == held
         assert await ana.subscribe(bob) == held
         # Other data, and every write, is unavailable.
@@ -77,7 +77,7 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
     finally:
         redis.go_on()
     await asyncio.gather(*[client.hear("live", within=2 * PATIENCE) for client in (ana, bob, dan)])
-    # First whatever changed, then `live`.
+    # First the changes, then `live`.
     kinds = [message["type"] for message in ana.log]
     told = ana.log[kinds.index("stale"):kinds.index("live")]
     changed = {event["user"]: event["presence"]["status"] for event in told if event["type"] == "presence"}
@@ -96,8 +96,8 @@ async def ready(room):
 
 
 async def writes_under_way(room, clients):
-    """Every kind of change, on the sockets and over HTTP, begun now; and the answer to each. One on each connection,
-    because those of one connection would wait for each other."""
+    """Begins a change of every kind, on the sockets and over HTTP, and returns the answer to each. Each has a
+    connection of its own, because the requests of one connection would wait for each other."""
     requests = [
         ("updateProfile", {"changes": {"displayName": "Ana"}}), ("status", {"status": "busy"}),
         ("createConversation", {"participants": [room.name("bob")]}), ("block", {"users": [room.name("eve")]}),
@@ -136,7 +136,7 @@ async def writes_under_way(room, clients):
 
 
 @pytest.mark.parametrize("fate", ["silent", "killed"])
-async def test_a_write_under_way_when_redis_is_lost_is_said_to_be_of_unknown_outcome(room, redis, fate):
+async def test_a_write_under_way_when_redis_is_lost_has_an_unknown_outcome(room, redis, fate):
     clients = [await room.come("ana") for _ in range(8)]
     redis.stop()
     answers = await writes_under_way(room, clients)

@@ -96,7 +96,7 @@ async def test_1012_when_the_server_ends_with_another_time_for_each(start):
     room.server.send_signal(15)
     ends = await asyncio.gather(*[client.closed(1012) for client in clients])
     times = {reconnect_after(reason, linger=4_000) for _, reason in ends}
-    # By chance two of them may be the same.
+    # By chance two times may be equal.
     assert len(times) >= 18, f"not different for each client: {sorted(times)}"
     assert await asyncio.to_thread(room.server.process.wait, 15) == 0
 
@@ -128,7 +128,7 @@ async def there_is_room(room):
 
 
 async def test_4005_for_one_who_reads_nothing(start):
-    """Replies pile up until nothing more can be written; the line still works, so nothing else ends it."""
+    """Replies pile up until the socket is full; the connection still works, so nothing else ends it."""
     room = Room(start({"write_timeout": 2_000, "heartbeat_interval": 60_000}))
     bystander = await room.come("bystander")
     slow = await room.raw("slow", receive_buffer=4_096)
@@ -149,10 +149,10 @@ async def test_4005_for_one_who_reads_nothing(start):
     took = time.monotonic() - began
     asking.cancel()
     slow.go_on_reading()
-    # The readable data ends with the end of the connection, and its code, if any, is this.
+    # The readable data ends with the connection, whose code, if any, is this.
     assert await slow.closed() in (None, 4005)
     assert await bystander.get() == []
-    # Twice the time, since the check may be only periodic.
+    # Twice the time, because the check may be only periodic.
     assert 1.5 < took < 2 * 2 + 2 * SLACK, f"{took:.1f} s"
 
 

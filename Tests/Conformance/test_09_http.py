@@ -192,7 +192,7 @@ async def test_disconnect_closes_all_devices_and_is_fine_for_one_who_is_not_here
     assert answer.status == 200, answer
 
 
-# Refusals
+# Rejected calls
 
 FOR_BACKENDS = [
     ("PATCH", "/v1/users/bob/profile", {"displayName": "Eve"}),
@@ -263,13 +263,13 @@ BODIES = [b"", b"hello", b"{", b"[]", b"null", b'{"users":"bob"}', b'{"users":[7
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: ascii(body)[:30])
-async def test_400_for_a_body_that_is_none(room, body):
+async def test_400_for_a_malformed_body(room, body):
     answer = await room.api.request("POST", "/v1/users/get", body, token=room.backend)
     is_error(answer, 400, "bad_request")
 
 
 @pytest.mark.parametrize("user", ["not an id", ""])
-async def test_422_for_an_id_that_is_none(room, user):
+async def test_422_for_a_malformed_id(room, user):
     answer = await room.api.request("POST", "/v1/users/get", {"users": [user]}, token=room.backend)
     is_error(answer, 422, "validation_failed")
 
@@ -296,7 +296,7 @@ async def test_a_connection_for_operators_is_kept_for_the_next_request(room):
 
 
 async def test_a_connection_is_kept_for_the_next_call(room):
-    """Whatever the answer, and each call by its own token."""
+    """Whatever the answer, and with each call's own token."""
     bob = await room.come("bob")
     own = room.token("carol")
     calls = [("GET", f"/v1/users/{bob.user}", room.backend, 200), ("GET", f"/v1/users/{bob.user}", own, 200),
@@ -405,13 +405,13 @@ async def test_a_body_in_chunks_is_taken_and_the_next_request_follows_it(room, s
     ("Transfer-Encoding: chunked\r\nContent-Length: 2", b"2\r\n{}\r\n0\r\n\r\n", 400),
     ("Transfer-Encoding: gzip, chunked", b"", 400), ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"", 400),
 ])
-async def test_what_could_be_another_request_to_somebody_else_is_refused(room, header, body, status):
+async def test_ambiguous_requests_are_rejected(room, header, body, status):
     raw = await room.dial()
     await raw.write(f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n{header}\r\n\r\n".encode()
                     + body + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     answered, headers, _ = await answer_on(raw.reader)
     assert answered == status and headers["connection"] == "close"
-    # Nothing behind it is a request.
+    # Bytes after it are not another request.
     assert await raw.reader.read() == b""
 
 

@@ -19,7 +19,7 @@ NAMES = ["X", "X-Auth", "X-Forwarded", "X-Real", "User", "If", "Auth", "Content"
 
 
 async def exchange(server, data, context=None, pieces=False):
-    """Everything that is answered to these bytes."""
+    """All bytes answered to these bytes."""
     options = {"ssl": context, "server_hostname": "localhost"} if context else {}
     reader, writer = await asyncio.open_connection(server.host, server.port, **options)
     try:
@@ -53,7 +53,7 @@ def is_json_error(said, *statuses):
 
 @pytest.fixture(params=["plain", "tls"])
 def way(request, start, tmp_path):
-    """A server, and how it is spoken to."""
+    """A server, and the TLS context for it."""
     if request.param == "plain":
         return start(), None
     authority = Authority(tmp_path)
@@ -189,7 +189,7 @@ async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, se
         else:
             codes.append(await raw.closed())
     assert codes == [1013] * 4
-    # Another address is another's.
+    # Another address has a count of its own.
     raw = await RawSocket(server).dial()
     await raw.shake_hands(headers=["X-Forwarded-For: 203.0.113.10"])
     await raw.connect(server.mint.token("bob"))
@@ -250,7 +250,7 @@ async def lets_in(server):
         raw.abort()
 
 
-# The port of operators
+# The operators' port
 
 async def test_the_public_port_tells_nothing_of_private_paths(start):
     port = free_port()
@@ -279,7 +279,7 @@ async def test_the_public_port_tells_nothing_of_private_paths(start):
 
 # Bodies
 
-async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
+async def test_a_body_is_read_only_with_permission(server):
     """Rejected by the head, before any byte of the body has arrived."""
     for token, status in ((None, 401), ("nonsense", 401), (server.mint.token("ana"), 403)):
         auth = f"Authorization: Bearer {token}\r\n" if token else ""
@@ -290,8 +290,8 @@ async def test_a_body_is_kept_for_those_only_who_may_send_it(server):
     is_json_error(await exchange(server, head.encode()), 413)
 
 
-async def test_what_comes_in_has_a_budget(start):
-    """An incomplete message reserves its bytes; a client that exceeds the budget is told to come back later."""
+async def test_incoming_bytes_have_a_budget(start):
+    """An incomplete message reserves its bytes; a client that exceeds the budget has to come back later."""
     server = start({"inbox_bytes": 300_000}, shards=2)
     room = Room(server)
     api = room.api

@@ -1,4 +1,4 @@
-"""Ids in HTTP paths: whatever an id looks like, a request is about exactly that one and never about another."""
+"""Ids in HTTP paths: a request concerns exactly the given id, whatever it looks like."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from support.patience import PATIENCE
 from support.raw import RawSocket
 
-# Ids that mean something else after normalising or decoding twice; `{}` is the victim's id.
+# Ids with another meaning after normalising or decoding twice; `{}` is the victim's id.
 LOOKALIKES = [
     "x/../{}", "../{}", "./{}", "/{}", "//{}", "{}/", "{}/.", "{}/x/..", "x//../{}", "{}//", "../users/{}",
     "../../v1/users/{}", "x%2F..%2F{}", "%2e%2e/{}", "{}%00", "{}%20", "{}+", "\\..\\{}", "{}?x", "{}#x", "{};x",
@@ -43,7 +43,7 @@ def is_error(answer, status, code, field=None):
 
 
 async def read(room, *people):
-    """Requested in a body, where nothing is encoded."""
+    """Requests users in a body, where nothing is encoded."""
     answer = await room.api.request("POST", "/v1/users/get", {"users": list(people)}, token=room.backend)
     assert answer.status == 200, answer
     return {person["user"]: person for person in answer.json["users"]}
@@ -138,7 +138,7 @@ async def test_no_path_leads_to_another(room, place):
 
 
 @pytest.mark.parametrize("id", NO_IDS, ids=lambda id: ascii(id)[:24])
-async def test_what_is_no_id_is_refused(room, id):
+async def test_a_malformed_id_is_rejected(room, id):
     for method, place, body in CALLS:
         answer = await room.api.request(method, place.format(id), body, token=room.backend)
         is_error(answer, 400, "validation_failed", "id")

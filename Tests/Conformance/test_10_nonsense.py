@@ -128,7 +128,7 @@ NONSENSE = {
 }
 
 
-async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
+async def test_nonsense_of_many_kinds_disturbs_no_other_client(room):
     watcher, watched = await room.come("ana"), await room.come("bob")
     await watcher.subscribe(watched)
     told = []
@@ -179,13 +179,13 @@ ENDS = {
     "a close with half a code": 1002, "a close with a forbidden code": 1002, "a close with a bad reason": 1007,
     "half a handshake and silence": None, "nothing at all": None, "a POST that never ends": None,
 }
-"""How those end that have to end: by a close code, or without a close frame."""
+"""The required ends: a close code, or no close frame."""
 
 NO_SOCKET = {"half a handshake and silence", "nothing at all", "a POST that never ends"}
 """Connections that never became a WebSocket: any answer is HTTP."""
 
 
-async def test_what_cannot_go_on_is_ended(room):
+async def test_broken_connections_are_closed(room):
     async def end(name):
         socket = await room.dial()
         try:

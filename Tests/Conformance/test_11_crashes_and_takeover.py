@@ -25,7 +25,7 @@ class Pair(Room):
         redis = start.redis()
         super().__init__(start(settings, redis=redis, **options))
         self.redis = redis
-        # Both know the same secret, as servers do that share a data directory.
+        # Both know the same secret, as servers with a shared data directory do.
         self.other = start(settings, redis=redis, directory=self.server.directory, **options)
 
 
@@ -102,7 +102,7 @@ async def test_the_younger_connection_wins_however_late_the_older_one_is_heard_o
     await watcher.sees(younger, status="offline")
 
 
-async def test_one_who_reconnects_to_another_server_was_never_away(pair):
+async def test_a_user_who_reconnects_to_another_server_is_never_shown_offline(pair):
     watchers = [await pair.come("ana"), await pair.come("eve", at=pair.other)]
     bob = await pair.come("bob", "phone")
     for watcher in watchers:
@@ -117,7 +117,7 @@ async def test_one_who_reconnects_to_another_server_was_never_away(pair):
         await watcher.sees(bob, status="busy")
 
 
-async def test_a_killed_servers_people_are_gone_in_time_and_those_who_came_back_never_were(pair):
+async def test_a_killed_servers_users_are_offline_in_time_except_those_who_returned(pair):
     watcher = await pair.come("ana", at=pair.other)
     ghosts = [await pair.come(f"ghost{number}", "web") for number in range(10)]
     back = await pair.come("back", "phone")
@@ -156,7 +156,7 @@ async def test_a_server_started_again_among_others_is_one_of_them(pair):
     await watcher.sees(bob, status="offline")
 
 
-async def test_a_server_that_ends_properly_is_not_seen_by_those_who_come_back(pair):
+async def test_a_clean_shutdown_shows_no_returning_user_offline(pair):
     watcher = await pair.come("ana", at=pair.other)
     bob, cy = await pair.come("bob", "phone"), await pair.come("cy")
     await watcher.subscribe(bob, cy)
@@ -181,7 +181,7 @@ async def test_a_server_that_was_paused_is_fenced_and_right_again(pair):
     await watcher.sees(bob, status="busy")
 
 
-async def test_someone_invisible_is_not_shown_typing_for_what_a_server_that_stands_still_has_told(pair):
+async def test_an_invisible_user_is_not_shown_typing_because_of_a_suspended_server(pair):
     ana, bob = await pair.come("ana"), await pair.come("bob")
     typist = await pair.come("ana", at=pair.other)
     chat = (await bob.did("createConversation", participants=[ana.user]))["conversation"]["id"]
@@ -232,7 +232,7 @@ async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_start
 
 
 async def test_linger_counts_from_when_there_is_a_server_again(start):
-    """Clients could not return before. The only server is away for longer than its lease."""
+    """Clients could not return earlier. The only server is away for longer than its lease."""
     settings = SETTINGS | {"linger": 4_000, "lease": 4_000}
     room = Room(start(settings))
     for name in ("bob", "cy"):
@@ -268,7 +268,7 @@ async def test_killed_again_and_again(start):
     assert (await ana.get(bob))[0]["profile"]["displayName"] == "Bob 2"
 
 
-async def test_what_is_known_from_one_server_holds_on_another(pair):
+async def test_known_versions_of_one_server_are_valid_on_another(pair):
     bob = await pair.come("bob")
     await bob.update(displayName="Bob")
     ana = await pair.come("ana")

@@ -156,7 +156,7 @@ def test_a_redis_that_is_not_there_is_a_clear_error_or_waited_for(directory):
     assert gone(directory, within=5) == []
 
 
-def test_what_is_waited_for_at_the_start_is_said_again(directory):
+def test_a_waiting_start_logs_its_reason_again(directory):
     process = subprocess.Popen([BINARY, "serve", "--port", "0", "--shards", "1", "--data-dir", directory, "--redis",
                                 "redis://127.0.0.1:1"], stderr=subprocess.PIPE, text=True)
     killer = threading.Timer(60, process.kill)
@@ -191,7 +191,7 @@ def test_settings_that_cannot_be_used_are_said_at_the_start(start):
     assert "cannot be kept" not in usual.whole_log()
 
 
-def test_lifetimes_and_places_that_cannot_be_are_errors(directory):
+def test_invalid_lifetimes_and_paths_are_errors(directory):
     for lifetime in ("0s", "999999999d", "99999999999999999999d", "soon"):
         failed = run("token", "ana", "--data-dir", directory, "--expires", lifetime)
         assert failed.returncode == 64 and "from 1ms to 36500d" in failed.stderr, failed

@@ -24,12 +24,12 @@ DOCUMENT = OpenAPI("openapi.yaml")
 ALL = DOCUMENT.operations
 ELSEWHERE = {"accounts", "messages", "notifications", "history", "console"}
 OPERATIONS = [operation for operation in ALL if not ELSEWHERE & set(operation.node["tags"])]
-"""The answers of other tags are checked where these are tested: in test_26, test_27 and test_29 to test_31."""
+"""Other tests check the responses of these tags: test_26, test_27 and test_29 to test_31."""
 DOCUMENTED = [(operation, status) for operation in OPERATIONS for status in operation.responses]
 IN_PLACE = {"/v1/users/{id}": "bob", "/v1/conversations/{id}": "c1"}
 """The users in the examples."""
 
-# The document by itself
+# The document itself
 
 
 def test_it_is_openapi():
@@ -76,7 +76,7 @@ def test_its_examples_are_what_its_schemas_describe(example):
 
 
 def test_it_has_the_paths_that_the_server_knows():
-    """Every path of the source is in the document, which asking alone could not find out."""
+    """Every path in the source is in the document, which requests alone could not show."""
     files = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(DOCS, "..", "Sources"))
              for name in names]
     texts = [open(file, encoding="utf-8").read() for file in files if file.endswith(".swift")]
@@ -104,8 +104,8 @@ class Stage:
     """A server with the users of the examples, and requests to it, each answer of which is checked."""
 
     def __init__(self, redis):
-        # Short, since the tests wait for a lost store.
-        # Few requests at once, since too many are made on purpose.
+        # Short, because the tests wait for a lost store.
+        # A small burst, because the tests exceed it.
         settings = {"COMMAND_TIMEOUT": "500ms", "STALE_AFTER": "500ms", "LEASE_RENEWAL": "200ms",
                     "LIMITS_USER_REQUEST_BURST": "60", "LIMITS_USER_REQUESTS_PER_SECOND": "20"}
         with mock.patch.dict(os.environ, {f"PRESENCE_{name}": value for name, value in settings.items()}):
@@ -200,7 +200,7 @@ def named(name):
     return next(operation for operation in OPERATIONS if operation.name == name)
 
 
-# How each status is brought about; each function returns the answers that have to have it.
+# Each function causes a status and returns the answers that must have it.
 
 
 async def succeeding(stage, operation):
@@ -338,7 +338,7 @@ async def test_every_documented_status_is_answered_as_documented(stage, operatio
         assert answer.status == status, f"{answer} instead of {status}"
 
 
-async def test_a_users_token_opens_what_needs_no_backend(stage):
+async def test_a_users_token_is_accepted_where_no_backend_is_required(stage):
     for operation in OPERATIONS:
         if operation.needs_token and not operation.needs_backend:
             answer = await stage.ask(operation, operation.requests[0], token=stage.user)
@@ -455,7 +455,7 @@ async def sent_ahead(stage):
 
 
 @pytest.mark.parametrize("line", ["FOO /healthz HTTP/1.1", "hello", "\0"], ids=ascii)
-async def test_what_is_no_proper_http_ends_the_connection(stage, line):
+async def test_malformed_http_ends_the_connection(stage, line):
     raw = await RawSocket(stage.server).dial()
     await raw.write(f"{line}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     said = await asyncio.wait_for(raw.reader.read(), PATIENCE)
@@ -463,11 +463,11 @@ async def test_what_is_no_proper_http_ends_the_connection(stage, line):
     assert not said or 400 <= int(said.split(b" ")[1]) < 500, said
 
 
-# The examples are true
+# The examples are accurate
 
 
 def timeless(value):
-    """The same without variable parts: times, versions made of them, and the waits of hasty users."""
+    """The same without variable parts: times, versions derived from them, and the delays of rate limits."""
     if isinstance(value, dict):
         if value.get("code") == "rate_limited":
             value = value | {"retryAfter": "a while"}

@@ -47,7 +47,7 @@ UNMET_HERE = {
 }
 
 
-# The document by itself
+# The document itself
 
 
 def test_its_references_lead_somewhere_and_its_schemas_are_json_schema():
@@ -91,7 +91,7 @@ def test_its_codes_are_those_of_the_protocol():
 
 @pytest.fixture(scope="module")
 def scene():
-    """The room of a scene that was played; its connections have all messages."""
+    """The room of a scene; its connections have recorded all messages."""
     redis, server = Redis(), None
     BREACHES.clear()
     try:
@@ -174,7 +174,7 @@ async def people_type(room):
     talk = created["conversation"]["id"]
     await first.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk) for typist in typists])
-    # More typists than one event names, and then those who stopped.
+    # More typists than one event lists, and then those who stopped.
     await first.hear("typing", more=2, users=lambda users: len(users) == 20)
     await last.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk, False) for typist in typists])

@@ -41,14 +41,14 @@ def tls(files, **more):
 
 
 def shown(server, context):
-    """The serial number of the certificate that a new connection is shown."""
+    """The serial number of the certificate that a new connection receives."""
     with socket.create_connection((server.host, server.port), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") as stream:
             return stream.getpeercert()["serialNumber"]
 
 
 def exchange(server, data, context=None, port=None):
-    """Everything that is answered to some bytes."""
+    """All bytes answered to some bytes."""
     with socket.create_connection((server.host, port or server.port), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") if context else plain as stream:
             stream.sendall(data)
@@ -126,13 +126,13 @@ async def test_older_versions_of_tls_are_refused(authority, start):
     assert shown(server, authority.trust())
 
 
-async def test_what_is_not_tls_is_told_so(authority, start):
+async def test_plain_http_on_a_tls_port_gets_an_error_about_tls(authority, start):
     server = start(tls(authority.issue()))
     answer = exchange(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert status(answer) == 400 and b"TLS" in answer
 
 
-async def test_calls_over_tls_name_whom_they_say(authority, start):
+async def test_paths_over_tls_are_used_unchanged(authority, start):
     """As over plain connections, a path is used unchanged."""
     server = start(tls(authority.issue()))
     context = authority.trust()
@@ -168,7 +168,7 @@ async def test_calls_over_tls_name_whom_they_say(authority, start):
             assert status(answer) == 200 and b'"user":"a/../b"' in answer
 
 
-async def test_a_request_whose_record_comes_in_pieces_is_read_as_it_came(authority, start):
+async def test_a_request_in_a_split_tls_record_is_read_unchanged(authority, start):
     server = start(tls(authority.issue()))
     room = Room(server)
     target = path("users", "a/../b")
@@ -222,7 +222,7 @@ async def test_a_new_certificate_is_shown_after_sighup_and_a_bad_one_is_not(auth
     assert "server.key" in server.logged() and "PRIVATE" not in server.logged()
     assert {shown(server, context) for _ in range(8)} == {second}
     await client.did("status", status="busy")
-    # Files that fit again are taken again.
+    # Matching files are accepted again.
     authority.issue()
     server.send_signal(signal.SIGHUP)
     await server.wait_for_log("days=", times=3)
@@ -241,7 +241,7 @@ async def test_sighup_without_tls_changes_nothing(start):
 
 
 def test_a_terminal_that_goes_takes_the_server_with_it(directory):
-    """It uses the signal that otherwise requests a reload."""
+    """A closed terminal sends the signal that otherwise requests a reload."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(BINARY, [BINARY, "serve", "--port", "0", "--data-dir", directory])
@@ -280,7 +280,7 @@ async def test_a_key_that_others_can_read_is_warned_of(authority, start):
     assert "other users can read" not in start(tls(files)).logged()
 
 
-async def test_connections_that_break_off_in_the_handshake_are_counted_and_gone(authority, start):
+async def test_connections_that_fail_in_the_handshake_are_counted_and_closed(authority, start):
     server = start(tls(authority.issue()))
     context = authority.trust()
     stranger = ssl.create_default_context()
@@ -295,7 +295,7 @@ async def test_connections_that_break_off_in_the_handshake_are_counted_and_gone(
 
 @pytest.mark.parametrize("allowed", [[], ["file://"], ["https://app.example.org"]], ids=ascii)
 async def test_origins_as_pages_have_them(start, allowed):
-    """Each page gets in or not, and one that does not is named in the log."""
+    """Each page is admitted or rejected, and the log names a rejected one."""
     room = Room(start({"allowedOrigins": allowed}, shards=1))
     port = room.server.port
     pages = {
@@ -408,7 +408,7 @@ async def test_pages_of_the_listed_origins_may_connect(start):
     assert await refusal(server) == 101
 
 
-# The port of operators
+# The operators' port
 
 
 async def test_operators_and_backends_have_a_port_of_their_own(start):
@@ -458,7 +458,7 @@ async def test_the_second_port_speaks_tls_where_others_can_reach_it(authority, s
 
 
 @pytest.mark.parametrize("secure", [False, True])
-async def test_those_who_never_finish_a_request_keep_nobody_out(authority, start, secure):
+async def test_unfinished_requests_keep_no_others_out(authority, start, secure):
     settings = {"limits.handshakes": 16, "handshakeTimeout": "4s"}
     server = start(tls(authority.issue(), **settings) if secure else settings, shards=1)
     context = authority.trust() if secure else None

@@ -51,7 +51,7 @@ async def test_a_client_resumes_its_session_on_every_shard(start, authority, ver
         return session
 
     session = await asyncio.to_thread(resumes)
-    # Behind a new certificate nothing is resumed, so that every client sees it.
+    # With a new certificate no session is resumed, so that every client sees it.
     authority.issue()
     server.send_signal(signal.SIGHUP)
     await server.wait_for_log("days=", times=2)

@@ -53,7 +53,7 @@ async def test_a_school_signs_up_and_in_behind_one_address(start):
     async def call(path, **body):
         for _ in range(20):
             answer = await accounts.api.request("POST", path, body, headers=school)
-            # Too many hashes at once, which passes: it is about no address.
+            # Too many hashes at once, a temporary error that does not depend on the address.
             if answer.status != 503:
                 return answer.status
             await asyncio.sleep(answer.json["retryAfter"] / 1_000)
@@ -71,7 +71,7 @@ async def test_a_school_signs_up_and_in_behind_one_address(start):
     assert await all_of("/v1/sessions", password=PASSWORD) == [200] * 60
 
 
-async def test_what_is_asked_too_often_from_an_address_is_never_dropped_in_silence(start):
+async def test_excessive_requests_of_an_address_are_never_dropped_silently(start):
     server = start(PROXY | ON | {"accounts.perAddress": 5}, shards=1)
     accounts, room = Accounts(server), Room(server)
     school = {"X-Forwarded-For": "203.0.113.50"}
@@ -96,5 +96,5 @@ async def test_what_is_asked_too_often_from_an_address_is_never_dropped_in_silen
     assert (await ask("/v1/sessions", email=people[0], password=PASSWORD)).status == 429
     assert await room.api.metric("limit_met_total", limit="guesses") == 1
     assert "limit of an address met" in server.whole_log() and "limit=sign_ups" in server.whole_log()
-    # Another address is another's.
+    # Another address has its own limit.
     await accounts.sign_up()

@@ -31,7 +31,7 @@ class Caller:
         self.loop = asyncio.get_running_loop()
 
     async def say(self, data):
-        """A part of it, in one piece or some."""
+        """Sends a part of it, in one piece or several."""
         data = data[:self.draw.choice([len(data), self.draw.randrange(len(data) + 1)])]
         place = 0
         while place < len(data):
@@ -46,7 +46,7 @@ class Caller:
         if self.draw.random() < 0.5:
             await asyncio.sleep(self.draw.random() * 0.2)
         if self.draw.random() < 0.5:
-            # A reset, in the place of an end.
+            # A reset instead of an end.
             self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.stream.close()
 
@@ -96,7 +96,7 @@ async def one(room, draw, people, conversation, file, picture):
     await caller.end()
 
 
-async def test_nothing_is_held_for_who_has_gone(start):
+async def test_nothing_stays_reserved_for_a_client_that_left(start):
     draw = random.Random(11)
     room = Room(start(SETTINGS, shards=2))
     people = [f"p{number}" for number in range(6)]
@@ -112,7 +112,7 @@ async def test_nothing_is_held_for_who_has_gone(start):
         await say(ana, conversation)
     for gauge in HELD:
         await eventually(lambda: is_zero(room, gauge), f"{gauge} is 0", within=60)
-    # Each has a place, and a turn, again.
+    # Each user has a place, and a turn, again.
     for person in people:
         kept = await upload(room, person, conversation, pictures.photo(), "image/jpeg")
         assert kept.endswith(".jpg")

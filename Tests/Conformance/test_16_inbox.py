@@ -45,7 +45,7 @@ class Sender:
 
 
 async def lets_in(room, person):
-    """From another address than the floods': a WebSocket, and a call with a body."""
+    """A WebSocket and a call with a body, from an address other than the floods'."""
     client = await room.come(person)
     assert (await client.ask("get", users=[]))["type"] == "users"
     answer = await room.api.request("POST", "/v1/sessions", {"email": "nobody@example.org", "password": "none at all"})
@@ -100,7 +100,7 @@ async def test_before_connect_a_message_is_no_longer_than_one_with_the_longest_t
     client = await room.raw()
     await client.write(text(b" " * (LONGEST_FIRST - 1) + b"{}"))
     assert await client.closed() == 1009
-    # Behind `connect` it has as many bytes as any, also in the same packet.
+    # After `connect` a message may be as long as any, also in the same packet.
     client = await room.raw()
     long = b" " * 100_000 + b'{"type":"get","id":2,"users":[]}'
     await client.write(text({"type": "connect", "id": 1, "token": room.token("ana")}) + text(long))
@@ -109,7 +109,7 @@ async def test_before_connect_a_message_is_no_longer_than_one_with_the_longest_t
 
 
 async def test_one_address_leaves_room_for_others_whatever_it_sends(start):
-    """Drawn: heads, bodies and messages that never end, of all kinds and lengths, from two addresses."""
+    """Random: heads, bodies and messages that never end, of all kinds and lengths, from two addresses."""
     room = room_with(start)
     draw = random.Random(7)
     before = await room.come("before")

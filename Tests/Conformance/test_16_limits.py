@@ -38,7 +38,7 @@ async def flood(client, count):
     return await asyncio.gather(*[client.ask("get", users=[]) for _ in range(count)])
 
 
-async def test_a_connection_that_asks_too_fast_is_told_when_to_go_on_and_nothing_is_changed(start):
+async def test_a_connection_above_its_rate_gets_a_delay_and_nothing_is_changed(start):
     room = Room(start({"request_burst": 50, "requests_per_second": 1}, shards=1))
     pair = await bystanders(room)
     ana = await room.come("ana")
@@ -54,7 +54,7 @@ async def test_a_connection_that_asks_too_fast_is_told_when_to_go_on_and_nothing
     assert (await ana.get(ana))[0]["profile"] is None
 
 
-async def test_without_an_id_it_is_told_all_the_same(room):
+async def test_a_rate_limited_request_without_an_id_gets_an_error_too(room):
     ana = await room.come("ana")
     for _ in range(70):
         await ana.send({"type": "activity", "state": "active"})
@@ -62,7 +62,7 @@ async def test_without_an_id_it_is_told_all_the_same(room):
     assert "id" not in error and error["retryAfter"] > 0
 
 
-async def test_whoever_goes_on_is_closed_with_1008_and_nobody_else(room):
+async def test_a_client_that_continues_is_closed_with_1008_and_no_other(room):
     pair = await bystanders(room)
     ana, second = await room.come("ana"), await room.come("ana")
     for _ in range(400):
@@ -86,7 +86,7 @@ async def test_a_user_has_one_bucket_over_connections_and_http(start):
     answer = await room.api.request("GET", "/v1/users/bob", token=room.token("ana"))
     assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
     assert answer.json["code"] == "rate_limited" and answer.json["retryAfter"] > 0
-    # It is no other user's bucket, and no backend's.
+    # Other users and backends have their own buckets.
     assert (await room.api.request("GET", "/v1/users/bob", token=room.token("bob"))).status == 200
     for _ in range(60):
         assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200
@@ -151,7 +151,7 @@ async def test_one_subscription_too_many_is_counted(room):
     assert await met(room, "subscriptions") == before + 1
 
 
-async def test_when_too_much_waits_those_go_who_take_nothing_and_have_most(start):
+async def test_full_outboxes_close_the_connections_that_read_nothing_and_have_most(start):
     room = Room(start({"outbox_bytes": 2_000_000, "requests_per_second": 0, "user_requests_per_second": 0}, shards=2))
     pair = await bystanders(room)
     names = [f"somebody-with-a-long-name-{'x' * 80}-{number}" for number in range(1_000)]
@@ -193,7 +193,7 @@ async def bounded(room):
     return waiting <= 2_000_000 and closed == await met(room, "outbox_bytes")
 
 
-async def test_what_is_kept_for_the_background_counts_and_gives_way(start):
+async def test_entries_pending_in_the_background_count_and_are_bounded(start):
     room = Room(start(
         {"outbox_bytes": 400_000, "requests_per_second": 0, "user_requests_per_second": 0}, shards=1))
     pair = await bystanders(room)
@@ -229,7 +229,7 @@ async def test_frames_without_a_message_meet_a_limit(room, kind):
     one = {"fragments": frame(CONTINUATION, final=False), "pings": frame(PING), "pongs": frame(PONG, b"x")}[kind]
     if kind == "fragments":
         await raw.write(frame(TEXT, b" ", final=False))
-    # A hundred cost a request: those of a burst and a second are free.
+    # A hundred frames cost a request: those of a burst and a second are free.
     await raw.write(one * 100 * 40)
     await goes_on(*pair)
     assert await met(room, "requests") == before
@@ -254,7 +254,7 @@ async def test_a_long_message_may_come_in_many_fragments(room):
     assert (await raw.read_message())["type"] == "users"
 
 
-async def test_long_answers_over_http_that_nobody_reads_are_bounded_too(start):
+async def test_unread_long_answers_over_http_are_bounded_too(start):
     room = Room(start({"outbox_bytes": 2_000_000}, shards=2))
     pair = await bystanders(room)
     # 190 KB each, of which the kernel buffers 140 and the server counts all: five fit into half of the limit.
@@ -286,10 +286,10 @@ async def nothing_waits(room):
     return await room.api.metric("outbox_bytes") == 0
 
 
-async def test_what_waits_for_redis_is_bounded_in_bytes(start):
+async def test_bytes_pending_for_redis_are_bounded(start):
     redis = start.redis()
     room = Room(start({"redis_bytes": 200_000, "requests_per_second": 0, "user_requests_per_second": 0}, redis=redis, shards=1))
-    # One each, since the requests of one connection wait for each other.
+    # On separate connections, because the requests of one connection wait for each other.
     floods = [await room.come(f"flood-{number}") for number in range(20)]
     other, writer = await room.come("other"), await room.come("writer")
     await other.subscribe(writer)
@@ -299,7 +299,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
         return await room.api.metric("redis_commands_pending_bytes")
 
     redis.stop()
-    # 50 KB each: the fourth arrives while less than the limit waits, and is the last that is accepted.
+    # 50 KB each: the fourth arrives while less than the limit is pending, and is the last that is accepted.
     requests = []
     for flood in floods:
         requests.append(flood.begin("block", users=ids))
@@ -337,7 +337,7 @@ async def is_empty(waiting):
 FEW = {"limits.failedTokensPerSecond": 1, "limits.failedTokenBurst": 12, "limit_loopback": True}
 
 
-async def test_an_address_that_shows_worthless_tokens_is_not_listened_to_for_a_while(start):
+async def test_an_address_with_invalid_tokens_is_rejected_for_a_while(start):
     room = Room(start(FEW, shards=1))
     pair = await bystanders(room)
     wrong = room.token("ana", secret=b"x" * 32)
@@ -350,7 +350,7 @@ async def test_an_address_that_shows_worthless_tokens_is_not_listened_to_for_a_w
     error = await client.refused("rate_limited", "connect", token=room.token("ana"))
     assert 0 < error["retryAfter"] <= 1_500
     await goes_on(*pair)
-    # Another address is separate; and a client that waits as told is admitted, on the same connection.
+    # Another address is separate; and a client that waits as required is admitted, on the same connection.
     await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("cy"))
     await asyncio.sleep(error["retryAfter"] / 1000 + 0.1)
     assert (await client.ask("connect", token=room.token("ana")))["type"] == "connected"
@@ -376,7 +376,7 @@ async def test_this_machines_own_failures_are_free_by_default(start):
         assert (await room.api.request("GET", "/v1/users/bob", token=wrong)).status == 401
 
 
-async def test_a_connection_that_refreshes_with_worthless_tokens_has_to_come_again(room):
+async def test_a_connection_that_refreshes_with_invalid_tokens_is_closed(room):
     pair = await bystanders(room)
     ana = await room.come("ana")
     for number in range(10):
@@ -388,11 +388,11 @@ async def test_a_connection_that_refreshes_with_worthless_tokens_has_to_come_aga
 # Ids
 
 
-async def test_ids_cost_what_they_make_work(start):
+async def test_ids_cost_in_proportion_to_their_work(start):
     room = Room(start({"request_burst": 60, "requests_per_second": 1}, shards=1))
     ana = await room.come("ana")
     many = [f"p{number}" for number in range(500)]
-    # One for connect, 51 for the first.
+    # One for connect, 51 for the first request.
     assert (await ana.ask("addContacts", users=many))["type"] == "ok"
     await ana.refused("rate_limited", "addContacts", users=[f"q{number}" for number in range(500)])
     bob = await room.come("bob")
@@ -400,7 +400,7 @@ async def test_ids_cost_what_they_make_work(start):
     await bob.refused("rate_limited", "get", users=many)
 
 
-async def test_what_is_beyond_the_subscriptions_is_not_even_read(start):
+async def test_users_beyond_the_subscription_limit_are_not_read(start):
     redis = start.redis()
     room = Room(start({"subscriptions": 20, "subscribe_batch": 20}, redis=redis))
     ana = await room.come("ana")

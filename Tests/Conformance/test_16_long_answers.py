@@ -83,7 +83,7 @@ async def test_answers_keep_the_order_of_their_requests(room):
     assert [id for id, _ in itertools.groupby(come)] == ids
 
 
-async def test_who_goes_while_one_waits_holds_up_nobody(room):
+async def test_a_client_that_leaves_while_an_answer_waits_delays_no_others(room):
     bob, id = await conversation(room)
     raw = await room.raw("bob", receive_buffer=4_096)
     raw.stop_reading()
@@ -95,10 +95,10 @@ async def test_who_goes_while_one_waits_holds_up_nobody(room):
     await eventually(lambda: none_waits(room), "nothing waits")
 
 
-async def test_who_goes_before_the_answer_has_paid_for_it(room):
+async def test_a_client_that_leaves_before_the_answer_pays_for_it(room):
     bob, id = await conversation(room)
     page = text({"type": "getMessages", "id": 2, "conversation": id, "limit": 100})
-    # Each of them is disconnected immediately; together they pay for the data that Redis has read: 264 of 500 tokens a page.
+    # Each is disconnected at once; together they pay for the data read from Redis: 264 of 500 tokens a page.
     for _ in range(8):
         raw = await room.raw()
         await raw.write(text({"type": "connect", "id": 1, "token": room.token("bob")}))

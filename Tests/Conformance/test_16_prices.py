@@ -1,4 +1,4 @@
-"""The cost of requests: by their ids or by their length, and how much of them one user may have pending."""
+"""The cost of requests, by their ids or by their length, and the pending bytes that one user may have."""
 
 import asyncio
 
@@ -65,7 +65,7 @@ async def test_one_user_s_long_messages_leave_room_for_the_others(start):
     assert 10 <= [each["type"] for each in answers].count("sent") <= 20
 
 
-async def test_who_comes_and_goes_with_long_lists_slows_nobody(start):
+async def test_reconnecting_with_long_lists_slows_no_others(start):
     redis = start.redis()
     room = Room(start({"linger": 500}, redis=redis, shards=1))
     ana = await room.come("ana")
@@ -79,5 +79,5 @@ async def test_who_comes_and_goes_with_long_lists_slows_nobody(start):
     calls = redis.command("INFO", "commandstats")
     read = sum(int(line.split("calls=")[1].split(",")[0]) for line in calls.splitlines()
                if line.startswith(("cmdstat_sscan:", "cmdstat_smembers:")))
-    # Once, in pieces of a thousand, and not twenty times.
+    # Read once, in pieces of a thousand, and not twenty times.
     assert read <= 7, calls

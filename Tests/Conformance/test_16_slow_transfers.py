@@ -1,4 +1,4 @@
-"""Uploads and downloads that take all day: when their places are needed, the slowest of the address with most is aborted."""
+"""Very slow uploads and downloads: when their places are needed, the slowest of the address with the most is aborted."""
 
 import asyncio
 import http.client
@@ -13,7 +13,7 @@ SETTINGS = {
     "attachments.enabled": True, "limit_loopback": True, "limits.uploads": 6, "limits.uploadsPerAddress": 3,
     "limits.downloads": 4, "limits.downloadsPerAddress": 2}
 GRACE = 5
-"""Seconds in which none gives its place to another."""
+"""Seconds in which no transfer gives its place to another."""
 
 
 def open_from(room, address, receive_buffer=None):
@@ -97,8 +97,8 @@ async def test_slow_readers_of_few_addresses_keep_nobody_out(start):
         connection.request("GET", f"/v1/attachments/{name}")
         answer = connection.getresponse()
         return answer.status, len(answer.read())
-    # After some seconds, the bytes that the kernel buffered at the beginning count as slow. (Those that read nothing end
-    # after 20 s anyway.)
+    # After some seconds, the bytes that the kernel buffered at the beginning count as slow. (Connections that read
+    # nothing end after 20 s anyway.)
     while (answer := await asyncio.to_thread(read)) != (200, 8_000_000):
         assert answer[0] == 503 and time.monotonic() - began < 18, answer
         await asyncio.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The bytes that a user stores: a limit per hour, and never the last of Redis' memory."""
+"""The bytes that a user stores are limited per hour, and never use the last of Redis' memory."""
 
 import random
 
@@ -37,7 +37,7 @@ async def test_a_user_has_so_many_bytes_of_messages_in_an_hour(start):
         "editMessage", conversation=conversation, message=sent["message"]["id"], text="y" * 300)
     assert edit["code"] == "rate_limited"
     assert await room.api.metric("limit_met_total", limit="user_bytes") == 4
-    # Everything else works, for them and for others.
+    # Everything else works, for this user and for others.
     await say(bob, conversation, "z" * 4_000)
     await bob.subscribe(ana)
     await ana.status("busy")

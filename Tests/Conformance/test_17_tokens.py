@@ -48,7 +48,7 @@ def openssl(*arguments, input=None):
 
 
 def raw_signature(der):
-    """SEQUENCE { INTEGER r, INTEGER s } as the 64 bytes that JWS wants."""
+    """SEQUENCE { INTEGER r, INTEGER s } as the 64 bytes that JWS requires."""
     numbers, place = [], 2
     for _ in range(2):
         length = der[place + 1]
@@ -69,7 +69,7 @@ async def is_let_in(room, token):
 
 
 def replace(path, text):
-    """As careful programs write: whole, or not at all."""
+    """Replaces a file atomically, as careful programs do."""
     with open(path + ".new", "wb") as file:
         file.write(text if isinstance(text, bytes) else text.encode())
     os.rename(path + ".new", path)
@@ -77,7 +77,8 @@ def replace(path, text):
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory):
-    """A server that knows one key by its file and one by its set, and whose tokens have an issuer and an audience."""
+    """A server that knows one key from a file and one from a key set, and whose tokens have an issuer and an
+    audience."""
     from support.server import Server
     directory = str(tmp_path_factory.mktemp("keys"))
     pem, jwk = Key(directory, "by-pem"), Key(directory, "by-jwk")
@@ -93,7 +94,7 @@ def keyed(tmp_path_factory):
 RIGHT = {"iss": "https://app.example", "aud": "presence"}
 
 
-async def test_keys_of_both_kinds_let_in_whoever_they_signed_for(keyed):
+async def test_keys_of_both_kinds_admit_the_users_they_signed_for(keyed):
     room = Room(keyed)
     for key in (keyed.pem_key, keyed.jwk_key):
         assert await is_let_in(room, key.token("ana", **RIGHT))
@@ -101,7 +102,7 @@ async def test_keys_of_both_kinds_let_in_whoever_they_signed_for(keyed):
     assert await is_let_in(room, room.token("ana"))
 
 
-async def test_what_lets_nobody_in(keyed, tmp_path):
+async def test_invalid_tokens_are_rejected(keyed, tmp_path):
     room, mint, now = Room(keyed), keyed.mint, int(time.time())
     key, stranger = keyed.pem_key, Key(str(tmp_path), "by-pem")
     good = key.token("ana", **RIGHT)
@@ -144,7 +145,7 @@ async def test_what_lets_nobody_in(keyed, tmp_path):
 # Signatures that are verified off the loop
 
 
-async def test_what_is_sent_behind_a_connect_is_answered_behind_it(keyed):
+async def test_requests_after_connect_are_answered_after_it(keyed):
     room, tokens = Room(keyed), [keyed.pem_key.token(f"user-{number}", **RIGHT) for number in range(20)]
     for token in tokens:
         # All in one packet, before the server can have sent anything.
@@ -265,7 +266,7 @@ async def test_hanging_up_ends_no_server(start):
     assert await is_let_in(room, room.token("bob"))
 
 
-# Tokens that run out, and that are taken back
+# Expired and revoked tokens
 
 
 async def test_a_connection_ends_with_its_token(room):
@@ -284,11 +285,11 @@ async def revoke(room, person, at=None):
 
 
 def new_token(room, person, not_before):
-    """A present token, with the ms that whole seconds lack."""
+    """A current token, with the ms that whole seconds lack."""
     return room.token(person, iat=max(time.time(), not_before / 1000))
 
 
-async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_opened(start):
+async def test_revoked_tokens_are_rejected_on_every_server_and_their_sessions_end(start):
     redis = start.redis()
     one = start({}, redis=redis)
     two = start({}, redis=redis, directory=one.directory)
@@ -314,8 +315,8 @@ async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_open
     assert await is_let_in(room, room.token("cy"))
 
 
-async def test_what_was_revoked_stays_so_when_everything_restarts(start):
-    # One shard: its state is the server's, and while a shard is stale it admits clients and verifies later.
+async def test_revocations_survive_a_restart_of_everything(start):
+    # One shard, so its state is the server's: while a shard is stale it admits clients and verifies them later.
     server = start({}, shards=1)
     room = Room(server)
     token = room.token("ana")
@@ -342,8 +343,8 @@ async def test_a_new_token_is_good_at_once_and_an_old_one_never(room):
         for token in old + [room.token("ana", iat=(not_before - 1) / 1000), room.token("ana", iat=seconds - 1),
                             room.token("ana", iat=(not_before - 0.4) / 1000)]:
             assert not await is_let_in(room, token)
-        # With the three digits of the answer, with the next whole second (which may be in the future), and as the server's
-        # own command makes them.
+        # With the three digits of the answer, with the next whole second (which may be in the future), and in the form
+        # of the server's own command.
         for token in (room.token("ana", iat=not_before / 1000), room.token("ana", iat=seconds),
                       room.server.cli_token(room.name("ana"))):
             assert await is_let_in(room, token)

@@ -1,10 +1,10 @@
 """RFC 6455, frame by frame, in the order of the cases of the Autobahn test suite (their numbers are in the names).
 
-The server echoes nothing, so that a message was read well shows in the answer to it. A violation ends the connection and
-nothing that came after it has any effect. The close code is 1002.
+The server echoes nothing, so the answer to a message shows that it was read correctly. A violation ends the connection
+with close code 1002, and later frames have no effect.
 
-Over TLS libwebsockets reads. Where it differs from what the server itself does without, Sources/WebSockets/README.md lists it,
-and the test says what is expected.
+Over TLS libwebsockets reads the frames. Sources/WebSockets/README.md lists its differences from the server's own
+reader, and each test has the expected result.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ SETTINGS = {"max_message_bytes": 200_000}
 
 @pytest.fixture(scope="module", params=["plain", "tls"])
 def way(request, tmp_path_factory):
-    """A server, and how it is spoken to. Over TLS libwebsockets reads, and the server itself without."""
+    """A server with or without TLS. Over TLS libwebsockets reads the frames, without TLS the server itself."""
     if request.param == "plain":
         server, context = Server(SETTINGS), None
     else:
@@ -58,7 +58,7 @@ async def answered(socket, number=1):
 
 
 def violation(room):
-    """The close code if the connection ends immediately over TLS, where no close frame is sent then."""
+    """The expected close code. Over TLS the connection ends at once, without a close frame."""
     return None if room.tls else 1002
 
 
@@ -72,7 +72,8 @@ async def pong(socket):
 
 
 async def ends(room, violations):
-    """Sends each violation on a connection of its own, all at once: the close code by the name of the violation."""
+    """Sends each violation on a connection of its own, all at once, and returns the close code by the name of the
+    violation."""
     async def end(data):
         socket = await room.raw("ana")
         await socket.write(data)
@@ -343,7 +344,7 @@ async def test_7_3_a_close_of_one_byte_ends_it(room):
     assert await socket.closed() == 1002
 
 
-async def test_7_9_a_close_with_a_code_that_none_may_send_is_a_violation(room):
+async def test_7_9_a_close_with_a_reserved_code_is_a_violation(room):
     violations = {code: goodbye(code) for code in (0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 65_535)}
     assert await ends(room, violations) == dict.fromkeys(violations, 1002)
 

@@ -11,7 +11,7 @@ from support.raw import BINARY, frame, text
 from support.room import Room
 
 MARK = "s3cr3t"
-"""In everything that is Ana's."""
+"""Part of everything that is Ana's."""
 
 
 async def refused_tokens(room, tokens):
@@ -45,7 +45,7 @@ async def refused_requests(ana):
         assert error["type"] == "error", error
 
 
-async def test_what_belongs_to_one_user_reaches_nobody_else(start):
+async def test_a_users_private_data_reaches_no_other_user(start):
     redis = start.redis()
     times = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500ms", "PRESENCE_LEASE_RENEWAL": "200ms",
              "PRESENCE_LIMITS_BAD_REQUESTS": "8", "PRESENCE_LIMITS_REQUEST_BURST": "60",
@@ -57,7 +57,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     user, mail = f"{MARK}-ana", f"{MARK}@example.org"
     tokens = [server.mint.token(user), server.mint.token(mail), server.mint.token(user, email=mail, name=MARK)]
 
-    # Valid ones, and each with another fault.
+    # Valid tokens, and each with another fault.
     wrong = [server.mint.token(user, expires=-1), server.mint.token(mail, secret=b"y" * 32), MARK,
              f"{MARK}.{MARK}.{MARK}", server.mint.unsigned(user), server.mint.token(user, header={"kid": MARK}),
              server.mint.token(user, nbf=int(time.time()) + 99), server.mint.token(user, header={"alg": MARK})]
@@ -85,7 +85,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     await raw.closed()
     await clients[2].close(4321)
 
-    # First her data in Redis is damaged, then Redis is gone: faults of the server's own.
+    # First her data in Redis is damaged, then Redis is gone: internal errors of the server.
     broken = redis.command("KEYS", f"*:user:{user}").splitlines()
     for key in broken:
         redis.command("SET", key, MARK)

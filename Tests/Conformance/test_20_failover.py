@@ -1,4 +1,4 @@
-"""Redis in its other forms: a master that sentinels name, and a cluster. Masters die, and slots move under load."""
+"""Redis with sentinels, and as a cluster. Masters die, and slots move under load."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def deploy():
         each.close()
 
 
-# A sentinel that was late itself, on a busy machine, does nothing for 30 s.
+# A delayed sentinel, as on a busy machine, does nothing for 30 s.
 FOLLOWS = 100
 
 
@@ -40,7 +40,7 @@ class Pair(Room):
 
 
 async def fails_over(room, kill, by_hand=False):
-    """Users on both servers go through a failover: no one flickers, and afterwards everything is as before."""
+    """A failover with users on both servers: no user flickers, and afterwards everything is as before."""
     ana, eve = await room.come("ana"), await room.come("eve", at=room.other)
     people = [await room.come(f"person{number}", "web", at=(room.server, room.other)[number % 2]) for number in range(20)]
     for number, person in enumerate(people):
@@ -54,7 +54,7 @@ async def fails_over(room, kill, by_hand=False):
     kill()
     await asyncio.gather(*[client.hear("stale", within=5 + SLACK) for client in (ana, eve, people[0])])
     if not by_hand:
-        # The others need a second to notice that; by hand, or on a busy machine, it is over before the request.
+        # The detection takes a second; by hand, or on a busy machine, the failover is over before the request.
         reply = await ana.ask("status", status="busy")
         assert reply["type"] == "ok" or reply["code"] == "unavailable" and reply["retryAfter"] > 0, reply
     await asyncio.gather(*[client.hear("live", within=2 * PATIENCE) for client in (ana, eve, people[0])])
@@ -77,7 +77,7 @@ async def test_a_dead_master_is_replaced_by_its_sentinels_and_nobody_flaps(start
     redis = deploy(Sentinels)
     room = Pair(start, redis)
     await fails_over(room, redis.master.kill)
-    # The old master returns as a replica, and nothing is written there.
+    # The old master returns as a replica and receives no writes.
     redis.master.start()
     await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows", within=FOLLOWS)
     bob = await room.come("bob")

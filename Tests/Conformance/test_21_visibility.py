@@ -17,7 +17,7 @@ UNKNOWN = {"version": 0, "status": "offline"}
 
 
 class Place:
-    """Ana on one server, and her watchers on the other one of the same Redis, which may be the same."""
+    """Ana on one server, and her watchers on the other one of the same Redis, or on the same server."""
 
     def __init__(self, server, other):
         self.server, self.other = server, other
@@ -35,7 +35,7 @@ class Place:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def servers(request):
-    """One server, or two; shared by the module's tests, since the people of each are its own."""
+    """One server, or two, shared by the module's tests: each test has users of its own."""
     redis = Redis()
     first = Server(SETTINGS, redis=redis)
     second = Server(SETTINGS, redis=redis, directory=first.directory) if request.param == 2 else None
@@ -89,7 +89,7 @@ async def test_a_block_takes_effect_on_a_running_subscription_at_once(place):
     assert len(told) == 4, told
 
 
-async def test_who_is_blocked_is_answered_as_about_somebody_unknown(place):
+async def test_a_blocked_user_gets_the_answers_about_an_unknown_user(place):
     ana, bob = await place.meet()
     await ok(ana, "block", users=[bob.user])
     await unseen(bob, ana)
@@ -150,7 +150,7 @@ async def test_a_hidden_last_seen(place):
     await bob.sees(ana, status="offline", lastSeen=lambda time: time > 0)
 
 
-async def test_who_hides_the_own_last_seen_does_not_see_that_of_others(place):
+async def test_a_user_who_hides_last_seen_does_not_see_that_of_others(place):
     ana, bob = await place.meet()
     await ana.close()
     await bob.sees(ana, status="offline", lastSeen=lambda time: time > 0)
@@ -207,7 +207,7 @@ async def test_lists_are_bounded_and_a_refused_change_changes_nothing(place):
     assert reply["blocks"] == ["b", "c", "d", "e"] and reply["contacts"] == []
 
 
-async def test_what_is_wrong_is_refused(place):
+async def test_malformed_settings_are_rejected(place):
     ana, _ = await place.meet()
     await ana.refused("bad_request", "setVisibility")
     await ana.refused("bad_request", "setVisibility", visibility="nobody")
@@ -252,7 +252,7 @@ async def test_typing_in_a_group_is_shown_to_all_who_take_part(place):
     await bob.sees_typing(talk, [ana])
 
 
-async def test_changes_that_fly_when_a_block_is_made_do_not_follow_it(place):
+async def test_changes_under_way_during_a_block_do_not_arrive_after_it(place):
     ana, bob = await place.meet()
     device = await place.room.come("ana", "desktop", at=place.other)
     for number in range(20):

@@ -1,5 +1,5 @@
-"""Nothing is done or told for a client that is not let in, however early it asks: everything here is sent in one packet,
-`connect` first."""
+"""Nothing is done or sent for a client that is not admitted, however early its requests arrive: everything here is sent
+in one packet, `connect` first."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ SETTINGS = {"connections_per_user": 2, "linger": 1_500}
 
 FRIEND, CHAT, GROUP, OTHER = "FRIEND", "CHAT", "GROUP", "OTHER"
 CONTACT, BLOCKED, STRANGER = "CONTACT", "BLOCKED", "STRANGER"
-"""Stand for users and conversations of the test."""
+"""Placeholders for users and conversations of the test."""
 
 REQUESTS = {
     "subscribe": {
@@ -124,7 +124,7 @@ class Scene:
         return conversations, {name: value for name, value in notifications.items() if name != "id"}
 
     async def is_as_before(self, bob=None, but=(), what="something"):
-        """Only the named parts have changed; for bob himself if he can read them."""
+        """Checks that only the named parts have changed; for bob, too, if he can read them."""
         now = await self.state()
         for part, value in self.before.items():
             assert part in but or now[part] == value, f"{what} changed: {part}"
@@ -137,7 +137,7 @@ class Scene:
             FRIEND: self.amy.user, CHAT: self.chat, GROUP: self.group, "TOKEN": token, OTHER: self.room.name("wu"),
             CONTACT: self.room.name("yan"), BLOCKED: self.room.name("zed"),
             STRANGER: self.room.name("una")}
-        # Of the same kind as the other one, so that others do not see the number of his devices.
+        # Of the same kind as the other device, so that others do not see the number of his devices.
         connect = {"type": "connect", "id": 1, "token": token, "device": {"kind": "phone"}}
         return b"".join(text(filled(each, names)) for each in [connect, *messages])
 
@@ -175,7 +175,7 @@ async def check_refused(scene, token, code, error, kind="all"):
 
 
 async def check_each_refused(scene, token, code, error, bob=None):
-    """Each request alone, and all together."""
+    """Sends each request alone, and all together."""
     for kind in [*REQUESTS, "all"]:
         await check_refused(scene, token, code, error, kind)
         await scene.is_as_before(bob, what=kind)
@@ -188,8 +188,8 @@ def test_every_request_of_the_document_is_tried():
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-async def test_behind_a_connect_that_is_accepted_it_is_done_and_seen(room, kind):
-    """So the tests below would see it as well."""
+async def test_after_an_accepted_connect_each_request_takes_effect(room, kind):
+    """This shows that the tests below would detect a change."""
     scene = await Scene(room).begin()
     raw = await room.raw()
     await raw.write(scene.packet(room.token("bob"), requests(kind)))
@@ -205,7 +205,7 @@ async def test_behind_a_connect_that_is_accepted_it_is_done_and_seen(room, kind)
     await eventually(has_changed, f"another {CHANGES[kind]}", within=5)
 
 
-async def test_behind_a_connect_that_is_accepted_all_of_them_are_answered(room):
+async def test_after_an_accepted_connect_all_requests_are_answered(room):
     scene = await Scene(room).begin()
     heard, closed = await scene.tell(room.token("bob"), requests("all"))
     assert [message for message in heard if message["type"] == "error"] == []
@@ -213,7 +213,7 @@ async def test_behind_a_connect_that_is_accepted_all_of_them_are_answered(room):
     assert closed == 1000 and answered == [1, *(each["id"] for each in requests("all"))], answered
 
 
-async def test_behind_a_revoked_token_nothing_is_done_or_told(room):
+async def test_after_a_revoked_token_nothing_is_done_or_sent(room):
     scene = await Scene(room).begin()
     token = room.token("bob")
     answer = await room.api.request(
@@ -228,12 +228,12 @@ async def test_behind_a_revoked_token_nothing_is_done_or_told(room):
     await scene.is_as_before(await room.come("bob", "phone", token=token), but=["presence"])
 
 
-async def test_behind_one_connection_too_many_nothing_is_done_or_told(room):
+async def test_after_one_connection_too_many_nothing_is_done_or_sent(room):
     scene = await Scene(room).begin()
     await room.come("bob", {"id": "bob-other", "kind": "phone"})
     scene.before = await scene.state()
     await check_each_refused(scene, room.token("bob"), 1013, "too_many", scene.bob)
-    # It is not a device of bob's either: he can still be notified and disconnected.
+    # It is not counted as a device of bob's either: he can still be notified and disconnected.
     answer = await room.api.request("POST", path("users", room.name("bob"), "disconnect"), token=room.backend)
     assert answer.status == 200, answer
     await scene.bob.closed(4006)
@@ -241,7 +241,7 @@ async def test_behind_one_connection_too_many_nothing_is_done_or_told(room):
 
 
 @pytest.mark.parametrize("bad", ["expired", "forged", "backend's"])
-async def test_behind_a_bad_token_nothing_is_done_or_told(room, bad):
+async def test_after_a_bad_token_nothing_is_done_or_sent(room, bad):
     scene = await Scene(room).begin()
     token = {
         "expired": lambda: room.token("bob", expires=-10),
@@ -252,7 +252,7 @@ async def test_behind_a_bad_token_nothing_is_done_or_told(room, bad):
     await scene.is_as_before(scene.bob)
 
 
-async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothing_is_done_or_told(start):
+async def test_after_a_connect_of_a_user_disconnected_meanwhile_nothing_is_done_or_sent(start):
     """The administrator's request reaches the store before the `connect`, which arrived while that was pending."""
     redis = start.redis()
     room = Room(start(SETTINGS | {"renewal": 200, "staleAfter": "4500ms"}, redis=redis, shards=1))
@@ -282,7 +282,7 @@ async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothin
     await scene.is_as_before(bob, but=["presence"])
 
 
-async def test_behind_a_connect_to_a_server_that_goes_meanwhile_nothing_is_done_or_told(start):
+async def test_after_a_connect_to_a_server_that_stops_meanwhile_nothing_is_done_or_sent(start):
     redis = start.redis()
     settings = SETTINGS | {"renewal": 200, "staleAfter": "4500ms"}
     server = start(settings, redis=redis, shards=1)
@@ -328,7 +328,7 @@ async def test_while_the_store_is_away_nothing_is_done(start):
     await scene.is_as_before(scene.bob)
 
 
-async def test_what_is_asked_in_one_packet_with_connect_is_answered_in_order(room):
+async def test_requests_in_one_packet_with_connect_are_answered_in_order(room):
     """The same from an admitted client."""
     amy = await room.come("amy")
     await amy.update(displayName="Amy")
@@ -346,7 +346,7 @@ async def test_what_is_asked_in_one_packet_with_connect_is_answered_in_order(roo
     assert heard[3]["users"][0]["profile"]["displayName"] == "Bob"
 
 
-async def test_who_comes_invisible_is_never_shown_typing(room):
+async def test_a_user_who_connects_invisible_is_never_shown_typing(room):
     """`typing` in one packet with a `connect` that makes the user invisible."""
     amy, bob = await room.come("amy"), await room.come("bob", "phone")
     chat = (await amy.did("createConversation", participants=[bob.user]))["conversation"]["id"]

@@ -37,7 +37,7 @@ def kinds(findings):
     return sorted(finding["kind"] for finding in findings)
 
 
-async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(start):
+async def test_an_unreadable_visibility_is_an_error_and_grants_no_access(start):
     redis = start.redis()
     server = start(QUICK, redis=redis)
     room = Room(server)
@@ -47,7 +47,7 @@ async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(
     record = key_of(redis, "user", ana.user)
     for damage in ("x", "1 e e", "1 e q 0 0", "-1 e e 0 0", "y e e 0 0"):
         redis.command("HSET", record, "visibility", damage)
-        # Answered with an error, and so is the next request.
+        # Rejected with an error; the next request is answered as usual.
         await ana.refused("internal", "getVisibility")
         assert (await ana.get(ana))[0]["user"] == ana.user
         await ana.refused("internal", "setVisibility", visibility={"presence": "everyone"})
@@ -95,7 +95,7 @@ async def test_a_register_that_is_no_json_is_shown_to_nobody(start):
         await bob.close()
 
 
-async def test_what_a_script_makes_of_damage_reaches_nobody(start):
+async def test_damage_processed_by_a_script_reaches_no_client(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis))
     ana, bob = await room.come("ana"), await room.come("bob")
@@ -191,7 +191,7 @@ async def test_a_secret_that_others_can_read_is_warned_of(start):
     assert "other users can read the secret" in server.logged()
 
 
-async def test_a_data_directory_that_others_can_enter_is_warned_of_and_its_log_is_for_nobody_else(start):
+async def test_an_open_data_directory_causes_a_warning_and_its_log_stays_private(start):
     # Not in $TMPDIR, which others may not be able to enter.
     directory = tempfile.mkdtemp(prefix="presence-conformance-", dir="/tmp")
     before = os.umask(0o022)
@@ -251,7 +251,7 @@ trustedProxies: [127.0.0.1]
 
 
 async def break_all(redis, *clients):
-    """Every connection to Redis breaks, and the server recovers: clients are notified stale, then live."""
+    """Breaks every connection to Redis. The server recovers: clients receive `stale`, then `live`."""
     heard = [len([event for event in client.log if event["type"] == "live"]) for client in clients]
     redis.command("CLIENT", "KILL", "TYPE", "normal")
     redis.command("CLIENT", "KILL", "TYPE", "pubsub")
@@ -265,7 +265,7 @@ def damage(redis, key):
     redis.command("RPUSH", key, "x")
 
 
-async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_stale(start):
+async def test_unreadable_inboxes_and_notifications_keep_no_others_stale(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis, shards=1))
     ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
@@ -300,7 +300,7 @@ async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_st
     assert (await inbox(ana))["items"] == []
 
 
-async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tmp_path):
+async def test_one_users_damage_delays_no_others_webhooks_and_pushes(start, tmp_path):
     redis = start.redis()
     first, second = Receiver(tmp_path), Receiver(tmp_path)
     try:
@@ -341,7 +341,7 @@ async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tm
         second.close()
 
 
-async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
+async def test_a_damaged_inbox_does_not_stop_a_groups_events_for_others(start):
     redis = start.redis()
     room = Room(start(QUICK, redis=redis, shards=1))
     ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
@@ -367,21 +367,21 @@ async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
     assert [talk["id"] for talk in await listed(bob)] == [other]
 
 
-async def test_what_a_user_was_pushed_for_is_damaged_while_a_push_waits_and_is_left_alone(start, tmp_path):
+async def test_a_push_record_damaged_while_a_push_waits_is_left_alone(start, tmp_path):
     redis, receiver = start.redis(), Receiver(tmp_path)
     try:
         server = start(QUICK | {"webhooks": [receiver.endpoint("push.due")]}, redis=redis, shards=1)
         room = Room(server)
         ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
         one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
-        # Bob is online, so it is decided in ten seconds.
+        # Bob is online, so the push is decided in ten seconds.
         await say(ana, one, "seen by nobody")
         await eventually(lambda: redis.command("KEYS", f"*:pushed:{bob.user}"), "it is noted", within=LONG)
         # A byte that is not text.
         redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, key_of(redis, "pushed", bob.user), one)
         await eventually(lambda: "damaged record" in server.whole_log(), "it is noticed", within=LONG)
         assert await room.api.metric("presence_pushes_due_total") == 0
-        # The others are notified, and it was decided once.
+        # The others are notified, and the push was decided once.
         await cy.close()
         await say(ana, other, "told")
         await eventually(lambda: receiver.of("push.due"), "cy is told of", within=LONG)
@@ -434,7 +434,7 @@ async def test_conversations_that_are_damaged_are_answered_internal_and_named_by
     } | {("lostConversation", f"{key} {made['gone'][0]}") for _, key in inboxes}
     report = doctor(server, redis, "--repair")
     assert kinds(report["findings"]) == ["lostMessages", "malformedConversation"]
-    # Repaired entries are found again, and in their place.
+    # Repaired entries are found again, in their places.
     for name in ("prints", "changes"):
         page = (await bob.did("getMessages", conversation=made[name][0]))["messages"]
         again = await ana.did("send", conversation=made[name][0], message={"id": page[2]["id"], "text": page[2]["text"]})

@@ -22,7 +22,7 @@ PLACES = {
 
 
 class Place:
-    """Where one installation is."""
+    """The place of one installation."""
 
     def __init__(self, redis, database, prefix):
         self.redis, self.database, self.prefix = redis, database.removeprefix("/"), prefix
@@ -75,7 +75,7 @@ async def test_presence_typing_and_blocks_stay_where_they_are_made(neighbours):
     for watcher in (ana, ana_there):
         await watcher.subscribe(*names)
         await watcher.watch_typing("talk")
-    # There is no bob here.
+    # There is no bob in this installation.
     await bob_there.status("busy", text="Over there")
     await bob_there.update(displayName="Bob over there")
     await bob_there.types("talk")
@@ -86,7 +86,7 @@ async def test_presence_typing_and_blocks_stay_where_they_are_made(neighbours):
     assert ana.events("presence", names[1]) == [] and ana.events("profile", names[1]) == []
     assert ana.typing["talk"][1] == [] and ana.events_in("talk") == []
     assert (await ana.get(names[1]))[0]["profile"] is None
-    # Now there is one, and the other one's blocks do not apply to them.
+    # Now there is one, and the other installation's blocks do not apply to them.
     bob = await room.come("bob")
     await ana.sees(bob, status="online")
     reply = await bob_there.did("block", users=[ana.user])

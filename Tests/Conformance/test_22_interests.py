@@ -19,7 +19,7 @@ def pair(start):
     return here, there
 
 
-async def test_watchers_on_another_server_are_told_and_others_hear_nothing(pair):
+async def test_only_servers_with_watchers_receive_an_event(pair):
     here, there = pair
     room = Room(here)
     ana, bob = await room.come("ana"), await room.come("bob", at=there)

@@ -92,7 +92,7 @@ async def takes(room, conversation, size):
     return (await upload(room, "ana", conversation, size)).status == 201
 
 
-async def test_what_is_due_goes_also_while_redis_cannot_write_and_the_service_comes_back(disk, start):
+async def test_due_files_are_removed_while_redis_cannot_write_and_the_service_recovers(disk, start):
     room = Room(start(SETTINGS | {"attachments.unusedFor": "8s"}, directory=disk, shards=2))
     ana, _, conversation = await conversation_of(room)
     kept = [await upload(room, "ana", conversation, 2 * MEBI) for _ in range(12)]

@@ -44,7 +44,7 @@ async def test_keys_that_are_a_pipe_are_refused_at_the_start(tmp_path):
     assert with_pipe.returncode == 78 and "no regular file" in with_pipe.stderr
 
 
-async def test_a_reload_of_what_is_no_file_changes_nothing_and_does_not_keep_the_server(start, tmp_path):
+async def test_a_reload_of_a_pipe_changes_nothing_and_does_not_block_the_server(start, tmp_path):
     key = Key(str(tmp_path), "one")
     file = os.path.join(tmp_path, "jwks.json")
     replace(file, json.dumps({"keys": [key.jwk]}))
@@ -89,7 +89,7 @@ async def test_a_server_that_is_stopped_while_it_reads_keys_starts_no_redis(tmp_
     assert not os.path.exists(os.path.join(data, "redis.log")), errors
 
 
-async def test_a_data_directory_that_is_gone_is_named_and_readiness_tells(start):
+async def test_a_missing_data_directory_is_named_and_readiness_fails(start):
     server = start({})
     room = Room(server)
     assert (await room.api.request("GET", "/readyz")).status == 200
@@ -107,7 +107,7 @@ async def test_a_data_directory_that_is_gone_is_named_and_readiness_tells(start)
         assert "setpriv cannot be started" not in open(log).read()
     finally:
         shutil.move(moved, server.directory)
-    # It exists again, and so does Redis.
+    # The directory exists again, and so does Redis.
 
     async def ready():
         return (await room.api.request("GET", "/readyz")).status == 200

@@ -12,7 +12,7 @@ from support.room import Room
 SETTINGS = {"linger": 10_000, "lease": 10_000, "redis.wait": 1}
 FEW = "too few replicas have changes redis.wait=1 replicas=0"
 PATIENCE_OF_SERVERS = 2.5
-"""Half of commandTimeout: within this a change is confirmed or of unknown outcome."""
+"""Half of commandTimeout: within this time a change is confirmed or has an unknown outcome."""
 
 
 class Replicated(Deployment):
@@ -81,7 +81,7 @@ async def test_a_replica_that_hangs_makes_changes_unavailable_and_nothing_else(s
         nonlocal read
         number = 0
         while time.monotonic() < until:
-            # Unread data, and a new user: both requests need Redis.
+            # Data not in memory, and a new user: both requests need Redis.
             number += 1
             began = time.monotonic()
             guest = await room.come(f"guest{number}", at=(server, other)[number % 2])

@@ -115,7 +115,7 @@ async def test_an_activity_that_is_answered_ok_is_stored(room, redis):
     with Refusing(redis, "full memory"):
         refused = await ana.ask("activity", state="active")
         assert refused["code"] == "unavailable" and refused["retryAfter"] > 0, refused
-        # Repeating it while it is rejected gives no `ok` either.
+        # A repetition during the errors gives no `ok` either.
         again = await ana.ask("activity", state="active")
         assert again["code"] == "unavailable", again
     await bob.sees(ana, status="online")
@@ -123,7 +123,7 @@ async def test_an_activity_that_is_answered_ok_is_stored(room, redis):
 
 
 async def test_one_refused_departure_is_no_ghost(room, redis):
-    """Far shorter than anything notices."""
+    """The errors end far sooner than any check notices."""
     ana = await room.come("ana")
     for number in range(5):
         bob = await room.come(f"bob{number}", "phone")
@@ -141,7 +141,7 @@ async def test_clients_are_told_when_a_disk_stays_full_and_when_it_is_not_any_mo
     ana = await room.come("ana")
     with Refusing(redis, "too few replicas"):
         await ana.hear("stale", within=5 + PATIENCE)
-        # Each shard finds out for itself.
+        # Each shard detects it by itself.
         for _ in range(100):
             if not await ready(room):
                 break
@@ -153,7 +153,7 @@ async def test_clients_are_told_when_a_disk_stays_full_and_when_it_is_not_any_mo
 
 
 async def test_servers_come_back_after_a_break_while_memory_is_full(start, redis):
-    """All that they read then may be read."""
+    """The server may read everything that it needs then."""
     accounts = Accounts(start(SETTINGS | ON, redis=redis, shards=2))
     room = Room(accounts.server)
     person = await accounts.sign_up()
@@ -189,11 +189,11 @@ async def test_a_redis_that_evicts_is_used_again_when_it_does_not_any_more(room,
     await becomes_ready(room, 15)
 
 
-# A Redis that is not fit for people
+# A Redis that is unfit for use
 
 
 def managed(tmp_path, *settings):
-    """As services offer it: CONFIG is taken away."""
+    """A managed Redis, where CONFIG is not available."""
     file = tmp_path / "managed.conf"
     file.write_text('rename-command CONFIG ""\n' + "\n".join(settings) + "\n")
     port = free_port()

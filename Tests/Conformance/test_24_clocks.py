@@ -1,5 +1,5 @@
-"""A Redis whose clock is half a minute ahead of the server's, or behind it: durations stay what they are, Redis' clock decides
-which tokens are valid, and the operator is told."""
+"""A Redis whose clock is half a minute ahead of the server's, or behind it: durations stay correct, Redis' clock
+decides which tokens are valid, and the operator gets a warning."""
 
 import re
 import time
@@ -43,7 +43,7 @@ class Scene:
         return abs(at - moment) < 1000 * (1 + SLACK)
 
 
-async def test_durations_are_what_they_are_and_times_are_those_of_redis(start, offset, tmp_path):
+async def test_durations_are_correct_and_times_are_those_of_redis(start, offset, tmp_path):
     scene = Scene(start, offset, tmp_path)
     ana, bob = await scene.come("ana"), await scene.come("bob")
     assert scene.is_now(bob.connected["serverTime"])

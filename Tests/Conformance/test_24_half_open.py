@@ -1,7 +1,8 @@
-"""What connections cost that begin and do not go on: processor time and memory of the server, a thousand of each kind.
+"""The cost of connections that begin and then stall: the server's processor time and memory, with a thousand of each
+kind.
 
-A connection that waits costs nothing, however it waits. Processor time is that of the server's own clock in the kernel
-(nanoseconds that its threads ran, those that have ended included), so that a busy machine makes no difference.
+A waiting connection costs nothing, however it waits. The processor time is the kernel's count for the server
+(nanoseconds that its threads ran, ended threads included), so a busy machine makes no difference.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ SHARE = 0.01
 """The share of one core, for all of them together."""
 
 WAKES = 200 * WINDOW
-"""How much more often than without them the server's threads may wake in a window: once in five seconds for each at most. A
-busy machine makes no difference to that; whatever looks at waiting connections again and again does."""
+"""The number of additional wake-ups of the server's threads in a window: at most one in five seconds for each
+connection. A busy machine does not change that; repeated checks of waiting connections would."""
 
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
 
@@ -36,7 +37,7 @@ def processor_seconds(server):
 
 
 def wakes(server):
-    """How often the server's threads have waited and continued since it started."""
+    """The number of times that the server's threads have waited and continued since its start."""
     total = 0
     for task in os.listdir(f"/proc/{server.process.pid}/task"):
         with open(f"/proc/{server.process.pid}/task/{task}/status") as file:
@@ -59,7 +60,7 @@ async def spent(server):
 
 
 def hello(name="localhost"):
-    """A client's hello, whole."""
+    """A complete client hello."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     stream = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
     with pytest.raises(ssl.SSLWantReadError):
@@ -90,8 +91,8 @@ async def hold(server, data, count=COUNT):
 
 
 async def cost(server, data):
-    """Whether waiting costs too much. Of three windows the cheapest counts: a busy machine makes everything dearer for a
-    while, waiting costs always."""
+    """Whether waiting costs too much. The cheapest of three windows counts: a busy machine makes everything dearer for
+    a while, but waiting that costs does so always."""
     idle = await spent(server)
     held = await hold(server, data)
     try:
@@ -159,7 +160,7 @@ async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path
     await eventually(lambda: resident(server) - before < 1.5 * max(waves), f"{before} MB, waves of {waves}, and little is left")
 
 
-async def test_a_drop_at_a_time_costs_what_it_brings(start):
+async def test_slowly_arriving_bytes_are_read_once(start):
     """Each byte of a head is read once, however slowly they come."""
     server = start(SETTINGS)
     slow = await RawSocket(server).dial()

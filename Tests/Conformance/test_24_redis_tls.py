@@ -106,7 +106,7 @@ def unready(tmp_path, *arguments):
     ("plain port", "the server may not use TLS on this port"),
     ("plain address", "if the port is for TLS, its address begins with rediss"),
 ])
-async def test_what_is_wrong_with_tls_is_the_reason_in_the_log(redis, authority, tmp_path, wrong, reason):
+async def test_tls_errors_are_logged_with_their_reason(redis, authority, tmp_path, wrong, reason):
     settings, url = secure(authority), redis.url
     if wrong == "authority":
         (tmp_path / "other").mkdir()

@@ -1,4 +1,4 @@
-"""Which server this is."""
+"""The server's version."""
 
 import os
 import subprocess

@@ -16,11 +16,11 @@ from support.room import Room
 
 SETTINGS = ON
 TRIES = 200
-"""Of each kind, where times are compared; and standard deviations that chance exceeds once in twenty times."""
+"""Tries of each kind, where times are compared; and standard deviations that chance exceeds once in twenty times."""
 LIKELY = 1.96
 UNSEEN = 0.000_3
-"""Seconds of difference that count as none: what the server does after an answer delays others on a full machine by as much,
-and to find them out, more tries are needed than anybody has."""
+"""Seconds of difference that count as none: on a busy machine the server's work after an answer delays other answers by
+as much, and nobody could make enough tries to detect it."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
 # Signing up
 
 
-async def test_who_signs_up_has_account_profile_and_tokens_at_once(accounts, room):
+async def test_a_new_account_has_profile_and_tokens_at_once(accounts, room):
     ana = await accounts.sign_up("Ana.B-%s@Example.org" % room.suffix, displayName="  Ana B. ")
     assert set(ana.tokens) == {"user", "accessToken", "expiresIn", "refreshToken", "account"}
     assert ana.tokens["expiresIn"] == 3_600_000
@@ -65,7 +65,7 @@ async def test_a_displayname_left_out_is_the_part_before_the_at(accounts, room):
     assert (await ana.me())["profile"]["displayName"] == local[:50]
 
 
-async def test_or_neutral_if_it_is_set_so(start):
+async def test_a_default_displayname_can_be_neutral(start):
     accounts = Accounts(start(ON | {"accounts.defaultDisplayName": "neutral"}))
     assert (await (await accounts.sign_up()).me())["profile"]["displayName"] == "User"
 
@@ -76,7 +76,7 @@ async def test_or_neutral_if_it_is_set_so(start):
     "ana@exämple.org", "a" * 65 + "@example.org", "a@" + "b" * 63 + "." + ("c" * 60 + ".") * 4 + "org", "ana@1.2.3.4",
     '"ana"@example.org', " ana@example.org",
 ])
-async def test_what_is_no_address_is_refused(accounts, email):
+async def test_malformed_addresses_are_rejected(accounts, email):
     refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD), 422, "validation_failed",
             "invalid_email", "email")
 
@@ -103,7 +103,7 @@ async def test_a_password_with_the_own_address_in_it_is_refused(accounts):
             "validation_failed", "weak_password", "password")
 
 
-async def test_bodies_that_are_none_are_bad_requests(accounts):
+async def test_malformed_bodies_are_bad_requests(accounts):
     for body in [b"", b"x", b"[]", b'{"email":"a@b.org"}', b'{"email":7,"password":"correct horse"}',
                  b'{"email":"a@b.org","password":"correct horse","device":"phone"}']:
         answer = await accounts.api.request("POST", "/v1/accounts", body)
@@ -145,7 +145,7 @@ async def test_a_repeated_sign_up_is_recognised_by_its_bytes(accounts):
     await accounts.sign_up(email, idempotency="caf\u00e9")
 
 
-async def test_where_accounts_are_hidden_a_sign_up_says_the_same_of_a_taken_address(start):
+async def test_where_accounts_are_hidden_a_sign_up_gets_the_same_answer_for_a_taken_address(start):
     accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
     email = accounts.address()
     first = await accounts.post("/v1/accounts", email=email, password=PASSWORD)
@@ -180,7 +180,7 @@ async def test_unknown_addresses_and_wrong_passwords_get_one_answer(accounts):
 
 
 async def guessing(accounts):
-    """Wrong passwords for known and unknown addresses, by number; fewer for each than are slowed down."""
+    """Sends wrong passwords for known and unknown addresses, by number; fewer for each than cause a delay."""
     people = []
     for _ in range(5):
         people += await together(*(accounts.sign_up() for _ in range(TRIES // 4 // 5)))
@@ -241,8 +241,9 @@ async def test_where_accounts_are_hidden_known_and_unknown_addresses_take_the_sa
 
 
 async def takes_the_same_time(accounts, ask, count, most=3.0, prepare=None):
-    """Whether so many answers for each are alike: their difference is below `most` once in three. (A machine that is busy with
-    something else tells them apart by chance; at `LIKELY` three times in a row once in 8,000 runs.)"""
+    """Checks that the times of this many answers of each kind are alike: that their difference is below `most` once in
+    three times. (On a machine that is busy they differ by chance; at `LIKELY`, three times in a row once in 8,000
+    runs.)"""
     scores = []
     with processes.on_processors_of_their_own(accounts.server.process.pid):
         for part in range(3):
@@ -255,7 +256,8 @@ async def takes_the_same_time(accounts, ask, count, most=3.0, prepare=None):
 
 
 async def difference(ask, count, part):
-    """How far the times of so many answers for each differ, asked for alternately: in standard deviations."""
+    """The difference between the times of this many answers of each kind, requested alternately, in standard
+    deviations."""
     times = {True: [], False: []}
     for index in range(count):
         for known in (True, False) if index % 2 else (False, True):
@@ -266,7 +268,8 @@ async def difference(ask, count, part):
 
 
 def deviations(some, others):
-    """Mann–Whitney of as many times each: how far they are from being alike but for UNSEEN, in standard deviations."""
+    """The Mann–Whitney test of equally many times of each kind: their deviation from being alike, except for UNSEEN, in
+    standard deviations."""
     count = len(some)
 
     def longer(by):
@@ -283,7 +286,7 @@ async def test_guesses_are_slowed_whether_there_is_an_account_or_not(accounts):
         error = refused(slowed, 429, "rate_limited")
         assert 0 < error["retryAfter"] <= 1_000 * 2 ** (tries - 5)
         assert int(slowed.headers["Retry-After"]) == -(-error["retryAfter"] // 1_000)
-        # A try that was slowed does not make it longer.
+        # An attempt that was slowed does not lengthen the delay.
         again = await accounts.sign_in(email, PASSWORD)
         if again.status == 429:
             assert again.json["retryAfter"] <= error["retryAfter"]
@@ -298,7 +301,7 @@ async def test_guesses_are_slowed_whether_there_is_an_account_or_not(accounts):
     await accounts.signed_in(ana.email)
 
 
-async def test_guesses_that_come_at_once_are_counted_before_they_are_looked_at(accounts):
+async def test_concurrent_guesses_are_counted_before_they_are_verified(accounts):
     ana = await accounts.sign_up()
     answers = await asyncio.gather(*(accounts.sign_in(ana.email, f"wrong password {n}") for n in range(20)))
     assert sum(answer.status == 401 for answer in answers) <= 6, answers
@@ -376,7 +379,7 @@ async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
         begun = time.perf_counter()
         await client.get(ana.user)
         times.append(time.perf_counter() - begun)
-        # Not so often that the rates of requests are met.
+        # Slowly enough to stay below the rate limits of requests.
         await asyncio.sleep(0.01)
         _, queued, running, done, refused = await flood.hashes()
         assert queued + running <= threads + 64
@@ -391,7 +394,7 @@ async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
     assert threads < len(looked_at) <= most < 200, (len(looked_at), most)
     for _, head, error in turned_away:
         assert error["code"] == "unavailable" and error["retryAfter"] > 0 and "\r\nRetry-After: " in head
-    # All others were served at the same time: the hashes took over a second, without delaying them. One of ten may have
+    # All other clients were served meanwhile: the hashes took over a second, without delaying them. One of ten may have
     # waited for this machine.
     assert len(times) >= 5 and sorted(times)[len(times) * 9 // 10] < 0.3 * SLACK, times
 
@@ -498,7 +501,7 @@ async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, r
         await accounts.api.request("GET", "/v1/me", token=room.token("ana")),
         await ana.call("DELETE", "/v1/sessions/none"),
     ]
-    # The first pauses are over before a slow machine has hashed a password.
+    # The first delays are over before a slow machine has hashed a password.
     while answers[-1].status != 429 and len(answers) < 30:
         answers.append(await accounts.sign_in(ana.email, "wrong password"))
     await ana.call("DELETE", "/v1/sessions/all")

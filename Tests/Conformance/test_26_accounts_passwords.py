@@ -48,7 +48,7 @@ async def test_links_begin_as_configured_and_never_with_the_requests_host(start)
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 70, "A" * 600])
-async def test_tokens_that_are_none_get_one_answer(accounts, token):
+async def test_malformed_tokens_get_one_answer(accounts, token):
     refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
     refused(await accounts.post("/v1/passwords/reset", token=token, password=ANOTHER), 401, "unauthorized",
             "token_expired")
@@ -97,7 +97,7 @@ async def test_only_the_newest_reset_counts_and_three_an_hour_are_sent(accounts)
     assert sum("/reset#" in mail for mail in accounts.mails(ana.email)) == 3
 
 
-async def test_forgetting_says_the_same_of_everybody(accounts):
+async def test_a_forgotten_password_gets_the_same_answer_for_every_address(accounts):
     ana = await accounts.sign_up()
     answers = [await accounts.post("/v1/passwords/forgot", email=email)
                for email in [ana.email, accounts.address("nobody"), "no address", ""]]
@@ -125,7 +125,7 @@ async def test_a_changed_password_ends_all_other_sessions(accounts, room):
     await accounts.signed_in(ana.email, ANOTHER)
 
 
-async def test_a_change_of_the_password_may_end_what_was_stolen_from_the_present_device(accounts, room):
+async def test_a_password_change_can_end_stolen_tokens_of_the_present_device(accounts, room):
     """Access token, refresh token and socket: all that a thief has of the device ends, and the device continues."""
     ana = await accounts.sign_up()
     other = await accounts.signed_in(ana.email)
@@ -222,7 +222,7 @@ async def test_an_address_that_is_taken_cannot_be_had(accounts):
 
 
 @pytest.mark.parametrize("end", ["password", "reset", "disable"])
-async def test_a_change_that_somebody_else_asked_for_ends_with_their_sessions(start, end):
+async def test_a_change_requested_by_an_intruder_ends_with_their_sessions(start, end):
     server = start(ON)
     accounts = Accounts(server)
     ana = await accounts.sign_up()
@@ -253,7 +253,7 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
         await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
         people.append(await accounts.signed_in(email))
     ana, bob = people
-    # A link to an own address is invalid after another was requested, whether that one is taken or not.
+    # A link to an own address is invalid once another was requested, whether that one is taken or not.
     wanted = accounts.address("wanted")
     assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
     token = await accounts.mail(wanted, 1, "verify")
@@ -261,7 +261,7 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
     assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
     refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
     assert (await ana.me())["account"]["email"] == ana.email
-    # It counts as a mail as well, and none is sent.
+    # It counts as a mail, although none is sent.
     assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
     refused(await ana.call("POST", "/v1/me/email", asked), 429, "rate_limited")
     assert not any("new address" in mail for mail in accounts.mails(bob.email))

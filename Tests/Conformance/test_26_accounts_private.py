@@ -8,7 +8,7 @@ from support.raw import BINARY, frame
 from support.room import Room
 
 MARK = "m4rk"
-"""In everything of Ana's that is private."""
+"""Part of everything of Ana's that is private."""
 
 LANGUAGE = f"de-x-{MARK}"
 MEMBERS = ['"email":', "emailVerified", "setupCompleted", "preferredLanguage", "refreshToken", "accessToken", '"sessions"']

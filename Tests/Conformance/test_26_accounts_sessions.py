@@ -40,7 +40,7 @@ async def test_a_refresh_makes_new_tokens(accounts, room):
     assert (await room.come("ana", token=answer.json["accessToken"])).user == ana.user
 
 
-async def test_one_that_is_one_behind_gets_the_newest_again(accounts):
+async def test_the_previous_refresh_token_gets_the_newest_again(accounts):
     ana = await accounts.sign_up()
     first = ana.tokens["refreshToken"]
     second = (await accounts.refresh(first)).json["refreshToken"]
@@ -52,7 +52,7 @@ async def test_one_that_is_one_behind_gets_the_newest_again(accounts):
     assert all(answer.status == 200 for answer in answers)
 
 
-async def test_an_older_one_ends_the_session(accounts, room):
+async def test_an_older_refresh_token_ends_the_session(accounts, room):
     """The store's own record is made older, so that the test need not wait."""
     ana = await accounts.sign_up()
     first = ana.tokens["refreshToken"]
@@ -68,7 +68,7 @@ async def test_an_older_one_ends_the_session(accounts, room):
 
 
 def age(server, user):
-    """As if the last refreshes had been longer ago than 10 s."""
+    """Makes the last refreshes look older than 10 s."""
     import re
     import socket
 
@@ -103,7 +103,7 @@ def age(server, user):
     connection.close()
 
 
-async def test_what_is_no_refresh_token_is_refused(accounts):
+async def test_a_malformed_refresh_token_is_rejected(accounts):
     ana = await accounts.sign_up()
     good = ana.tokens["refreshToken"]
     bad = ["", "x", "A" * 600, good[:-1] + ("A" if good[-1] != "A" else "Q"), good + "A", "AX" + good[2:], ana.access]
@@ -135,7 +135,7 @@ async def test_signing_out_ends_sockets_and_tokens(accounts, room):
     assert (await accounts.refresh(other.tokens["refreshToken"])).status == 200
 
 
-async def test_who_signs_out_is_offline_at_once(accounts, room):
+async def test_a_user_who_signs_out_is_offline_at_once(accounts, room):
     ana = await accounts.sign_up()
     await room.come("ana", token=ana.access)
     bob = await room.come("bob")
@@ -192,7 +192,7 @@ UNDER_WAY = {
 
 
 @pytest.mark.parametrize("ending", ["deleted", "revoked", "signed out"])
-async def test_what_was_under_way_when_a_session_ended_is_not_done(start, ending):
+async def test_requests_under_way_when_a_session_ends_are_not_carried_out(start, ending):
     """On a server that was suspended, and resumes after the end."""
     redis = start.redis()
     first = start(ON, redis=redis, shards=1)
@@ -230,7 +230,7 @@ async def test_what_was_under_way_when_a_session_ended_is_not_done(start, ending
     assert (await bob.did("subscribe", conversationList=True))["conversationList"] == []
 
 
-async def test_a_socket_does_not_go_on_by_the_token_of_an_ended_session(accounts, room):
+async def test_a_socket_cannot_refresh_with_the_token_of_an_ended_session(accounts, room):
     ana = await accounts.sign_up()
     phone = await accounts.signed_in(ana.email)
     client = await room.come("ana", token=ana.access)
@@ -286,6 +286,6 @@ async def test_of_too_many_devices_the_one_unused_for_longest_is_signed_out(star
     accounts = Accounts(start(ON | {"accounts.devices": 5}))
     ana = await accounts.sign_up(idempotency="x")
     for _ in range(5):
-        # The quick way to another device, with no pause between attempts.
+        # The quick way to sign in another device, without a delay between attempts.
         await accounts.sign_up(ana.email, idempotency="x")
     refused(await accounts.refresh(ana.tokens["refreshToken"]), 401, "unauthorized", "token_expired")

@@ -1,4 +1,4 @@
-"""The programs that people have: proxies in front of a server, and clients that speak HTTP to it."""
+"""Common programs: proxies in front of a server, and HTTP clients."""
 
 import asyncio
 import gzip

@@ -91,7 +91,7 @@ def an_hour_later(server):
 
 
 class Uploaders:
-    """People enough for more uploads than one may make."""
+    """Enough users for more uploads than one user may make."""
 
     def __init__(self, accounts):
         self.accounts, self.left, self.person = accounts, 0, None
@@ -153,7 +153,7 @@ async def test_it_is_a_file_that_may_be_kept_for_ever(accounts):
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
 @pytest.mark.parametrize("progressive", [False, True])
-async def test_it_is_turned_as_the_camera_was_held_and_nothing_else_of_the_camera_is_left(
+async def test_a_picture_is_rotated_and_loses_its_metadata(
         accounts, uploaders, mode, progressive, orientation):
     secret = "S3CR3T-PLACE"
     data = jpeg(scene(mode=mode), orientation, secret, progressive=progressive, quality=95)
@@ -218,7 +218,7 @@ async def test_the_size_is_bounded_and_small_ones_stay_as_they_are(accounts):
         assert max(Image.open(io.BytesIO(thumbnail)).size) <= 256
 
 
-async def test_what_cannot_be_made_small_has_less_detail(accounts):
+async def test_a_picture_that_compresses_badly_has_less_detail(accounts):
     ana = await accounts.sign_up()
     data = jpeg(noise(2_600, 2_000), quality=70)
     assert 1_000_000 < len(data) <= MOST
@@ -230,7 +230,7 @@ async def test_what_cannot_be_made_small_has_less_detail(accounts):
 # Invalid pictures
 
 
-async def test_a_picture_that_ends_early_is_none(accounts, uploaders):
+async def test_a_truncated_picture_is_rejected(accounts, uploaders):
     # Cut at each kilobyte, and just before its end.
     for data in [jpeg(noise(150, 120), quality=90), jpeg(noise(150, 120), quality=90, progressive=True),
                  png(noise(60, 60))]:
@@ -296,7 +296,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-async def test_what_is_of_another_kind_is_refused_whatever_it_is_called(accounts, kind):
+async def test_other_formats_are_rejected_whatever_their_type(accounts, kind):
     ana = await accounts.sign_up()
     for header in ({}, {"Content-Type": "image/jpeg"}, {"Content-Type": "image/png"}):
         not_an_image(await upload(ana, OTHERS[kind], **header))
@@ -325,12 +325,12 @@ async def test_a_length_is_needed(accounts, server):
     assert answer.startswith(b"HTTP/1.1 411 ") and b'"code":"bad_request"' in answer
 
 
-async def test_what_is_too_large_is_refused_by_its_head(accounts, server):
+async def test_a_picture_that_is_too_large_is_rejected_by_its_head(accounts, server):
     ana = await accounts.sign_up()
     answer = await asyncio.to_thread(raw, server, ana.access, b"Content-Length: %d" % (MOST + 1))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b'"code":"too_large"' in answer and b'"reason":"photo_too_large"' in answer
-    # At the bound it is read.
+    # At the limit it is read.
     data = jpeg(scene())
     answer, photo, _ = await uploaded(ana, data + b"\0" * (MOST - len(data)))
     assert alike(shown(photo), scene())
@@ -343,7 +343,7 @@ async def test_the_token_is_judged_by_the_head(accounts, server, room):
 
 
 def raw(server, token, header, body=b""):
-    """A request with only the given part of its body: returns the answer."""
+    """Sends a request with only the given part of its body, and returns the answer."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         lines = [b"PUT /v1/me/photo HTTP/1.1", b"Host: x", header]
         if token:
@@ -375,10 +375,10 @@ async def test_one_may_change_it_often_within_an_hour(start):
     assert 429 in statuses and set(statuses) == {200, 429}
 
 
-# Going
+# Removal
 
 
-async def test_a_replaced_picture_stays_a_while_and_one_that_is_taken_back_is_gone(start):
+async def test_a_replaced_picture_stays_a_while_and_a_removed_one_is_deleted(start):
     server = start(ON | {"photos.sweep": "1s"})
     accounts, room = Accounts(server), Room(server)
     ana = await accounts.sign_up()
@@ -390,7 +390,7 @@ async def test_a_replaced_picture_stays_a_while_and_one_that_is_taken_back_is_go
         os.utime(file, (time.time() - 3_600,) * 2)
     second, _, _ = await uploaded(ana, png(scene()))
     assert len({first[key] for key in ("photoURL", "thumbnailURL")} | {second[key] for key in ("photoURL", "thumbnailURL")}) == 4
-    # Watchers that do not know the second are shown the first, though a sweep has run.
+    # Watchers without the newer address still get the first picture, though a sweep has run.
     await asyncio.sleep(2.5)
     for member in ("photoURL", "thumbnailURL"):
         assert (await fetch(first[member]))[0] == (await fetch(second[member]))[0] == 200
@@ -445,7 +445,7 @@ async def test_two_uploads_of_one_user_leave_one_picture(start):
     assert (await fetch(profile["photoURL"]))[0] == 200 and (await fetch(profile["thumbnailURL"]))[0] == 200
 
 
-async def test_what_a_crash_left_is_swept(start):
+async def test_files_left_by_a_crash_are_swept(start):
     server = start(ON | {"photos.sweep": "1s"})
     accounts = Accounts(server)
     ana, bob = await together(accounts.sign_up(), accounts.sign_up())
@@ -531,7 +531,7 @@ async def test_a_server_killed_among_uploads_leaves_each_with_a_picture_that_is_
 # Addresses
 
 
-async def test_addresses_begin_with_what_is_set(start):
+async def test_addresses_have_the_configured_base(start):
     server = start(ON | {"photos.publicURL": "https://cdn.example.org/presence/"})
     ana = await Accounts(server).sign_up()
     answer = (await upload(ana, jpeg(scene()))).json
@@ -540,7 +540,7 @@ async def test_addresses_begin_with_what_is_set(start):
     assert (await fetch(f"http://{server.host}:{server.port}" + answer["photoURL"].removeprefix(base)))[0] == 200
 
 
-async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
+async def test_addresses_have_the_base_configured_at_their_delivery(start):
     """Not the setting of the time when the picture was uploaded."""
     redis = start.redis()
     bases = ["https://one.example.org", "https://two.example.org/presence"]
@@ -569,14 +569,14 @@ async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
         seen = await client.sees_profile(ana.user, displayName=text + base)
         for profile in (me, known, asked, changed.json["profile"], seen):
             assert {member: profile[member] for member in told} == told
-    # An address from elsewhere means the same picture.
+    # An address under another base means the same picture.
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + path}})
     assert answer.json["profile"]["photoURL"] == bases[0] + path and answer.json["profile"]["thumbnailURL"] == bases[0] + small
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + small}})
     assert answer.json["profile"]["photoURL"] == bases[1] + small and "thumbnailURL" not in answer.json["profile"]
 
 
-async def test_files_are_where_it_is_set(start, tmp_path):
+async def test_files_are_in_the_configured_folder(start, tmp_path):
     ana = await Accounts(start(ON | {"photos.folder": str(tmp_path / "pictures")})).sign_up()
     await uploaded(ana, jpeg(scene()))
     kept = list((tmp_path / "pictures").glob("*/*"))
@@ -594,7 +594,7 @@ async def test_nothing_else_is_served_there(accounts, server):
 
 
 def decoding(server):
-    """The processes that decode now, confined already: the id of each, its command and its status."""
+    """The processes that are decoding, already confined: the id of each, its command and its status."""
     for child in children(server.process.pid):
         try:
             with open(f"/proc/{child}/cmdline", "rb") as file:
@@ -613,7 +613,7 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
     data = jpeg(noise(2_600, 2_000), quality=70)
 
     async def upload_in_the_end(person):
-        # On a machine that stands still a picture may take longer than it is given: it can be sent again.
+        # On a machine that stalls, a picture may take longer than allowed; the client can send it again.
         while (answer := await upload(person, data)).status == 503:
             await asyncio.sleep(answer.json["retryAfter"] / 1_000)
         return answer
@@ -638,8 +638,8 @@ async def test_it_is_a_process_with_nothing_of_the_server(accounts, uploaders, s
 
 
 async def ended(server, accounts, data, end):
-    """A user, and the answer to their upload, whose process got a signal. On a busy machine it may end before it is seen
-    or signalled: then the picture exists."""
+    """Returns a user, and the answer to their upload, whose process received a signal. On a busy machine it may end
+    before it is seen or signalled: then the picture exists."""
     for _ in range(50):
         person = await accounts.sign_up()
         call = asyncio.create_task(upload(person, data))
@@ -654,8 +654,9 @@ async def ended(server, accounts, data, end):
     raise AssertionError("no process was ended while it decoded")
 
 
-async def test_how_it_ends_says_whether_it_is_the_pictures_fault(start):
-    """Killed from outside, for its time or by a kernel that lacks memory, it has not found anything wrong with the picture."""
+async def test_the_end_of_the_process_shows_whether_the_picture_is_at_fault(start):
+    """A process that is killed from outside, for its time or by a kernel without memory, has found nothing wrong with
+    the picture."""
     server = start(SETTINGS)
     accounts, room = Accounts(server), Room(server)
     data = jpeg(noise(2_600, 2_000), quality=70)

@@ -27,7 +27,7 @@ def storage(tmp_path):
 
 @pytest.fixture
 def begin(start, storage):
-    """Starts a server whose pictures are in the storage. By default, the sweep does not disturb a test's calls."""
+    """Starts a server with pictures in the storage. By default, the sweep does not disturb a test's calls."""
 
     def begin(**more):
         names = {f"photos.{name}": value for name, value in ({"sweep": "1d"} | more).items()}
@@ -67,7 +67,7 @@ async def test_a_picture_is_in_the_bucket_and_served_from_there(begin, storage):
     assert not storage.wrong and {request.method for request in storage.requests} >= {"HEAD", "PUT", "GET"}
 
 
-async def test_a_name_that_nobody_has_asks_the_storage_nothing(begin, storage):
+async def test_an_unknown_name_causes_no_storage_request(begin, storage):
     server = begin()
     ana = await Accounts(server).sign_up()
     answer, photo, _ = await uploaded(ana, jpeg(scene()))
@@ -78,7 +78,7 @@ async def test_a_name_that_nobody_has_asks_the_storage_nothing(begin, storage):
     assert (await fetch(answer["photoURL"]))[2] == photo and len(storage.requests) == before + 1
 
 
-async def test_a_picture_that_is_taken_back_and_that_of_a_deleted_account_are_gone_from_the_bucket(begin, storage):
+async def test_removed_pictures_and_those_of_deleted_accounts_leave_the_bucket(begin, storage):
     ana = await Accounts(begin()).sign_up()
     first, _, _ = await uploaded(ana, jpeg(scene()))
     second, photo, _ = await uploaded(ana, png(scene()))
@@ -92,7 +92,7 @@ async def test_a_picture_that_is_taken_back_and_that_of_a_deleted_account_are_go
     assert storage.keys() == keys_of(first) and not storage.wrong
 
 
-async def test_what_is_no_picture_never_comes_to_the_bucket(begin, storage):
+async def test_invalid_pictures_never_reach_the_bucket(begin, storage):
     server = begin()
     ana = await Accounts(server).sign_up()
     refused(await upload(ana, b"hello"), 422, "validation_failed", "photo_not_an_image", "photo")
@@ -102,7 +102,7 @@ async def test_what_is_no_picture_never_comes_to_the_bucket(begin, storage):
         ("HEAD", ""), ("GET", ""), ("GET", "presence/photos/" + "0" * 32 + ".jpg")}
 
 
-async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(begin, storage):
+async def test_orphaned_objects_are_swept_page_by_page_and_nothing_else(begin, storage):
     storage.page = 3
     ana = await Accounts(begin(sweep="1s")).sign_up()
     kept, _, _ = await uploaded(ana, jpeg(scene()))
@@ -111,7 +111,7 @@ async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(beg
     others = ["presence/photos/00-read.me", "other/" + "0" * 32 + ".jpg", "0" * 32 + ".jpg"]
     for key in orphans + others:
         storage.put(key)
-    # They are young by the storage's clock: each part has been checked since.
+    # By the storage's clock they are young: each part has been checked since.
     looked = len(storage.requests)
     await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look",
                      within=6 * PATIENCE)
@@ -167,7 +167,7 @@ async def test_a_wrong_key_shows_at_the_start_and_never_in_a_log(begin, storage)
     await uploaded(ana, jpeg(scene()))
 
 
-async def test_what_fails_once_is_asked_again(begin, storage):
+async def test_a_failed_request_is_repeated(begin, storage):
     ana = await Accounts(begin()).sign_up()
     failures = iter([(503, "SlowDown"), None, (None, ""), None, (500, "InternalError"), None])
     storage.answer = lambda request: next(failures, None) if request.method in ("PUT", "GET") and request.key else None
@@ -178,7 +178,7 @@ async def test_what_fails_once_is_asked_again(begin, storage):
     assert len([each for each in storage.requests if each.key]) == 6
 
 
-async def test_a_storage_that_is_gone_is_told_to_come_later_and_breaks_nothing_else(begin, storage):
+async def test_an_unreachable_storage_makes_pictures_unavailable_and_breaks_nothing_else(begin, storage):
     server = begin()
     ana = await Accounts(server).sign_up()
     kept, _, _ = await uploaded(ana, jpeg(scene()))

@@ -25,7 +25,7 @@ def accounts(server):
 
 
 def name(room, text="ana"):
-    """One that no other test has."""
+    """A name that no other test uses."""
     return f"{text}.{re.sub('[^a-z0-9]', '', room.suffix.lower())}"[:30]
 
 
@@ -63,7 +63,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
 
 
 @pytest.mark.parametrize("username", BAD)
-async def test_what_breaks_the_rules_is_invalid(accounts, username):
+async def test_names_that_break_the_rules_are_invalid(accounts, username):
     assert await state(accounts, username) == not_free("invalid")
     ana = await accounts.sign_up()
     error = refused(await take(ana, username), 422, "validation_failed", "invalid_username", "username")
@@ -74,7 +74,7 @@ async def test_what_breaks_the_rules_is_invalid(accounts, username):
 
 
 @pytest.mark.parametrize("username", GOOD)
-async def test_what_keeps_them_can_be_had(accounts, username):
+async def test_names_that_follow_the_rules_are_available(accounts, username):
     ana = await accounts.sign_up()
     assert await state(accounts, username) == FREE
     await taken(ana, username)
@@ -107,7 +107,7 @@ async def test_a_name_that_became_reserved_stays_its_owners(start):
     await taken(ana, "Soup")
 
 
-async def test_bodies_that_are_none_are_bad_requests(accounts):
+async def test_malformed_bodies_are_bad_requests(accounts):
     ana = await accounts.sign_up()
     for body in [b"", b"x", b"[]", b"{}", b'{"username":7}', b'{"username":null}']:
         refused(await ana.call("PUT", "/v1/me/username", body), 400, "bad_request")
@@ -132,7 +132,7 @@ async def test_it_is_shown_as_typed_and_compared_without_case(accounts, room):
         assert error["message"] == "This username is taken."
     await taken(ana, own.upper())
     assert (await ana.me())["profile"]["username"] == own.upper()
-    # Once more the same: nothing is changed.
+    # The same again changes nothing.
     before = await ana.me()
     await taken(ana, own.upper())
     assert await ana.me() == before
@@ -149,12 +149,12 @@ async def test_a_name_that_was_given_up_is_free_at_once(accounts, room):
     assert await state(accounts, second) == FREE
     me = await ana.me()
     assert "username" not in me["account"] and "username" not in me["profile"]
-    # One that is not there.
+    # Removing a missing name.
     assert (await ana.call("DELETE", "/v1/me/username")).status == 204
     await taken(bob, second)
 
 
-async def test_of_a_hundred_who_want_one_name_at_once_one_gets_it(accounts, room):
+async def test_of_a_hundred_concurrent_claims_of_a_name_one_succeeds(accounts, room):
     people = []
     for _ in range(10):
         people += await together(*(accounts.sign_up() for _ in range(10)))
@@ -194,7 +194,7 @@ async def test_wishes_of_one_account_at_once_leave_it_with_one_of_them(accounts,
         assert await state(accounts, each) == (not_free("taken") if each == own else FREE)
 
 
-async def test_two_who_swap_names_never_both_have_one(accounts, room):
+async def test_two_users_who_swap_names_never_share_one(accounts, room):
     ana, bob = await together(accounts.sign_up(), accounts.sign_up())
     one, two = name(room, "one"), name(room, "two")
     await together(taken(ana, one), taken(bob, two))
@@ -208,7 +208,7 @@ async def test_two_who_swap_names_never_both_have_one(accounts, room):
 # Watchers
 
 
-async def test_watchers_and_own_devices_hear_of_it_and_nobody_is_seen_without_a_name_between_two(accounts, room):
+async def test_watchers_and_own_devices_receive_each_name_and_never_none_between_two(accounts, room):
     first, second = name(room, "first"), name(room, "second")
     ana = await accounts.sign_up(displayName="Ana", username=first)
     client = await room.come("ana", token=ana.access)
@@ -280,7 +280,7 @@ async def test_a_sign_up_whose_address_is_taken_takes_no_username(accounts, room
     await accounts.sign_up(username=own)
 
 
-async def test_of_many_who_sign_up_with_one_name_at_once_one_gets_it_and_the_others_are_not_there(accounts, room):
+async def test_of_many_concurrent_sign_ups_with_a_name_one_succeeds_and_the_others_leave_no_account(accounts, room):
     own = name(room)
     emails = [accounts.address(f"p{number}") for number in range(24)]
     answers = await together(*(
@@ -342,7 +342,7 @@ async def test_a_password_must_not_contain_the_username(accounts, room):
             "validation_failed", "weak_password", "newPassword")
 
 
-# Going
+# Removal
 
 
 async def test_the_name_of_a_deleted_account_is_free_at_once(accounts, room):
@@ -395,7 +395,7 @@ async def test_a_server_killed_among_changes_leaves_no_name_to_nobody(start):
     for turn in range(3):
         calls = [asyncio.create_task(attempt(person, names[(place + step + turn) % 6]))
                  for step in range(3) for place, person in enumerate(people)]
-        # In the middle of it: as soon as one is answered.
+        # In the middle: as soon as one is answered.
         await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         server.kill()
         await asyncio.gather(*calls)
@@ -416,7 +416,7 @@ async def test_a_server_killed_among_changes_leaves_no_name_to_nobody(start):
 
         await eventually(settled, "each name is somebody's or free", within=15)
         assert asyncio.get_running_loop().time() < deadline
-    # All that is left is in order.
+    # The remaining state is in order.
     found = run("doctor", "--data-dir", server.directory, "--json")
     assert found.returncode == 0, json.loads(found.stdout)["findings"]
 
@@ -460,7 +460,7 @@ async def test_a_server_killed_among_sign_ups_leaves_no_half_account(start):
             else:
                 refused(back, 401, "unauthorized", "invalid_credentials")
                 assert answer is None or answer.status == 409
-        # A name is its account's, or free.
+        # A name belongs to its account, or is free.
         for wanted in {own_name} | {f"{own_name}.{number}" for number in range(3, 6)}:
             async def settled():
                 there = (await accounts.sign_in(wanted)).status == 200
@@ -489,7 +489,7 @@ async def test_the_name_leads_strangers_to_nothing_private(accounts, room):
     assert await state(accounts, own, ana.access) == not_free("yours")
 
 
-async def test_whom_somebody_blocks_does_not_see_the_name(accounts, room):
+async def test_a_blocked_user_does_not_see_the_name(accounts, room):
     ana = await accounts.sign_up(username=name(room))
     client = await room.come("ana", token=ana.access)
     bob = await room.come("bob")

@@ -1,4 +1,4 @@
-"""Usernames under kills and timeouts: all answers to clients have an order of one call after the other."""
+"""Usernames under kills and timeouts: the clients' view is linearizable."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ def names(*calls):
 @pytest.mark.parametrize("calls", [
     [],
     [(1, 2, CLAIM, "ana"), (3, 4, TAKEN, "bob"), (5, 6, RELEASE, "ana"), (7, 8, CLAIM, "bob")],
-    # Two at once, in either order; a reader between sees one of both.
+    # Two concurrent calls, in either order; a read between sees one of both orders.
     [(1, 9, CLAIM, "ana"), (2, 8, RELEASE, "ana"), (3, 4, TAKEN, "bob"), (5, 6, FREE, "bob")],
     [(1, 9, CLAIM, "ana"), (2, 8, REFUSED, "bob"), (10, 11, YOURS, "ana")],
     # Begun at the same moment as another ended: they may overlap.
@@ -45,7 +45,7 @@ def test_histories_that_could_have_happened(calls):
     # The name had no owner, or the owner had not released it.
     [(1, 2, REFUSED, "bob")],
     [(1, 2, CLAIM, "ana"), (3, 4, CLAIM, "bob")],
-    # It is free for one and then taken again for another, without a claim between.
+    # It is free for one user and then taken for another, without a claim between.
     [(1, 2, CLAIM, "ana"), (3, 20, RELEASE, "ana"), (4, 5, FREE, "bob"), (6, 7, TAKEN, "cy")],
     # Another user's release.
     [(1, 2, CLAIM, "ana"), (3, 4, RELEASE, "bob"), (5, 6, FREE, "bob")],
@@ -58,7 +58,7 @@ def test_histories_that_could_not(calls):
 
 
 def test_the_search_is_bounded():
-    """Many at once, and one answer that none of their orders explains."""
+    """Many concurrent calls, and one answer that none of their orders explains."""
     calls = [Call(0, 100, (kind, f"user{number}")) for number in range(10) for kind in (CLAIM, RELEASE)]
     with pytest.raises(GaveUp):
         linearizable([*calls, Call(1, 2, (YOURS, "nobody"))], owner_after, None, most=1_000)
@@ -70,7 +70,7 @@ def test_impossible_calls_leave_the_state():
     assert owner_after("ana", (RELEASE, "bob")) == "ana" and owner_after("ana", (CLAIM, "ana")) == "ana"
 
 
-def test_a_model_server_passes_and_mistakes_in_what_it_compares_are_found():
+def test_a_model_server_passes_and_wrong_comparisons_are_detected():
     seeds = range(60)
     assert not [seed for seed in seeds if play(seed, WHOLE).faults()]
     for mistake in (NOTHING, OWNER):
@@ -83,11 +83,12 @@ WANTED = ["one", "two", "three"]
 PEOPLE = 5
 KILLS = 4
 LATEST = 2
-"""Seconds after which a client that waits stops doing so; a server that is busy may take longer."""
+"""Seconds after which a waiting client gives up; a busy server may take longer."""
 
 
 class Impatient:
-    """A person's calls to either of two servers, each of which may be killed or not waited for, with their times."""
+    """A user's calls to either of two servers, with their times. Each server may be killed, or the client may give
+    up."""
 
     def __init__(self, person, servers, history, draw):
         self.person, self.servers, self.history, self.draw = person, servers, history, draw
@@ -114,7 +115,7 @@ class Impatient:
                 assert account.get("username") == profile.get("username"), json
                 self.history.me(began, time.monotonic(), user, account.get("username"))
         else:
-            # Some do not wait: their calls take effect, or not.
+            # Some give up early: their calls may or may not take effect.
             patience = LATEST if draw.random() < 0.85 else draw.random() * 0.01
             if chance < 0.85:
                 status, json = await self.call("PUT", "/v1/me/username", {"username": name}, patience)
@@ -131,7 +132,7 @@ class Impatient:
                 self.history.delete(began, end, user, status)
 
 
-async def test_what_clients_are_told_while_servers_are_killed_could_have_happened_one_by_one(start):
+async def test_the_clients_view_is_linearizable_while_servers_are_killed(start):
     seed = random.randrange(1 << 32)
     draw = random.Random(seed)
     redis = start.redis()
@@ -158,7 +159,7 @@ async def test_what_clients_are_told_while_servers_are_killed_could_have_happene
     ended.set()
     await together(*running)
 
-    # At rest each name is one account's or free, within a sweep: 10 s.
+    # At rest each name belongs to one account or is free, within a sweep: 10 s.
     own, free = {}, []
 
     async def rests():
@@ -187,6 +188,6 @@ async def test_what_clients_are_told_while_servers_are_killed_could_have_happene
     assert not faults, (f"seed {seed}: no order explains {faults}:\n" + "\n".join(
         repr(call) for fault in faults for call in sorted(
             history.of_names.get(fault, []) + history.of_users.get(fault, []), key=lambda call: call.begin)))
-    # It was worth looking at.
+    # The history covers enough.
     assert history.calls() > 160 and history.doubtful() > 0, (history.calls(), history.doubtful())
     print(f"{history.calls()} calls, {history.doubtful()} without a known outcome")

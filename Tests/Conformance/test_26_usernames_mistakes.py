@@ -13,7 +13,7 @@ from support.patience import PATIENCE, eventually
 from support.server import BINARY
 
 COMPARED = "if redis.call('HGET', claimsKey, thing) == owner .. ' ' .. number then -- mutation: claim-is-meant"
-"""How the script that gives a claim up knows that it is the one that is meant: by owner and number."""
+"""The check by which the release script identifies the claim that is meant: by owner and number."""
 SCRIPT = "-- Gives a claim up: this one and no other"
 MISTAKES = {
     "nothing is compared": "if thing then",
@@ -22,13 +22,14 @@ MISTAKES = {
 WANTED = ["soup", "pie", "rice"]
 ANOTHER, THE_SAME = "another", "the same"
 FOUND = {
-    # A user gets another user's name. A user who takes their own name back has two pending calls, and the first could be the
-    # last to run: the answers have an order, but in the end an account has a name that is free.
+    # A user gets another user's name. A user who takes their own name back has two pending calls, and the first could
+    # run last: the answers have an order, but in the end an account has a name that is free.
     (ANOTHER, "nothing is compared"): (["soup"], False),
     (THE_SAME, "nothing is compared"): ([], False),
     (THE_SAME, "only the owner is compared"): ([], False),
 }
-"""The users whose history no order explains, and whether names and accounts agree at rest, by the next owner and the bug."""
+"""The users whose history is not linearizable, and whether names and accounts agree at rest, by the next owner and the
+bug."""
 
 
 class Recorded:
@@ -64,8 +65,8 @@ class Recorded:
 @pytest.mark.parametrize("next_owner", [ANOTHER, THE_SAME])
 @pytest.mark.parametrize("mistake", [None, *MISTAKES])
 async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
-    """A server is about to release a name, and delayed. Another one does it in its place, and then the name has an owner
-    again."""
+    """A server that is about to release a name is delayed. Another server releases it instead, and then the name gets
+    an owner again."""
     redis = start.redis()
     with contextlib.ExitStack() as stack:
         binary = stack.enter_context(binary_with((COMPARED, MISTAKES[mistake]), SCRIPT)) if mistake else BINARY
@@ -96,7 +97,7 @@ async def give_up_late(redis, quick, late, line, next_owner, people):
     held = asyncio.create_task(line.is_held.wait())
     await asyncio.wait({held, changing}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
     assert held.done(), changing
-    # Earlier wishes come first: this server finishes the other one's.
+    # Earlier requests are finished first: this server finishes that of the other one.
     assert await ana.want(quick, "rice") == 200
     assert await (bob if next_owner == ANOTHER else ana).want(quick, "soup") == 200
     line.let_go()

@@ -51,7 +51,7 @@ def operation(method, path):
 
 
 async def upload(room, person, conversation, data, type="application/octet-stream", query="", at=None, token=None):
-    """Every answer is one that the document has."""
+    """Uploads a file, and checks the answer against the document."""
     headers = {"Content-Type": type} if type else {}
     api = API(at) if at else room.api
     token = token or room.token(person, at=at)
@@ -76,7 +76,7 @@ def refused(answer, status, code, reason=None, field=None):
 
 
 def as_sent(attachment):
-    """As messages have it."""
+    """The form that messages have."""
     return {member: value for member, value in attachment.items() if member != "name"}
 
 
@@ -124,13 +124,13 @@ async def test_a_picture_is_turned_and_made_harmless_and_has_a_thumbnail(room, s
     assert sent["attachments"] == [as_sent(attachment)]
 
 
-async def test_what_is_said_to_be_a_picture_and_is_none_is_refused(room, server):
+async def test_a_file_declared_as_a_picture_must_be_one(room, server):
     _, _, id = await pair(room)
     before = files(server)
     for data in (b"hello", jpeg(scene())[:500], png(scene())[:60], b"\0" * 10_000):
         for type in ("image/jpeg", "image/png", "IMAGE/JPEG; x=y"):
             assert refused(await upload(room, "ana", id, data, type), 422, "validation_failed", "attachment_not_an_image")
-    # As bytes it is taken.
+    # It is accepted as plain bytes.
     assert (await uploaded(room, "ana", id, b"hello"))["kind"] == "file"
     assert len(files(server)) == len(before) + 1
 
@@ -209,7 +209,7 @@ async def test_ranges_conditions_and_heads_are_answered(room):
                 answer, answered, body = await fetch(url, method, {wanted: value})
                 assert answer == expected and answered["ETag"] == tag, (wanted, value, method)
                 assert body == (data if (answer, method) == (200, "GET") else b"")
-    # In the order of RFC 9110: the former counts before the latter, a tag before a time, both before a range.
+    # In the order of RFC 9110: If-Match before If-None-Match, a tag before a time, both before a range.
     assert (await fetch(url, headers={"If-Match": '"x"', "If-None-Match": tag, "Range": "bytes=0-0"}))[0] == 412
     assert (await fetch(url, headers={"If-Match": tag, "If-None-Match": tag}))[0] == 304
     assert (await fetch(url, headers={"If-Match": tag, "If-Unmodified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"}))[0] == 200
@@ -244,7 +244,7 @@ async def test_only_members_upload_whether_there_is_a_conversation_or_not(room, 
     assert files(server) == before
 
 
-async def test_who_has_left_uploads_no_more(room):
+async def test_a_member_who_left_cannot_upload(room):
     ana, bob = await room.come("ana"), await room.come("bob")
     id = (await group(ana, bob))["id"]
     await uploaded(room, "bob", id, b"x")
@@ -264,7 +264,7 @@ async def head_alone(server, lines):
     return await asyncio.to_thread(ask)
 
 
-async def test_what_is_refused_is_refused_before_its_body(room, server):
+async def test_uploads_are_rejected_before_their_body(room, server):
     _, _, id = await pair(room)
     path = f"/v1/conversations/{id}/attachments"
 
@@ -292,7 +292,7 @@ async def test_bad_names_are_refused(room, query):
     assert refused(await upload(room, "ana", id, b"x", query=query), 422, "validation_failed", field="name")
 
 
-async def test_names_are_told_as_they_are(room):
+async def test_names_are_sent_unchanged(room):
     _, _, id = await pair(room)
     for name in ("a", "...", "a+b & c=d%.pdf", "日本語.txt", "x" * 255, "it's;\"quoted\".txt", "😀"):
         attachment = await uploaded(room, "ana", id, b"x", query="?more=1&name=" + quote(name, safe=""))
@@ -318,7 +318,7 @@ async def test_how_large_an_attachment_may_be_is_a_setting(start):
     assert refused(await upload(room, "ana", id, b"x" * 1_001), 413, "too_large", "attachment_too_large")
 
 
-async def test_one_that_is_given_up_leaves_nothing(room, server):
+async def test_an_aborted_upload_leaves_nothing(room, server):
     _, _, id = await pair(room)
     before = files(server)
     connection = socket.create_connection((server.host, server.port))
@@ -337,7 +337,7 @@ async def test_one_that_is_given_up_leaves_nothing(room, server):
     assert len(files(server)) == len(before) + 1
 
 
-# How long it stays
+# How long uploads are kept
 
 SOON = SETTINGS | {"attachments.unusedFor": "8s", "attachments.sweep": "1s"}
 
@@ -367,7 +367,7 @@ async def test_a_deleted_message_takes_its_files_with_it(room, server):
     assert files(server) == before
 
 
-async def test_an_edit_keeps_it(room):
+async def test_an_edit_keeps_the_file(room):
     ana, _, id = await pair(room)
     file = await uploaded(room, "ana", id, b"hello")
     message = await say(ana, id, "one", more={"attachments": [file]})
@@ -395,7 +395,7 @@ async def test_an_upload_that_no_message_mentions_goes_and_others_stay(start):
     await eventually(none_is_due, "nothing waits to be removed")
 
 
-async def test_messages_that_are_too_many_and_conversations_that_end_take_theirs(start):
+async def test_trimmed_messages_and_ended_conversations_remove_their_files(start):
     server = start(SETTINGS | {"attachments.unusedFor": "60s", "messages.keepPerConversation": 2})
     room = Room(server)
     ana, bob = await room.come("ana"), await room.come("bob")
@@ -432,7 +432,7 @@ async def test_files_that_nobody_knows_of_are_swept_and_young_ones_are_not(start
     assert os.path.exists(young) and os.path.exists(other) and (await fetch(kept["url"]))[0] == 200
 
 
-async def test_a_server_killed_among_uploads_loses_none_and_leaves_none(start):
+async def test_a_server_killed_among_uploads_loses_no_file_and_leaves_none_behind(start):
     server = start(SOON)
     room = Room(server)
     ana, _, id = await pair(room)

@@ -88,12 +88,12 @@ async def test_a_group_has_2_to_10_people(room):
 
 
 @pytest.mark.parametrize("name", ["x" * 101, "a\nb", "a\u202eb"], ids=ascii)
-async def test_a_name_that_is_none_is_refused(room, name):
+async def test_a_malformed_name_is_rejected(room, name):
     ana, bob = await people(room, "ana", "bob")
     assert (await ana.refused("validation_failed", "createConversation", participants=[bob.user], name=name))["field"] == "name"
 
 
-async def test_who_blocks_or_is_blocked_cannot_be_met_in_a_new_conversation(room):
+async def test_users_with_a_block_between_them_cannot_create_a_conversation(room):
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     await bob.did("block", users=[ana.user])
     for client, other in ((ana, bob), (bob, ana)):
@@ -111,7 +111,7 @@ async def test_a_user_may_make_so_many_and_direct_ones_count_once(start):
     await group(ana, bob)
     await ana.refused("too_many", "createConversation", participants=[cy.user])
     await ana.refused("too_many", "createConversation", participants=[cy.user], name="n")
-    # An existing one can be found nevertheless.
+    # An existing one can still be found.
     await talk(ana, bob)
     await talk(cy, ana)
     assert (await talk(ana, cy))["kind"] == "direct"
@@ -245,7 +245,7 @@ async def test_muting_and_archiving_are_told_to_the_own_devices_alone(room):
     assert len([event for event in bob.log if event["type"] == "conversation"]) == 1, "bob has heard of what is ana's own"
 
 
-async def test_what_is_muted_for_a_time_ends_by_itself(room):
+async def test_a_timed_mute_ends_by_itself(room):
     ana, bob = await people(room, "ana", "bob")
     made = (await talk(ana, bob))["id"]
     await ana.did("conversationSettings", conversation=made, muted=True, muteFor=300)
@@ -256,7 +256,7 @@ async def test_what_is_muted_for_a_time_ends_by_itself(room):
     await eventually(over, what="the end of the silence")
 
 
-async def test_the_end_of_a_mute_is_told_and_has_a_version_of_its_own(room):
+async def test_the_end_of_a_mute_is_an_event_with_a_version_of_its_own(room):
     ana, bob = await people(room, "ana", "bob")
     made = (await talk(ana, bob))["id"]
     await listed(ana)
@@ -321,16 +321,16 @@ async def test_members_add_and_leave_and_only_the_owner_removes(room):
     await dan.did("changeMembers", conversation=made, remove=[dan.user])
     await sees(bob, made, participants=sorted([ana.user, bob.user]))
     assert await listed(await room.come("dan", "phone")) == []
-    # And back.
+    # And back again.
     await bob.did("changeMembers", conversation=made, add=[cy.user])
     await sees(cy, made, participants=sorted([ana.user, bob.user, cy.user]))
 
 
-async def test_the_owners_place_goes_to_who_has_been_there_longest(room):
+async def test_the_longest_standing_member_becomes_the_next_owner(room):
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     made = (await group(ana, cy, bob))["id"]
     await ana.did("changeMembers", conversation=made, remove=[ana.user])
-    # Of those who joined together, the first in `participants`.
+    # Of users who joined together, the first one in `participants` becomes the owner.
     assert (await info(bob, made))["owner"] == cy.user
     await cy.did("changeMembers", conversation=made, add=[ana.user])
     await cy.did("changeMembers", conversation=made, remove=[cy.user])
@@ -439,7 +439,7 @@ async def test_a_deleted_user_leaves_and_what_they_wrote_stays(start):
     assert [message["text"] for message in (await follow(bob, direct))["messages"]] == ["first"]
 
 
-async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start):
+async def test_a_user_cannot_be_added_beyond_the_limit_of_conversations(start):
     room = Room(start(SETTINGS | {"conversations.mostPerUser": 2}))
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     first, direct = await group(ana, bob, cy), await talk(bob, cy)
@@ -457,7 +457,7 @@ async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
     assert answer.status == 422 and answer.json["code"] == "too_many", answer
     assert (await info(ana, other["id"]))["participants"] == sorted([ana.user, dan.user])
-    # An existing one stays, and can be requested again.
+    # An existing conversation stays, and can be requested again.
     assert (await talk(cy, bob))["id"] == direct["id"]
     path = f"/v1/conversations/{first['id']}/participants"
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)

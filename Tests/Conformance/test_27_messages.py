@@ -1,4 +1,4 @@
-"""Messages are sent: once however often, numbered without gaps, as they were written."""
+"""Sending messages: stored once however often they are sent, numbered without gaps, unchanged."""
 
 import asyncio
 

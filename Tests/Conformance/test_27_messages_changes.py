@@ -1,4 +1,4 @@
-"""Messages are edited and deleted."""
+"""Editing and deleting messages."""
 
 import json
 
@@ -67,7 +67,7 @@ async def test_no_message_gets_too_long_for_clients_by_its_edits(start, limit, c
     assert (await follow(ana, id))["messages"] == [held]
 
 
-async def test_what_is_too_long_for_clients_is_refused_and_uses_no_number(start):
+async def test_a_message_too_long_for_clients_is_rejected_and_uses_no_number(start):
     room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
     ana, bob, id = await pair(room)
     await ana.refused("validation_failed", "send", conversation=id, message={"id": "a", "text": "é" * 4_000})
@@ -114,7 +114,7 @@ async def test_deleted_messages_are_not_unread(room):
     for read, left in ((1, 2), (2, 2), (3, 1), (4, 1)):
         await bob.did("mark", conversation=id, read=read)
         assert (await info(bob, id))["unread"] == left
-    # One that has been read is deleted.
+    # Deleting a message that has been read.
     await ana.did("deleteMessage", conversation=id, message=sent[0]["id"])
     assert (await info(bob, id))["unread"] == 1
     await ana.did("deleteMessage", conversation=id, message=sent[4]["id"])

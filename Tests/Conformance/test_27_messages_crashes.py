@@ -1,4 +1,4 @@
-"""Messages over crashes: acknowledged ones exist, once, for all followers."""
+"""Messages across crashes: acknowledged ones exist, once, for all followers."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from support.talks import follow, fresh, hears, listed, pair, say, sees, talk
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 
 
-async def test_what_was_acknowledged_outlives_a_crash_and_a_repetition_is_one_message(start):
+async def test_acknowledged_messages_survive_a_crash_and_a_repetition_is_one_message(start):
     room = Room(start(SETTINGS))
     ana, bob, id = await pair(room)
     names = [fresh() for _ in range(20)]
@@ -48,7 +48,7 @@ async def test_followers_on_two_servers_hear_the_same_after_a_break(start):
     await sees(bob, id, last=20, unread=20)
 
 
-async def test_a_follower_is_told_to_begin_anew_when_the_store_has_lost_what_comes_next(start):
+async def test_a_follower_gets_a_reset_when_the_store_has_lost_the_next_messages(start):
     redis = start.redis()
     room = Room(start(SETTINGS, redis=redis, shards=1))
     ana, bob, id = await pair(room)

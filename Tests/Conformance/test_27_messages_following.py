@@ -9,7 +9,7 @@ from support.talks import follow, fresh, heard, hears, pair, say, talk
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 
 
-async def test_a_subscription_has_the_newest_50_or_what_comes_after(room):
+async def test_a_subscription_has_the_newest_50_messages_or_those_after_its_position(room):
     ana, bob, id = await pair(room)
     for number in range(60):
         await say(ana, id, f"{number}")
@@ -55,7 +55,7 @@ async def test_a_subscription_brings_earlier_messages_that_have_changed(room):
     assert [message["seq"] for message in later["messages"]] == [4]
 
 
-async def test_what_the_server_cannot_know_is_reset(room):
+async def test_an_unknown_position_is_reset(room):
     ana, bob, id = await pair(room)
     for number in range(3):
         await say(ana, id, f"{number}")
@@ -115,7 +115,7 @@ async def test_a_bare_id_beside_an_object_watches_typing_alone(room):
     assert not heard(bob, id)
 
 
-async def test_what_has_changed_meanwhile_is_told_anew_if_it_is_too_much(room):
+async def test_too_many_changes_meanwhile_cause_a_reset(room):
     ana, bob, id = await pair(room)
     names = [fresh() for _ in range(60)]
     for name in names:

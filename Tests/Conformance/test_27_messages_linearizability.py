@@ -1,4 +1,4 @@
-"""Messages under kills and timeouts: all answers to clients have an order of one call after the other."""
+"""Messages under kills and timeouts: the clients' view is linearizable."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ def possible(*calls):
 @pytest.mark.parametrize("calls", [
     [],
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, SEND, "a", "x", (1, "x", 0, False))],
-    # Two at once, in either order; a page between has one of both.
+    # Two concurrent sends, in either order; a page between has one of both.
     [(1, 9, SEND, "a", "x", (2, "x", 0, False)), (1, 9, SEND, "b", "y", (1, "y", 0, False)),
      (2, 3, READ, None, None, (("b", 1, "y", 0, False),))],
     # An edit whose answer was not awaited, seen late.
@@ -48,7 +48,7 @@ def test_histories_that_could_have_happened(calls):
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, DELETE, "a", None, (1, "", 0, True)),
      (5, 6, EDIT, "a", "y", (1, "y", 1, False))],
     [(1, 2, SEND, "a", "x", (1, "x", 0, False)), (3, 4, READ, None, None, ())],
-    # The order of two that did not overlap.
+    # The order of two sends that did not overlap.
     [(1, 2, SEND, "a", "x", (2, "x", 0, False)), (3, 4, SEND, "b", "y", (1, "y", 0, False))],
     # An unknown outcome not before its request.
     [(1, 2, READ, None, None, (("a", 1, "x", 0, False),)), (3, inf, SEND, "a", "x", None)],
@@ -70,12 +70,13 @@ PEOPLE = ["p0", "p1", "p1", "p2"]
 """The first one owns the group and may delete others' messages; one has two devices."""
 ROUNDS = 4
 LATEST = 2
-"""Seconds after which a client that waits stops doing so; a server that is busy may take longer."""
+"""Seconds after which a waiting client gives up; a busy server may take longer."""
 SETTINGS = {"linger": 5_000, "lease": 6_000, "limits.userRequestsPerSecond": 1000, "limits.userRequestBurst": 1000}
 
 
 class Impatient:
-    """A person's calls to either of two servers, each of which may be killed or not waited for, with their times."""
+    """A user's calls to either of two servers, with their times. Each server may be killed, or the client may give
+    up."""
 
     def __init__(self, name, room, servers, draw):
         self.name, self.room, self.servers, self.draw = name, room, servers, draw
@@ -121,7 +122,7 @@ class Impatient:
         await self.read()
 
     async def change(self, kind, id, text=None):
-        # Some do not wait: their calls take effect, or not.
+        # Some give up early: their calls may or may not take effect.
         patience = LATEST if self.draw.random() < 0.9 else self.draw.random() * 0.005
         members = {"message": {"id": id, "text": text}} if kind == SEND else {"message": id}
         if kind == EDIT:
@@ -156,7 +157,7 @@ def seen(message):
     return message["seq"], message["text"], message.get("editCount", 0), "deletedAt" in message
 
 
-async def test_what_clients_are_told_while_servers_are_killed_could_have_happened_one_by_one(start):
+async def test_the_clients_view_is_linearizable_while_servers_are_killed(start):
     seed = random.randrange(1 << 32)
     draw = random.Random(seed)
     redis = start.redis()
@@ -192,7 +193,7 @@ async def test_what_clients_are_told_while_servers_are_killed_could_have_happene
     faults = [history for history in histories if not await asyncio.to_thread(history.is_possible)]
     assert not faults, (f"seed {seed}: no order explains\n" + "\n".join(
         repr(call) for call in sorted(faults[0].calls, key=lambda call: call.begin)))
-    # It was worth looking at.
+    # The history covers enough.
     calls, doubtful = sum(len(history.calls) for history in histories), sum(history.doubtful for history in histories)
     assert calls > 300 and doubtful > 0, (calls, doubtful)
     print(f"{calls} calls, {doubtful} without a known outcome")

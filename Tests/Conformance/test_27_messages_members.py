@@ -32,13 +32,13 @@ async def test_who_leaves_hears_no_more(room):
     assert len(heard(bob, id)) == 1
     await bob.refused("forbidden", "subscribe", conversations=[{"id": id, "after": 1}])
     await ana.did("changeMembers", conversation=id, add=[bob.user])
-    # And sees all of it once they are back.
+    # After returning, the user sees all messages.
     assert [message["text"] for message in (await follow(bob, id))["messages"]] == ["all", "without bob"]
 
 
 @pytest.mark.parametrize("has_list", [True, False], ids=["with the list", "without the list"])
 @pytest.mark.parametrize("activity", ["active", "background"])
-async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, activity, has_list):
+async def test_a_member_added_back_continues_and_misses_nothing(room, activity, has_list):
     ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
     id = (await group(ana, bob, cy))["id"]
     if has_list:
@@ -66,7 +66,7 @@ async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, 
     assert len(heard(cy, id)) == 3
 
 
-async def test_who_was_taken_out_hears_nothing_and_may_unsubscribe(room):
+async def test_a_removed_member_receives_nothing_and_may_unsubscribe(room):
     ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
     id = (await group(ana, bob, cy))["id"]
     await follow(cy, id)

@@ -57,7 +57,7 @@ async def test_old_ones_go_with_the_next_message(start):
     assert (held["first"], held["last"]) == (4, 4)
 
 
-async def test_who_was_away_while_many_went_is_told_once_to_begin_anew(start):
+async def test_a_client_away_while_many_were_removed_gets_one_reset(start):
     room = Room(start(SETTINGS | {"messages.keepFor": "3s"}))
     ana, bob, id = await pair(room)
     await follow(bob, id)
@@ -76,7 +76,7 @@ async def test_who_was_away_while_many_went_is_told_once_to_begin_anew(start):
     assert [each.get("message") for each in told()] == [None] + late
 
 
-async def test_old_ones_go_where_nobody_writes(start):
+async def test_expired_messages_are_removed_without_new_ones(start):
     room = Room(start(SETTINGS | {"messages.keepFor": "4s"}))
     ana, bob, id = await pair(room)
     await listed(bob)

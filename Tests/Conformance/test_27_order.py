@@ -1,6 +1,8 @@
-"""Requests of one connection take effect in the order in which they were sent, whatever each of them has to ask first.
+"""Requests of one connection take effect in the order in which they were sent, whatever each of them has to query
+first.
 
-Each pair is sent many times: in one write, and a moment apart; with the others on the same server, and on another one.
+Each pair is sent many times, in one write and a moment apart, with the other users on the same server and on another
+one.
 """
 
 import asyncio
@@ -35,7 +37,7 @@ def servers():
 
 
 async def pipelined(client, *requests, gap=0.0):
-    """The answers to requests that are sent without waiting, in one write or a moment apart."""
+    """The answers to pipelined requests, sent in one write or a moment apart."""
     answers, frames = [], []
     for type, members in requests:
         number = next(client.ids)
@@ -53,7 +55,8 @@ async def pipelined(client, *requests, gap=0.0):
 
 
 class Scene:
-    """Ana, Bob and Mal, of whom Ana pipelines; a new group of all three and a new direct conversation of Ana and Bob."""
+    """Ana, who pipelines requests, with Bob and Mal; a new group of all three and a new direct conversation of Ana and
+    Bob."""
 
     numbers = itertools.count(1)
 
@@ -86,7 +89,7 @@ async def removed_then_told(scene):
     await follow(scene.bob, id)
     await scene.say(("changeMembers", {"conversation": id, "remove": [scene.mal.user]}), send(id, body="the secret"))
     await eventually(lambda: heard(scene.bob, id), "Bob has the message", every=0.005)
-    # Another turn, for events that might have arrived in addition.
+    # Time for further events.
     await scene.mal.did("get", users=[])
     return not heard(scene.mal, id)
 
@@ -248,7 +251,7 @@ SCENES = [removed_then_told, told_then_removed, added_then_removed, added_then_w
 
 @pytest.mark.parametrize("place", ["one server", "two servers"])
 @pytest.mark.parametrize("play", SCENES, ids=lambda play: play.__name__)
-async def test_what_is_said_first_holds_for_what_is_said_next(servers, play, place):
+async def test_each_request_takes_effect_before_the_next(servers, play, place):
     here, there = servers
     room = Room(here)
 
@@ -314,7 +317,7 @@ async def test_many_marks_and_questions_of_one_connection_are_carried_out_side_b
                               *[("getConversation", {"conversation": id}) for id in ids])
     assert [answer["type"] for answer in answers] == ["ok"] * 10 + ["conversationInfo"] * 10
     assert all(answer["conversation"]["unread"] == 0 for answer in answers[10:])
-    # One by one it would be a second at least.
+    # One after the other would take at least a second.
     assert asyncio.get_running_loop().time() - before < 0.9
 
 
@@ -335,7 +338,7 @@ class Late:
             again = await room.come("ana", self.device, at=there)
             for type, members in new:
                 await again.did(type, **members)
-            # The loop is late by more than it ever is when it runs.
+            # The loop is later than it ever is while it runs.
             await asyncio.sleep(1.2)
         finally:
             here.send_signal(signal.SIGCONT)

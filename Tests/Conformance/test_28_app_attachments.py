@@ -7,7 +7,7 @@ from support.line import Line
 
 
 async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromium, accounts):
-    """The server takes https alone: here it is the page that hears something else."""
+    """The server accepts https addresses only, so the page receives a forged message here."""
     people, clients = await friends(accounts, "<img src=x onerror=alert(1)>", "שלום <b>דנה</b>")
     id = await direct(clients[0], people[1])
     await clients[1].did("send", conversation=id, message={"id": "one", "text": "<script>alert(1)</script> אבג"})
@@ -25,13 +25,13 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             const known = {{ name: (user) => user }};
             const row = messageRow({{ app, conversation: {id!r}, known }});
             row.show({{ id: "x", seq: 9, from: "eve", at: 1, text: "שלום", attachments: {hostile} }}, {{ isDirect: false, isOwner: false, isLive: true }});
-            // Beside the app's own list, which is laid out anew with each event.
+            // Beside the app's own list, which is rendered again at each event.
             const list = document.createElement("ol");
             list.append(row.node);
             document.querySelector("main").prepend(list);
             globalThis.row = row.node;""")
         assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
-        # A picture that cannot be had says what it is called, and nothing was asked of another address.
+        # A picture that cannot be loaded shows its name, and no other address was requested.
         await page.until("row.querySelector('a .file-name').textContent === 'none.jpg'")
         assert not [url for _, url in page.requests if "other.jpg" in url]
         assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"

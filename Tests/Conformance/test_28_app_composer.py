@@ -1,4 +1,5 @@
-"""What is written in the app at /app: drafts, files that are pasted and dropped, pictures that are made small, unread in the title."""
+"""Writing in the app at /app: drafts, pasted and dropped files, pictures that are scaled down, the unread count in the
+title."""
 
 from support.accounts import Accounts
 from support.app import BUBBLES, EVERYTHING, STATUS, accounts, choose, direct, enter, fill, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
@@ -14,7 +15,7 @@ MADE = """
     const blob = await new Promise((resolve) => picture.toBlob(resolve, "image/png"));
     const data = new DataTransfer();
     data.items.add(new File([blob], "scene.png", { type: "image/png" }));"""
-"""A file of a picture that is wider than others can use, with something new in each pixel."""
+"""A picture's file, wider than the limit, with different content in each pixel."""
 
 
 async def test_drafts_survive_a_reload_each_in_its_conversation(chromium, accounts):
@@ -26,7 +27,7 @@ async def test_drafts_survive_a_reload_each_in_its_conversation(chromium, accoun
             await page.run(f"location.hash = '/talk/{id}'")
             await title(page, name)
             await fill(page, "text", text)
-        # The list says where something was begun.
+        # The list shows where a draft was begun.
         await page.run("location.hash = '/chats'")
         await clients[1].did("send", conversation=one, message={"id": "a", "text": "Hello"})
         await page.until("[...document.querySelectorAll('.talks .line')].some((each) => each.textContent === 'Draft: for Bob')")
@@ -67,7 +68,7 @@ async def test_a_line_stands_before_the_first_unread(chromium, accounts):
         page = await enter(chromium, line, people[0], width=1000, height=600)
         await page.run(f"location.hash = '/talk/{id}'")
         await page.until("document.querySelector('.new-line')?.nextElementSibling.dataset.message === 'm10'")
-        # It is in sight, and all that was is read; the rest when it has been seen.
+        # It is visible, and the visible messages are read; the rest when it was visible.
         seen = "document.querySelector('.new-line').getBoundingClientRect().top - document.querySelector('.messages').getBoundingClientRect().top"
         assert 0 <= await page.value(seen) < 200
         await page.until("document.title.startsWith('(') && !document.title.startsWith('(20)')")
@@ -87,7 +88,7 @@ async def test_pictures_are_pasted_and_dropped_and_made_small_before_they_are_se
         await page.run(f"location.hash = '/talk/{id}'")
         await title(page, "Bob Ray")
         files = "[...document.querySelectorAll('.tray .file-name')].map((each) => each.textContent)"
-        # It is shown, and not sent by itself: a slip is taken out again.
+        # It is shown, and not sent automatically: a wrong file can be removed.
         await page.run(MADE + "document.querySelector('[name=text]').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))")
         await page.until(f"{files}.join() === 'scene.jpg'")
         await page.until("document.querySelector('.tray img').naturalWidth === 2048")
@@ -104,7 +105,7 @@ async def test_pictures_are_pasted_and_dropped_and_made_small_before_they_are_se
         message, = await stored(accounts, id)
         assert message["text"] == "The view" and [each["kind"] for each in message["attachments"]] == ["image"]
         assert await page.value("document.querySelector('.tray').hidden && document.querySelector('[name=text]').value === ''")
-        # A text that is pasted with its picture, as from a table, stays a text.
+        # Text that is pasted together with its picture, as from a table, stays text.
         await page.run(MADE + "data.setData('text/plain', 'x'); document.querySelector('[name=text]').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))")
         assert await page.value(f"{files}.length") == 0
 
@@ -125,7 +126,7 @@ async def test_a_photo_that_is_larger_than_a_server_takes_is_made_small(chromium
         await press(page, "Send")
         await page.until(f"{STATUS}?.match(/Sent|Delivered/)")
         assert len((await stored(accounts, id))[0]["attachments"]) == 1
-        # The own picture too: it would be more than 5 MB.
+        # The user's own picture, too: it would be more than 5 MB.
         await page.run("location.hash = '/profile'")
         await page.until("document.querySelector('[name=displayName]')?.value === 'Ana'")
         await choose(page, large)

@@ -1,4 +1,4 @@
-"""The app's files and the library's, as the server gives them: types, tags, compression, policies, size."""
+"""The files of the app and of the library, as served: types, tags, compression, policies, size."""
 
 import asyncio
 import gzip

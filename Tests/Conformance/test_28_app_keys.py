@@ -1,4 +1,4 @@
-"""The app at /app without a pointer and without a screen: one stop for a list, names that say who wrote what, news said once."""
+"""The app at /app by keyboard and screen reader: one tab stop for a list, names with the author, each notice once."""
 
 import pytest
 
@@ -11,7 +11,7 @@ HERE = "document.activeElement"
 
 
 async def tree(page):
-    """What a screen reader has: role and name of each part that is not ignored."""
+    """The accessibility tree: role and name of each node that is not ignored."""
     nodes = (await page.send("Accessibility.getFullAXTree"))["nodes"]
     return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"] and "role" in node]
 
@@ -31,17 +31,17 @@ async def test_messages_are_one_stop_with_arrows_and_a_menu(chromium, accounts):
         for key, wanted in (("ArrowUp", "message 58"), ("ArrowUp", "message 57"), ("ArrowDown", "message 58"), ("End", "message 59"), ("PageUp", "message 49")):
             await page.key(key)
             assert await page.value(text) == wanted, key
-        # To the first, which is read when somebody gets near.
+        # To the first message, which is read as the focus approaches.
         await page.key("Home")
         await page.until(f"{BUBBLES}[0] === 'message 0'")
         await page.key("Home")
         assert await page.value(text) == "message 0"
         await page.key("Tab")
         assert await page.value(f"{HERE}.name") == "text"
-        # Where somebody was, they are again.
+        # The focus returns to the same message.
         await page.key("Tab", modifiers=SHIFT)
         assert await page.value(text) == "message 0"
-        # The menu is opened, walked through and left by keys; the focus comes back.
+        # The menu is opened, traversed and closed by keyboard; the focus returns.
         await page.key("Enter")
         await page.until(f"{HERE}.closest('[role=menu]') !== null")
         assert await page.value(f"{HERE}.textContent") == "Copy"
@@ -80,7 +80,7 @@ async def test_chats_are_one_stop_with_arrows(chromium, accounts):
         assert await page.value(f"{HERE}.name") == "text"
 
 
-async def test_who_wrote_what_is_heard_and_news_are_said_once(chromium, accounts):
+async def test_screen_readers_get_authors_and_each_notice_once(chromium, accounts):
     people, (own, client, _) = await friends(accounts, "Ana", "Bob Ray", "Cy")
     id = (await client.did("createConversation", participants=[people[0].user, people[2].user], name="Trip"))["conversation"]["id"]
     await say(own, id, "Hello")
@@ -92,7 +92,7 @@ async def test_who_wrote_what_is_heard_and_news_are_said_once(chromium, accounts
         names = [name for role, name in await tree(page) if role == "listitem"]
         assert any(name.startswith("You, Hello, ") and name.endswith(("Sent", "Delivered")) for name in names), names
         assert any(name.startswith("Bob Ray, Hello yourself, ") for name in names), names
-        # The log itself is no live region: rows also come above, and are drawn again.
+        # The log itself is no live region: rows are also inserted above, and drawn again.
         said = "document.querySelector('.frame [role=status]')"
         assert await page.value(f"document.querySelector('[role=log]').ariaLive") == "off" and await page.value(f"{said}.textContent") == ""
         await page.run(f"globalThis.told = []; new MutationObserver(() => told.push({said}.textContent.trim())).observe({said}, {{ childList: true }})")
@@ -104,7 +104,7 @@ async def test_who_wrote_what_is_heard_and_news_are_said_once(chromium, accounts
         await client.did("editMessage", conversation=id, message=last["id"], text="Very good")
         await page.until(f"{BUBBLES}.includes('Very good')")
         assert await page.value("told") == ["Bob Ray: Are you there?", "Bob Ray: Good"]
-        # Every part that can be used has a name.
+        # Every interactive element has a name.
         unnamed = [role for role, name in await tree(page) if role in ("button", "link", "textbox", "combobox", "menuitem", "img") and not name]
         assert not unnamed
 

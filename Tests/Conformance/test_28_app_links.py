@@ -1,4 +1,4 @@
-"""Links in the app at /app: those in texts, and the one by which people find each other, with its QR code."""
+"""Links in the app at /app: those in texts, and a user's own link, with its QR code."""
 
 import hashlib
 import urllib.parse
@@ -8,7 +8,7 @@ from support.accounts import PASSWORD
 from support.line import Line
 
 
-async def test_addresses_in_texts_are_links_that_ask_nobody_before_they_are_followed(chromium, accounts):
+async def test_addresses_in_texts_are_links_that_load_nothing_before_a_click(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     texts = {
@@ -32,7 +32,7 @@ async def test_addresses_in_texts_are_links_that_ask_nobody_before_they_are_foll
         assert not [url for _, url in page.requests if "example.org" in url]
 
 
-async def test_who_opens_a_persons_link_is_asked_and_talks_to_them(chromium, accounts, browser):
+async def test_a_persons_link_asks_and_starts_a_conversation(chromium, accounts, browser):
     bob = await accounts.sign_up(displayName="Bob Ray")
     ana = await accounts.sign_up(displayName="Ana")
     async with Line(accounts.server) as line, chromium, browser.session() as other:
@@ -46,7 +46,7 @@ async def test_who_opens_a_persons_link_is_asked_and_talks_to_them(chromium, acc
         await page.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")
         await press(page, "Copy your link")
         assert await page.value("copied") == link
-        # Somebody who has to sign in first is led on afterwards.
+        # A user who has to sign in first is led on afterwards.
         guest = await app(other, line, path=f"/app#/add/{bob.user}", expected=())
         await title(guest, "Sign in")
         await shows(guest, "Sign in to talk to the person who has sent you this link.")
@@ -57,10 +57,10 @@ async def test_who_opens_a_persons_link_is_asked_and_talks_to_them(chromium, acc
         await press(guest, "Skip profile setup")
         await answer(guest, "Start a conversation with Bob Ray?", "Start")
         await title(guest, "Bob Ray")
-        # The other gets to know.
+        # The other user is notified.
         await page.run("location.hash = '/chats'")
         await page.until("document.querySelector('.talks strong')?.textContent === 'Ana'")
-        # Who says no goes nowhere, a link of nobody leads nowhere, and the own one says what it is.
+        # Declining leads nowhere, an unknown user's link leads nowhere, and the own link is explained.
         await guest.run("location.hash = '/people'")
         await guest.until("!!document.querySelector('[data-user]')")
         await guest.run(f"location.hash = '/add/{bob.user}'")
@@ -71,7 +71,7 @@ async def test_who_opens_a_persons_link_is_asked_and_talks_to_them(chromium, acc
         await shows(guest, "Nobody has this link any more.")
         await guest.run(f"location.hash = '/add/{ana.user}'")
         await shows(guest, "This is your own link")
-        # A link does what an id does where somebody is added.
+        # Where a user is added, a link works like an id.
         await guest.run("location.hash = '/people'")
         await title(guest, "People")
         await fill(guest, "users", f"{line.origin}/app#/add/{urllib.parse.quote(bob.user)}")
@@ -85,7 +85,7 @@ CODES = {
     "q" * 120: "be4964440789ef9ffe29e5f78c7e22f61b308e8190682ff8ca14f0a65e5e7f1a",
     "z" * 213: "f6862dc828d614e511c1aea5f5a112d3daed5599ae635fd3e675eb5a0f04fc3a",
 }
-"""SHA-256 of the squares as another program makes them with the same mask (qrcode 8.2 of PyPI): versions 1, 4, 7 and 10."""
+"""SHA-256 of the modules as another program makes them with the same mask (qrcode 8.2 of PyPI): versions 1, 4, 7 and 10."""
 
 
 async def test_codes_are_those_that_others_make(chromium, accounts):

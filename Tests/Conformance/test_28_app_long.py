@@ -1,4 +1,4 @@
-"""Long conversations in the app at /app: what a message costs, and 5,000 of them scrolled through."""
+"""Long conversations in the app at /app: the cost of a message, and scrolling through 5,000 of them."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ async def test_5000_messages_are_scrolled_through_and_the_page_stays_small(chrom
                 work.rows = Math.max(work.rows, log.querySelectorAll("li[data-message]").length);
             }).observe(log, { subtree: true, childList: true, characterData: true, attributes: true });
             new PerformanceObserver((list) => work.long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
-            // As somebody who scrolls up without a rest: a step with each picture that is drawn.
+            // Like a user who scrolls up without a pause: one step with each frame.
             globalThis.climbing = (async () => {
                 while (log.querySelector("li[data-message]").dataset.message !== "m0") {
                     log.scrollTop = Math.max(0, log.scrollTop - 400);
@@ -47,9 +47,9 @@ async def test_5000_messages_are_scrolled_through_and_the_page_stays_small(chrom
         work = await page.value("({ ...work, changed: work.changed.size })")
         print(f"{MANY} messages: {work['added']} rows came, {work['rows']} at once; long tasks: {[round(each) for each in work['long']]} ms")
         assert work["rows"] <= 300 and work["added"] <= MANY * 1.1, work
-        # No row that was there was drawn again for those that came.
+        # No existing row was drawn again for new ones.
         assert work["changed"] <= work["added"], work
-        # A message that comes while somebody is far above costs nothing there, and is led to.
+        # A message that arrives while the user is far above costs nothing there, and a button leads to it.
         await page.run("work.added = 0; work.changed.clear()")
         await bob.did("send", conversation=id, message={"id": "new", "text": "news"})
         await page.until("document.querySelector('.fresh .badge').textContent === '1'")
@@ -57,7 +57,7 @@ async def test_5000_messages_are_scrolled_through_and_the_page_stays_small(chrom
         await press(page, "New messages")
         await page.until(f"{BUBBLES}.at(-1) === 'news' && document.querySelector('.fresh').hidden")
         assert await page.value(ROWS) <= 100
-        # And back: what was read before is not asked for again.
+        # And back: messages read before are not requested again.
         asked = [each for each in page.sent if each["type"] == "getMessages"]
         await page.run("document.querySelector('.messages').scrollTop = 0")
         await page.until(f"{ROWS} > 50")

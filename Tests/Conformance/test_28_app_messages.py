@@ -1,4 +1,4 @@
-"""Conversations in the app at /app, as people use them: talking, reading back, groups."""
+"""Conversations in the app at /app: talking, reading back, groups."""
 
 from support.app import BUBBLES, ITEM, STATUS, accounts, act, answer, details, direct, enter, fill, found, friends, press, shot, shows, stored, title, write  # noqa: F401 (a fixture)
 from support.browser import NETWORK
@@ -18,7 +18,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await shows(ana, "Nothing has been said yet.")
         assert await ana.value("document.title") == "Bob Ray – Presence"
         await write(ana, "Hello Bob")
-        # It has come to the other, who has not looked yet: counted in every screen.
+        # It has been delivered to the other user, who has not looked yet: counted on every screen.
         await bob.until("document.querySelector('nav .badge').textContent === '1 unread' && !document.querySelector('nav .badge').hidden")
         await ana.until(f"{STATUS} === 'Delivered'")
         await press(bob, "Chats1 unread")
@@ -39,7 +39,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         assert await bob.value("document.activeElement.value") == "I am writing too"
         await bob.run("document.activeElement.select()")
         await bob.type("I was writing")
-        # News leave alone what is edited, and the focus.
+        # New messages do not disturb an edit or the focus.
         await write(ana, "News")
         await bob.until(f"{BUBBLES}.includes('News')")
         assert await bob.value("document.activeElement.value") == "I was writing"
@@ -62,7 +62,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]
 
 
-async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(chromium, accounts):
+async def test_earlier_messages_are_read_and_new_ones_do_not_move_the_view(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana, expected=())
@@ -75,7 +75,7 @@ async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(
         await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
         await page.run(f"{log}.scrollTop = 400")
         before = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
-        # What is above is read in time.
+        # Messages above are read in time.
         await page.until(f"{BUBBLES}.length === 100")
         after = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
         assert abs(after - before) < 3, (before, after)
@@ -85,7 +85,7 @@ async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(
         await shot(page, "talk-news")
         await press(page, "New messages")
         await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
-        # Of what is there, the rows around what is looked at are on the page.
+        # The page has only the rows around the visible ones.
         for count in (50, 100, 101):
             await page.until(f"{BUBBLES}.length === {count}")
             await press(page, "Earlier messages")
@@ -133,7 +133,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         assert await page.value("document.querySelector('.files .file-size').textContent") == "1 kB"
         await shows(page, "Important: today")
         assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
-        # Its owner deletes what others wrote, and removes them.
+        # Its owner deletes others' messages, and removes them.
         await act(page, "Delete", "Hello from Cy")
         await answer(page, "Delete this message for everybody?", "Delete")
         await shows(page, "Message deleted")
@@ -166,7 +166,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
 
 
-async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
+async def test_a_view_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
     (ana, bob), (own, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     for number in range(20):
@@ -186,10 +186,10 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         await act(page, "Edit", "mine")
         await page.until("(({ bottom }) => bottom <= document.querySelector('.messages').getBoundingClientRect().bottom)(document.querySelector('.editing').getBoundingClientRect())")
         await page.key("Escape")
-        # Who reads further up stays there: at the top, so that the wide page, which is shorter, has not all of it in sight.
+        # A user who scrolled up stays there: at the top, so that the wide page, which is shorter, does not show all of it.
         await page.until("!document.querySelector('.editing')")
         drawn = "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame);"
-        # Also when a size changes before the page hears of it.
+        # Also if a size changes before the page is notified.
         await page.run(drawn + "const log = document.querySelector('.messages'); "
                        "log.firstChild.style.minHeight = `${log.scrollHeight + 9}px`; log.scrollTop = 0;" + drawn)
         assert not await page.run(f"return {end}")

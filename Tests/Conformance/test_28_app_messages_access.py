@@ -11,7 +11,7 @@ from support.line import Line
 SHIFT = 8
 
 
-async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts):
+async def test_new_messages_move_neither_the_focus_nor_the_typed_text(chromium, accounts):
     (ana, bob, cy), (_, second, third) = await friends(accounts, "Ana", "Bob Ray", "Cy Twombly")
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana, expected=())
@@ -66,7 +66,7 @@ async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
         await tab_to("document.activeElement.matches('.talks a')")
         await page.key("Enter")
         await title(page, "Bob Ray")
-        # Who opens it can write; the messages are one stop before that.
+        # The text field has the focus when a conversation is opened; the messages are one stop before it.
         assert await page.value("document.activeElement.name") == "text"
         await page.until(f"{BUBBLES}.join() === 'Hello'")
         await page.key("Tab", modifiers=SHIFT)

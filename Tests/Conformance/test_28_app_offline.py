@@ -1,4 +1,5 @@
-"""Conversations in the app at /app without a connection: what waits, what is shown, and what a sign-out would lose."""
+"""Conversations in the app at /app without a connection: pending messages, the display, and what a sign-out would
+lose."""
 
 from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, friends, press, settings, shot, shows, sign_out, stored, title, write  # noqa: F401 (a fixture)
 from support.line import Line
@@ -9,7 +10,7 @@ from support.talks import say
 DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('presence.draft'))"
 
 
-async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refused_the_list(chromium, accounts):
+async def test_badge_and_list_recover_after_a_connection_whose_list_was_rejected(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:
@@ -57,7 +58,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until(f"{BUBBLES}.join() === 'one,two,three' && ['Delivered', 'Sent'].some((each) => {STATUS}?.startsWith(each))")
         assert await page.value("document.querySelector('[name=text]').value") == "a draft"
         assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
-        # What is refused says so, and can be sent again or given up.
+        # A rejected message is marked, and can be sent again or discarded.
         await client.did("block", users=[ana.user])
         await write(page, "refused", "given up")
         await shows(page, "Not sent: you cannot write here")
@@ -68,7 +69,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until("document.querySelectorAll('.failed').length === 1")
         await press(page, "Discard")
         await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
-        # Who signs out takes drafts along.
+        # Signing out removes drafts.
         await fill(page, "text", "private")
         await sign_out(page)
         await title(page, "Sign in")
@@ -93,14 +94,14 @@ async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, account
         assert [each["text"] for each in await stored(accounts, id)] == ["before", "meanwhile", "more"]
 
 
-async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_before_the_list_is_known(chromium, accounts):
+async def test_signing_out_asks_about_pending_edits_and_deletions_also_before_the_list_is_known(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob")
     id = await direct(clients[0], people[1])
     for text in ("one", "two"):
         await clients[0].did("send", conversation=id, message={"id": text, "text": text})
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, people[0])
-        # What changes a message does not go out.
+        # Changes of messages are not sent.
         await page.run('''
             const plain = WebSocket.prototype.send;
             WebSocket.prototype.send = function (text) { if (!/"type":"(edit|delete)Message"/.test(text)) plain.call(this, text); }; ''')
@@ -112,7 +113,7 @@ async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_b
         await title(page, "Devices")
         await press(page, "Sign out on all devices")
         await answer(page, "2 messages or changes are not sent yet. Sign out and lose them?", "Cancel")
-        # Loaded again, without a socket: nothing is known of the list.
+        # Loaded again, without a socket: the list is unknown.
         await page.send("Page.addScriptToEvaluateOnNewDocument", source='''
             globalThis.WebSocket = class { close() {} };''')
         await page.reload()
@@ -124,7 +125,7 @@ async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_b
         await title(page, "Sign in")
 
 
-async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
+async def test_signing_out_asks_about_unsent_messages(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob")
     id = await direct(clients[0], people[1])
     async with Line(accounts.server) as line, chromium:
@@ -168,7 +169,7 @@ async def test_screens_that_are_opened_without_a_connection_show_people_as_last_
         await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
         await page.run("document.querySelector('.talks a').click()")
         await title(page, "Bob Ray")
-        # Nobody sees whom another knew.
+        # A user does not see the people of another one.
         await sign_out(page)
         await title(page, "Sign in")
         assert await page.value("document.querySelector('presence-app').memory") is None
@@ -187,7 +188,7 @@ async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_sti
         await eventually(lambda: page.loads > loads, "the page is loaded again")
         await title(page, "Bob Ray")
         await page.until(f"{BUBBLES}.includes('not lost') || document.querySelector('[name=text]').value === 'not lost'")
-        # What is kept is no draft any more.
+        # A stored message is no draft any more.
         await write(page, "another")
         await page.until(f"{DRAFTS}.length === 0")
         await page.until(f"{BUBBLES}.includes('another')")

@@ -1,4 +1,4 @@
-"""People in the app at /app: as they come, go and type, over a lost connection, and before they are known."""
+"""People in the app at /app: connecting, leaving and typing, over a lost connection, and before they are known."""
 
 from support.app import accounts, app, fill, press, settings, settled, shot, shows, sign_out, title  # noqa: F401 (a fixture)
 from support.line import Line
@@ -13,14 +13,14 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await fill(ana, "users", "two words")
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
-        # What people try first.
+        # Likely first attempts.
         for text in ("bob@example.org", "Bob", "u-7hq2cdefgh"):
             await fill(ana, "users", text)
             assert "Nobody has this id." not in await ana.value("document.body.innerText")
             await ana.key("Enter")
             await shows(ana, "Nobody has this id.")
         assert await ana.value("document.querySelectorAll('.people li').length") == 0
-        # A page has a clipboard, or it has none: then the id is chosen, for the keys that copy.
+        # Without a clipboard, the page would select the id for copying by keyboard.
         await bob.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")
         await press(bob, "Copy your id")
         await shows(bob, "Copied")
@@ -39,7 +39,7 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await press(bob, "Set status")
         await shows(ana, "Busy · In a meeting")
         await shot(ana, "people")
-        # A conversation, in which each sees that the other types.
+        # A conversation, in which each sees the other typing.
         await press(ana, "Talk to Bob Ray")
         await title(ana, "Bob Ray")
         await bob.go(await ana.value("location.href"))
@@ -54,18 +54,18 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         # Leaving the page ends it.
         await press(ana, "People")
         await bob.until("document.querySelector('.typing').textContent === ''")
-        # Who signs out is seen to go.
+        # A user who signs out is shown offline.
         await sign_out(bob)
         await title(bob, "Sign in")
         await shows(ana, "last seen just now")
         await shot(ana, "people-offline")
         await ana.run("document.querySelector('[data-user] a').click()")
         await title(ana, "Person")
-        # What can be undone stays until this test has done so.
+        # The undo button stays until this test has used it.
         await ana.run("const plain = setTimeout; globalThis.setTimeout = (act, ms, ...rest) => (ms === 8_000 ? 0 : plain(act, ms, ...rest))")
         await press(ana, "Remove Bob Ray")
         await shows(ana, "Nobody yet.")
-        # A slip is taken back.
+        # A slip is undone.
         await press(ana, "Undo")
         await ana.until("!!document.querySelector('.people [data-user]')")
         await press(ana, "Remove Bob Ray")
@@ -93,7 +93,7 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line)
         await settled(page, accounts)
-        # What the page says to the server waits, as on a slow network.
+        # The page's messages to the server wait, as on a slow network.
         await page.send("Page.addScriptToEvaluateOnNewDocument", source="""
             globalThis.held = [];
             const { send } = WebSocket.prototype;
@@ -103,7 +103,7 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
                 held = null;
                 for (const [socket, text] of all) send.call(socket, text);
             };""")
-        # Nor is there anything from before.
+        # Nothing from before is there either.
         await page.run("""
             document.querySelector("presence-app").memory.close();
             await (await import("/presence.js")).internals.stored("presence app", () => null);""")

@@ -19,7 +19,7 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         assert await page.value(f"{found('Save')}.disabled")
         await fill(page, "displayName", "Ana B.")
         assert not await page.value(f"{found('Save')}.disabled")
-        # Somebody who would leave is asked, and stays.
+        # A user who is about to leave is asked, and stays.
         await press(page, "People")
         await answer(page, "You have unsaved changes.", "Cancel")
         await page.until("location.hash === '#/profile'")
@@ -29,7 +29,7 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         room = Room(accounts.server)
         read = await room.api.request("GET", f"/v1/users/{user}", token=room.backend)
         assert read.json["profile"]["displayName"] == "Ana B."
-        # A change elsewhere is followed, unless something else is typed.
+        # A change elsewhere is shown, unless other text is being typed.
         await room.api.request("PATCH", f"/v1/users/{user}/profile", {"displayName": "From elsewhere"}, token=room.backend)
         await page.until("document.querySelector('[name=displayName]').value === 'From elsewhere'")
         await press(page, "People")
@@ -54,7 +54,7 @@ async def test_a_profile_that_is_not_known_does_not_look_empty(chromium, account
         assert not await page.value(f"{found('Save')}.disabled")
 
 
-async def test_what_is_typed_before_the_profile_is_known_stays(chromium, accounts):
+async def test_text_typed_before_the_profile_is_known_stays(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await settled(page, accounts)
@@ -90,7 +90,7 @@ async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accou
         await press(page, "Save")
         await shows(page, "Profile Updated")
         await shot(page, "username")
-        # Asked for once for each name that stood for half a second, and never for one that cannot be.
+        # Requested once for each name that stayed for half a second, and never for an invalid one.
         asked = [url for method, url in page.requests if "/v1/usernames/" in url]
         assert [url.rsplit("/", 1)[1] for url in asked] == ["Taken.Name", wanted], asked
         await page.reload()
@@ -134,7 +134,7 @@ async def test_a_picture_that_cannot_be_loaded_is_tried_again_and_initials_stand
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)
         await title(page, "Sign in")
-        # Two seconds are a hundredth of one; the picture that is asked for is not there, until it is another one.
+        # Two seconds take a hundredth of one; the requested picture is missing until the address changes.
         await page.run("""
             await import("/app/parts.js");
             const plain = setTimeout;
@@ -160,7 +160,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         line.freeze()
         await choose(page, tmp_path / "picture.png")
         await page.until("document.querySelector('progress').hidden === false")
-        # What was chosen is shown at once, and taken back.
+        # The chosen picture is shown at once, and withdrawn.
         await page.until("document.querySelector('.photo presence-avatar img')?.src.startsWith('blob:') && document.querySelector('.photo presence-avatar img').naturalWidth === 64")
         assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
         await press(page, "Cancel")
@@ -172,7 +172,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         await shows(page, "Network error. Please check your connection.")
         line.mend()
         await press(page, "Try again")
-        # The server may not have noticed yet that the first upload is over: then it says when to come again.
+        # The server may not have noticed the end of the first upload yet: then it answers with a delay.
         for _ in range(10):
             await page.until("/Photo saved|Too many attempts/.test(document.body.innerText)")
             if await page.value("document.body.innerText.includes('Photo saved')"):
@@ -182,7 +182,7 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         await shows(page, "Photo saved")
 
 
-async def test_a_username_that_cannot_be_is_told_while_it_is_typed(chromium, accounts):
+async def test_an_invalid_username_is_reported_while_it_is_typed(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=())
         await settled(page, accounts)

@@ -1,4 +1,4 @@
-"""The settings of the app at /app: who sees what, who is blocked, address, password, devices, and the end of an account."""
+"""The settings of the app at /app: visibility, blocked users, address, password, devices, and deleting the account."""
 
 from support.app import BUBBLES, accounts, answer, app, direct, enter, fill, friends, press, settings, shot, shows, title, write  # noqa: F401 (a fixture)
 from support.accounts import PASSWORD
@@ -13,7 +13,7 @@ async def pick(page, name, value):
     await page.run(f"const input = document.querySelector('[name={name}]'); input.value = {value!r}; input.dispatchEvent(new Event('change', {{ bubbles: true }}))")
 
 
-async def test_who_sees_what_is_chosen_and_kept(chromium, accounts):
+async def test_visibility_settings_are_chosen_and_stored(chromium, accounts):
     (ana, bob), (own, client) = await friends(accounts, "Ana", "Bob Ray")
     await client.did("subscribe", users=[ana.user])
     async with Line(accounts.server) as line, chromium:
@@ -27,12 +27,12 @@ async def test_who_sees_what_is_chosen_and_kept(chromium, accounts):
         kept = (await own.did("getVisibility"))["visibility"]
         assert kept == {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody"}
         await shot(page, "privacy")
-        # Another device changes it: this one follows.
+        # Another device changes it, and this one follows.
         await own.did("setVisibility", visibility={"presence": "nobody"})
         await page.until("document.querySelector('[name=presence]').value === 'nobody'")
 
 
-async def test_somebody_is_blocked_and_let_in_again(chromium, accounts):
+async def test_a_user_is_blocked_and_unblocked(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:

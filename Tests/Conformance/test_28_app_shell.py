@@ -1,4 +1,5 @@
-"""The app's shell: it opens without a network, shows what was known, can be installed, and is never older than the server."""
+"""The app's shell: it opens without a network, shows the last known state, can be installed, and is never older than
+the server."""
 
 import asyncio
 import json
@@ -14,7 +15,7 @@ KEPT = "Promise.all((await caches.keys()).map(async (name) => (await (await cach
 
 
 async def kept(page):
-    """A page whose app is kept for times without a network, with a name for each of its versions."""
+    """A page whose app is cached for use without a network, with a name for each of its versions."""
     await page.run(READY)
     await page.until(f"(await {KEPT}).some((count) => count > 20)", "all files are kept")
     return await page.value("await caches.keys()")
@@ -48,7 +49,7 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         line.mend()
         await page.until("[...document.querySelectorAll('.mine .status')].at(-1)?.textContent.match(/Sent|Delivered/)")
         await page.until(f"{BUBBLES}.join() === 'Hello Ana,Hello Bob,Later'")
-        # Of somebody who signs out nothing is left.
+        # Signing out leaves nothing of the user.
         await sign_out(page)
         await title(page, "Sign in")
         await page.until(f"{stored} === null")
@@ -57,7 +58,7 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         await title(page, "Sign in")
 
 
-async def test_a_screen_of_which_nothing_is_known_says_so(chromium, accounts):
+async def test_a_screen_without_data_says_so(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:
@@ -85,7 +86,7 @@ async def test_it_can_be_installed(start):
         assert shown.status == 200 and shown.headers["Content-Type"] == icon["type"], icon
     worker = await api.request("GET", "/app/worker.js")
     assert worker.headers["Service-Worker-Allowed"] == "/app"
-    # What the worker keeps is what there is.
+    # The worker caches exactly the existing files.
     served = [name for name in os.listdir(os.path.join(WEB, "app")) if name.endswith((".js", ".css", ".svg")) and name != "worker.js"]
     for name in served:
         stem, _, kind = name.rpartition(".")
@@ -93,7 +94,7 @@ async def test_it_can_be_installed(start):
 
 
 class Site:
-    """A server that has the app alone, in versions."""
+    """A server with the app only, in several versions."""
 
     def __init__(self):
         self.version, self.asked = 1, []
@@ -137,17 +138,17 @@ class Site:
 async def test_a_new_version_of_the_server_is_taken_on_the_next_load(chromium):
     async with Site() as site, chromium:
         page = await chromium.page(expected=("Failed to load", "Failed to fetch", "ERR_"))
-        # All comes from this server.
+        # All files come from this server.
         await page.send("Network.setBypassServiceWorker", bypass=False)
         await page.send("Fetch.disable")
         await page.go(site.origin + "/app")
         await shows(page, "Version 1")
-        # As when somebody has signed in.
+        # As after a sign-in.
         await page.run("(await import('/app/inside.js')).keepFiles()")
         first = await kept(page)
         await page.reload()
         await shows(page, "Version 1")
-        # One question for each load: all else is here.
+        # One request for each load: all else is cached.
         site.asked.clear()
         await page.reload()
         await shows(page, "Version 1")
@@ -157,7 +158,7 @@ async def test_a_new_version_of_the_server_is_taken_on_the_next_load(chromium):
         await shows(page, "Version 2")
         second = await kept(page)
         assert len(second) == 1 and second != first, (first, second)
-        # A version that does not come whole is none.
+        # An incomplete version is discarded.
         site.version = 3
         plain = site.response
         site.response = lambda path, head: b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n" if path == "/app/talk.js" else plain(path, head)
@@ -166,7 +167,7 @@ async def test_a_new_version_of_the_server_is_taken_on_the_next_load(chromium):
         site.response = plain
         await page.reload()
         await shows(page, "Version 3")
-        # And without a network the last one.
+        # Without a network the last version is used.
         site.server.close()
         site.response = lambda path, head: b""
         await page.send("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)

@@ -1,4 +1,4 @@
-"""Signing up and in, in the app at /app: forms, the links of mails, addresses that make no sense."""
+"""Signing up and in, in the app at /app: forms, links in mails, addresses that make no sense."""
 
 import pytest
 
@@ -161,7 +161,7 @@ async def test_a_password_is_forgotten_and_set_anew_by_the_links_of_mails(chromi
 
 
 async def test_the_link_of_a_newer_mail_in_the_same_tab_takes_the_place_of_the_older(chromium, accounts):
-    """The browser does not load the page again then: only the part behind # is another."""
+    """The browser does not load the page again then: only the part after # differs."""
     person = await accounts.sign_up()
     async with Line(accounts.server) as line, chromium:
         page = await app(chromium, line, expected=REFUSED)

@@ -1,4 +1,4 @@
-"""The app at /app in two tabs, while a connection is away, with pictures of other hosts, and on small screens."""
+"""The app at /app in two tabs, without a connection, with pictures of other hosts, and on small screens."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def test_a_second_tab_has_the_same_conversations(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         first = await enter(chromium, line, people[0])
         await first.until("document.querySelector('nav .badge').textContent === '1 unread'")
-        # Each of them begins while another has the socket.
+        # Each of them starts while another has the socket.
         tabs = [first] + [await app(chromium, line) for _ in range(2)]
         for page in tabs:
             await press(page, "Chats1 unread")
@@ -111,7 +111,7 @@ async def test_pictures_of_other_hosts_are_loaded_when_they_are_asked_for(chromi
 
 
 @pytest.mark.parametrize("width, height", [(740, 360), (360, 400), (360, 740), (1366, 768)])
-async def test_what_is_written_is_in_sight_on_every_screen(chromium, accounts, width, height):
+async def test_the_text_being_written_is_visible_on_every_screen(chromium, accounts, width, height):
     people, clients = await friends(accounts, "Ana", "Bob Ray")
     id = await direct(clients[0], people[1])
     for number in range(30):

@@ -33,7 +33,7 @@ async def page_of(chromium, line, expected=NETWORK):
 
 
 async def again(page):
-    """Loads the page again, as a person does."""
+    """Loads the page again, like a user."""
     await page.reload()
     await page.run("globalThis.presence = await import('/presence.js');" + ACCOUNT)
 
@@ -49,7 +49,7 @@ def posted(page, path):
     return [url for method, url in page.requests if url.endswith(path)]
 
 
-async def test_who_signs_up_is_signed_in_and_stays_so_over_a_reload(chromium, accounts):
+async def test_signing_up_signs_in_also_after_a_reload(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         assert await page.value("account.state") is None
@@ -128,7 +128,7 @@ async def test_without_a_network_nobody_is_signed_out(chromium, accounts):
         _, user = await sign_up(page, accounts)
         line.cut()
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "network"
-        # Nor does a server with troubles of its own sign out.
+        # Nor does a server with internal errors sign out.
         await page.run("""
             globalThis.plain = fetch;
             globalThis.fetch = async () => new Response('{"type":"error","code":"unavailable","retryAfter":5}', { status: 503 });""")
@@ -216,11 +216,11 @@ async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromi
         assert await page.value("tokens.length") == 2
 
 
-async def test_a_photo_of_which_nothing_is_heard_is_given_up(chromium, accounts):
+async def test_a_photo_upload_without_an_answer_is_aborted(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
         await sign_up(page, accounts)
-        # A minute is a tenth of a second.
+        # A minute takes a tenth of a second.
         await page.run("""
             globalThis.plain = setTimeout;
             globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 60_000 ? 100 : ms, ...rest);
@@ -351,14 +351,14 @@ async def test_a_store_that_fails_once_fails_one_call_and_holds_no_lock(chromium
         assert await first.value("(await navigator.locks.query()).held.length") == 0
 
 
-async def test_a_tab_that_stands_still_in_a_renewal_keeps_no_other_from_it(chromium, accounts):
+async def test_a_suspended_tab_in_a_renewal_blocks_no_other(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         first, second = await page_of(chromium, line), await page_of(chromium, line)
         await sign_up(first, accounts)
         await second.until("!!account.state")
         await first.run("navigator.locks.request(`presence refresh ${location.origin}`, () => new Promise(() => {})).catch(() => {})")
         await second.run("""
-            // The time after which nobody renews for so long.
+            // The time after which the lock counts as abandoned.
             const plain = setTimeout;
             globalThis.setTimeout = (act, wait, ...rest) => plain(act, wait === 45_000 ? 0 : wait, ...rest);""")
         assert await second.value("(await account.token({ renew: true })).length > 0")

@@ -11,7 +11,7 @@ SOCKET = """
     const conversation = (version, more) => ({
         id: "c", version, kind: "direct", participants: ["ana", "bob"], members: [], createdAt: 1, first: 1, last: 0, unread: 0, ...more });
     globalThis.event = (version, more) => hear({ type: "conversation", conversation: conversation(version, more), at: 1 });
-    // The answer to a request that was not answered when it came.
+    // The answer to a request that was left unanswered.
     globalThis.late = (type, more) => hear({ type: "ok", id: asked.findLast((each) => each.type === type).id, ...more });
     globalThis.message = ({ message }, more) => ({ ...message, seq: 1, version: 1, from: user, at: 1, ...more });
     globalThis.WebSocket = class {
@@ -63,7 +63,7 @@ async def talking(chromium, line):
     return page
 
 
-async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromium, server):
+async def test_the_answer_to_a_setting_does_not_undo_later_events(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['conversationSettings']; await messages.mute('c')")
@@ -79,7 +79,7 @@ async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromiu
         assert await page.value("seen.list.value[0].archived")
 
 
-async def test_what_is_shown_is_read_also_before_the_list_has_heard_of_it(chromium, server):
+async def test_visible_messages_are_marked_read_even_before_the_list_has_them(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await follow(page, "page", "messages.messages('c')")
@@ -92,7 +92,7 @@ async def test_what_is_shown_is_read_also_before_the_list_has_heard_of_it(chromi
         await page.until("requests('mark').some((each) => each.read === 1)")
 
 
-async def test_a_connection_that_is_refused_refuses_nothing_that_waits(chromium, server):
+async def test_a_rejected_connection_rejects_no_waiting_message(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['send']; await messages.send('c', 'one')")
@@ -124,10 +124,10 @@ async def test_a_list_that_was_under_way_when_the_connection_was_refused_comes_w
         await page.until("seen.other.value?.[0]?.live && !seen.other.error")
 
 
-async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium, server):
+async def test_a_users_messages_are_not_sent_with_another_users_token(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
-        # One request is pending, one waits behind it, when the tokens become another user's.
+        # One request is pending, one waits behind it, when the tokens change to another user's.
         await page.run("silent = ['send']; await messages.send('c', 'one'); await messages.send('c', 'two')")
         await page.until("requests('send').length === 1")
         await page.run("user = 'bob'; silent = []; lose(4003)")
@@ -141,13 +141,13 @@ async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium,
         await page.run("await messages.send('c', 'three')")
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("requests('send')") == []
-        # With the own tokens it is sent.
+        # With the user's own tokens it is sent.
         await page.run("client.close(); user = 'ana'; begin()")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('send').map((each) => each.message.text)") == ["one", "two", "three"]
 
 
-async def test_what_only_a_user_knows_is_not_shown_as_the_next_ones(chromium, server):
+async def test_private_state_is_not_shown_to_the_next_user(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(SOCKET.replace("begin();", "open(() => 'token', { share: false });"))
@@ -205,7 +205,7 @@ async def test_a_message_that_the_client_has_no_room_for_waits(chromium, server)
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("(await left())[0].error ?? null") is None
         assert await page.value("seen.list.value[0].lastMessage.status") == "sending"
-        # Each answer makes room for the next one, which is asked meanwhile.
+        # Each answer makes room for the next request, which is then sent.
         await page.run("for (const { type, id } of asked) if (type === 'getMessages') hear({ type: 'ok', id });")
         await page.until("(await left()).length === 0 && seen.list.value[0].lastMessage.status === 'sent'")
 
@@ -231,7 +231,7 @@ FAIL = """
 """
 
 
-async def test_what_is_answered_goes_from_the_store_before_anything_else_is_sent(chromium, server):
+async def test_answered_messages_leave_the_store_before_anything_else_is_sent(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['editMessage']; await messages.edit('c', 'm', 'one'); await messages.edit('c', 'm', 'two')")
@@ -241,13 +241,13 @@ async def test_what_is_answered_goes_from_the_store_before_anything_else_is_sent
         assert await page.value("[requests('editMessage').length, (await left()).length]") == [1, 2]
         with pytest.raises(Failed):
             await page.run("await messages.edit('c', 'm', 'three')")
-        # The store is there again: it goes on by itself.
+        # The store works again: sending continues by itself.
         await page.run("IDBObjectStore.prototype.put = put")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('editMessage').map((each) => each.text)") == ["one", "two"]
 
 
-async def test_what_is_answered_when_all_is_closed_is_not_sent_again(chromium, server):
+async def test_a_change_answered_after_the_close_is_not_sent_again(chromium, server):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line)
         await page.run("silent = ['editMessage']; await messages.edit('c', 'm', 'one')")
@@ -288,7 +288,7 @@ async def test_a_burst_of_resets_is_asked_about_once(chromium, server):
         await page.run("answer()")
         await page.until("seen.page.value.live")
         assert await page.value("pages() - before") == 1
-        # One after the answer is another matter.
+        # A reset after the answer is a new matter.
         await page.run("reset()")
         await page.until("pages() === before + 2")
         await page.run("answer(); reset()")

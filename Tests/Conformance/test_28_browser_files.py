@@ -38,7 +38,7 @@ def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_p
         if name.endswith((".js", ".d.ts")):
             shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
     shutil.copy(os.path.join(os.path.dirname(__file__), "types", "apps.ts"), tmp_path)
-    # Members of the scripts by the compiler's inference: they are not written for it.
+    # Members of the scripts are inferred by the compiler, for which the scripts were not written.
     options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
                "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
     (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["apps.ts"]}))
@@ -64,7 +64,7 @@ def test_it_can_be_bundled_and_imported_where_there_is_no_browser(tmp_path, form
     assert ran.returncode == 0 and ran.stdout == "validation_failed url\n", ran
 
 
-async def test_its_types_name_what_it_has(chromium, server):
+async def test_the_types_of_presence_js_match_it(chromium, server):
     with open(os.path.join(WEB, "presence.d.ts")) as file:
         types = file.read()
     async with Line(server) as line, chromium:
@@ -78,7 +78,7 @@ async def test_its_types_name_what_it_has(chromium, server):
                 assert re.search(rf"\b{each}\b", body), f"{name}.{each}"
 
 
-async def test_their_types_name_what_they_have(chromium, server, room):
+async def test_the_types_of_the_other_files_match_them(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         with open(os.path.join(WEB, "presence-messages.d.ts")) as file:

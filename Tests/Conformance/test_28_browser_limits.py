@@ -6,8 +6,8 @@ from support.patience import eventually
 from support.room import Room
 
 
-async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, start):
-    """Each is rejected a few times at most: a client that continues to ask is closed permanently."""
+async def test_requests_above_the_rate_are_repeated_after_the_servers_delay(chromium, start):
+    """Each is rejected a few times at most: a client that continues to send is closed permanently."""
     server = start({"requests_per_second": 40, "request_burst": 10, "limits.rateLimited": 300})
     room = Room(server)
     async with Line(server) as line, chromium:
@@ -21,7 +21,7 @@ async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, s
         await page.run("await client.get(['bob']); await client.get(['bob'])")
 
 
-async def test_what_has_no_answer_of_its_own_is_not_lost_over_the_rate(chromium, start):
+async def test_requests_without_an_answer_of_their_own_are_not_lost_above_the_rate(chromium, start):
     server = start({"requests_per_second": 20, "request_burst": 10, "linger": 10_000})
     room = Room(server)
     async with Line(server) as line, chromium:
@@ -45,7 +45,7 @@ async def test_what_has_no_answer_of_its_own_is_not_lost_over_the_rate(chromium,
         await eventually(is_let_go, "the server has let cy go")
 
 
-async def test_more_than_a_connection_may_watch_is_told_at_those_people(chromium, start):
+async def test_people_beyond_the_watch_limit_have_an_error(chromium, start):
     server = start({"subscriptions": 2, "subscribe_batch": 2})
     room = Room(server)
     async with Line(server) as line, chromium:

@@ -143,7 +143,7 @@ async def test_when_the_network_is_back_it_connects_at_once(chromium, server, ro
 async def test_a_connection_that_is_silent_is_given_up(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await opened(await tab(chromium, line), room.token("ana"))
-        # Answers of a probe are waited for a hundredth of the time.
+        # The wait for a probe's answer takes a hundredth of the time.
         await page.run("globalThis.plain = setTimeout; globalThis.setTimeout = (act, ms) => plain(act, ms === 10000 ? 100 : ms)")
         line.freeze()
         await page.until("states.includes('waiting')")
@@ -153,7 +153,7 @@ async def test_a_connection_that_is_silent_is_given_up(chromium, server, room):
         await page.until("client.connection.state === 'live'")
 
 
-# Ends that are not followed by an attempt
+# Closes without a new attempt
 
 
 async def test_a_removed_connection_stays_closed_until_it_is_asked_for(chromium, server, room):
@@ -192,13 +192,13 @@ async def test_the_delay_that_the_server_asks_for_is_kept(chromium, server):
         await page.until("client.connection.state === 'waiting'")
         left = await page.value("client.connection.retryAt - client.connection.since")
         assert 123_000 < left < 124_000, left
-        # Neither a return to the page nor of the network shortens it.
+        # Neither a return to the page nor of the network shortens the delay.
         await page.run("dispatchEvent(new Event('online')); document.dispatchEvent(new Event('visibilitychange'))")
         assert await page.value("client.connection.state") == "waiting"
 
 
 async def scripted(chromium, line, ends, reason=""):
-    """A page whose sockets end with these codes right after they were connected (`None`: stay), without a server."""
+    """A page whose sockets end with these codes right after `connected` (`None`: stay), without a server."""
     page = await tab(chromium, line)
     await page.run("""
         globalThis.made = 0;

@@ -71,7 +71,7 @@ async def test_groups_are_made_renamed_joined_and_left(chromium, server, room):
 # Messages
 
 
-async def test_two_people_talk_and_see_what_has_come_and_was_read(chromium, browser, server, room):
+async def test_two_people_talk_and_see_delivered_and_read(chromium, browser, server, room):
     async with Line(server) as line, chromium, browser.session() as other:
         ana = await talking(chromium, line, room)
         bob = await talking(other, line, room, "bob")
@@ -144,8 +144,8 @@ async def test_after_a_loss_only_news_come(chromium, server, room):
         assert [each["seq"] for each in answer["conversations"][0]["messages"]] in ([2, 7], [7, 2])
 
 
-async def test_what_replaces_the_messages_leaves_no_hole_and_events_wait_for_the_answer(chromium, server):
-    """Against a socket that says what servers say seldom: a long answer in parts, an event before it, and a new beginning."""
+async def test_a_reset_leaves_no_hole_and_events_wait_for_the_answer(chromium, server):
+    """With a socket that sends what servers rarely send: a long answer in parts, an event before it, and a reset."""
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -194,7 +194,7 @@ async def test_what_replaces_the_messages_leaves_no_hole_and_events_wait_for_the
         assert await page.value("asked[1]") == {"id": "c", "after": 103, "messagesVersion": 112}, "another tab knows more"
 
 
-async def test_a_conversation_that_is_open_for_days_keeps_what_is_newest_and_reads_the_rest_again(chromium, server):
+async def test_a_conversation_open_for_days_keeps_the_newest_messages_and_reads_others_again(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -256,14 +256,14 @@ async def test_a_tab_that_asks_for_everything_at_once_has_it_though_another_has_
             await page.until("seen.list.value?.length === 1 && seen.list.value[0].live")
 
 
-async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(chromium, server, room):
+async def test_several_tabs_have_the_same_messages_and_none_misses_any(chromium, server, room):
     async with Line(server) as line, chromium:
         bob = await room.come("bob")
         ana = await room.come("ana", device="phone")
         id = (await talk(bob, ana))["id"]
         first, second = await talking(chromium, line, room), await talking(chromium, line, room)
         await watch(first, id)
-        # The second asks while messages arrive: the first must not lose those in the answer.
+        # The second tab requests while messages arrive: the first must not lose those in the answer.
         writing = asyncio.ensure_future(asyncio.gather(*[bob.begin("send", conversation=id, message={"id": f"x{n}", "text": f"m{n}"}) for n in range(40)]))
         for _ in range(5):
             await second.run(f"""

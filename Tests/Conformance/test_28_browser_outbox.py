@@ -15,7 +15,7 @@ from test_28_browser_accounts import page_of, sign_up
 SETTINGS = {"linger": 5_000}
 
 
-async def test_what_is_written_offline_is_shown_kept_over_a_reload_and_sent_once_in_order(chromium, server, room):
+async def test_messages_written_offline_are_shown_survive_a_reload_and_are_sent_once_in_order(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
@@ -87,7 +87,7 @@ async def test_a_server_that_is_killed_while_messages_are_sent_has_each_once(chr
         assert [each["text"] for each in await stored(again, id)] == [f"m{number}" for number in range(60)]
 
 
-async def test_what_the_server_refuses_is_failed_and_can_be_sent_again_or_given_up(chromium, server, room):
+async def test_rejected_messages_are_failed_and_can_be_sent_again_or_discarded(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         bob = await room.come("bob")
@@ -118,7 +118,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         first = await chromium.page(slow.origin + BLANK, expected=("",))
         second = await chromium.page(slow.origin + BLANK, expected=("",))
         for page, line in ((first, slow), (second, quick)):
-            # One store, two ways to the server.
+            # One store, two connections to the server.
             await page.run("Object.defineProperty(navigator, 'locks', { value: undefined })")
             await page.run(f"""
                 const Plain = WebSocket;
@@ -133,7 +133,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         await second.until("seen.page.value.messages[0]?.seq")
         await first.until("seen.page.value.messages[0]?.status === 'sent'")
         message = await first.value("seen.page.value.messages[0].id")
-        # Any tab may send, and immediately: nothing is on its way.
+        # Any tab may send at once: nothing is pending.
         await second.run(f"await messages.edit({id!r}, {message!r}, 'one')")
         await first.until(TEXTS + " === 'one' && seen.page.value.messages[0].status === 'sent'")
         quick.cut()
@@ -154,7 +154,7 @@ async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium,
         await first.until("seen.page.value.messages[0].edits.map((each) => each.text).join() === 'zero,one,two'")
 
 
-async def test_only_so_much_waits_and_what_is_beyond_is_refused_at_once(chromium, server, room):
+async def test_the_outbox_is_bounded_and_rejects_the_rest_at_once(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
@@ -174,7 +174,7 @@ async def test_only_so_much_waits_and_what_is_beyond_is_refused_at_once(chromium
         assert [each["text"] for each in await stored(room, id)] == ["the only one"]
 
 
-async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, start):
+async def test_unsent_messages_are_removed_at_sign_out_in_all_tabs(chromium, start):
     accounts = Accounts(start(ON))
     bob = await accounts.sign_up()
     async with Line(accounts.server) as line, chromium:
@@ -212,7 +212,7 @@ async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, s
         assert await stored(Room(accounts.server), id) == []
 
 
-async def test_what_is_longer_than_the_server_takes_fails_alone_also_when_an_earlier_page_has_kept_it(chromium, server, room):
+async def test_a_message_above_the_limit_fails_alone_also_one_stored_by_an_earlier_page(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)
         id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]

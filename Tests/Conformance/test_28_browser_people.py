@@ -65,7 +65,7 @@ async def test_a_loop_that_ends_stops_watching_and_another_goes_on(chromium, ser
         assert gone[0]["users"] == ["eve"]
 
 
-async def test_ids_that_are_none_are_refused_before_anything_is_sent(chromium, server, room):
+async def test_malformed_ids_are_rejected_before_anything_is_sent(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await opened(await tab(chromium, line), room.token("ana"))
         for call in ("client.person('with space')", "client.typing('')", "client.get(['é'])"):
@@ -74,7 +74,7 @@ async def test_ids_that_are_none_are_refused_before_anything_is_sent(chromium, s
             assert failed.value.args[0]["code"] == "validation_failed", call
 
 
-async def test_who_becomes_invisible_to_a_viewer_is_unknown_to_them(chromium, server, room):
+async def test_a_user_who_hides_from_a_viewer_becomes_unknown_to_them(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await opened(await tab(chromium, line), room.token("ana"))
         bob = await room.come("bob", device="phone")
@@ -155,7 +155,7 @@ async def test_a_page_that_is_hidden_is_in_the_background(windows, server, room)
         await other.close()
 
 
-async def test_who_does_nothing_is_idle_until_a_key(chromium, server, room):
+async def test_an_inactive_user_is_idle_until_a_key_press(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await opened(await tab(chromium, line), room.token("ana"), idleAfter=300)
         bob = await room.come("bob")
@@ -185,7 +185,7 @@ STRANGE = """
             };
         }
     };"""
-"""Before each message a message of an unknown type, and an unknown member in each object."""
+"""Before each message one of an unknown type, and an unknown member in each object."""
 
 
 async def test_unknown_messages_and_members_are_ignored(chromium, server, room):

@@ -1,4 +1,4 @@
-"""Pages that are pushed to: presence-messages.js in Chromium registers them, and removes them again."""
+"""Push messages to pages: presence-messages.js in Chromium registers and unregisters them."""
 
 from support.library import begin, refused, talking
 from support.line import Line
@@ -22,7 +22,7 @@ async def test_a_page_is_pushed_to_until_it_is_removed(chromium, start, receiver
         await say(ana, id, "there?")
         told, = await due(receiver)
         assert (told["text"], told["devices"]) == ("there?", [{"platform": "fcm", "pushToken": "to\"ken"}])
-        # After it is read, the next message would be pushed again: for a page that is no longer a device.
+        # After it is read, the next message would be pushed again, but the page is no longer a device.
         await page.run(f"await open({room.token('bob')!r})")
         await begin(page, room.name("bob"))
         await page.until("seen.list.value[0]?.unread === 1")

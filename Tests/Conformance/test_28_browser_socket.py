@@ -11,7 +11,7 @@ from support.patience import eventually
 from support.room import Room
 
 SOCKET = """
-    // Timers of 10 s and more go off when the test says so.
+    // The test fires timers of 10 s and more.
     const start = setTimeout;
     const stop = clearTimeout;
     const timers = new Map();
@@ -22,7 +22,7 @@ SOCKET = """
     };
     globalThis.clearTimeout = (id) => (timers.delete(id), stop(id));
     globalThis.overdue = () => [...timers].forEach(([id, act]) => (timers.delete(id), act()));
-    // Longer than the pause between requests after the last that was refused.
+    // Longer than the pause between requests after the last rejected one.
     globalThis.calm = () => new Promise((resolve) => setTimeout(resolve, 200));
     Object.assign(globalThis, { asked: [], said: [], silent: [], tooFast: 0, givenUp: 0 });
     globalThis.WebSocket = class {
@@ -76,7 +76,7 @@ async def silent(chromium, line):
     return page
 
 
-async def test_what_was_asked_of_a_connection_that_has_ended_ends_no_other(chromium, server):
+async def test_requests_of_an_ended_connection_end_no_other(chromium, server):
     async with Line(server) as line, chromium:
         page = await silent(chromium, line)
         await page.run("socket.onclose({ code: 1006, reason: '' })")
@@ -99,7 +99,7 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
         await page.run("silent = []; overdue()")
         await page.until(CONNECTIONS + " === 2 && seen.bob.value.live")
         assert await page.value("givenUp") == 1
-        # One that answers stays.
+        # A server that answers is kept.
         await page.run("dispatchEvent(new Event('online')); overdue()")
         assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
 
@@ -107,7 +107,7 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
 # Late messages
 
 
-async def test_of_each_register_the_largest_version_is_shown(chromium, server):
+async def test_the_largest_version_of_each_register_is_shown(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(SOCKET + """
@@ -149,7 +149,7 @@ async def test_of_each_register_the_largest_version_is_shown(chromium, server):
         await page.until("seen.typing.value.users.length === 0")
 
 
-async def test_who_goes_on_typing_says_so_again_after_three_seconds(chromium, server):
+async def test_continued_typing_is_sent_again_after_three_seconds(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(CLOCK + SOCKET)
@@ -186,7 +186,7 @@ async def test_a_clock_that_is_set_back_hides_neither_typing_nor_a_dead_connecti
 # Too fast
 
 
-async def test_after_a_refusal_nothing_goes_until_it_may_and_then_one_at_a_time_in_order(chromium, server):
+async def test_after_a_rate_limit_requests_wait_and_are_then_sent_one_at_a_time_in_order(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(SOCKET)
@@ -202,7 +202,7 @@ async def test_after_a_refusal_nothing_goes_until_it_may_and_then_one_at_a_time_
         assert await page.value("said.map(({ text }) => text).join('')") == "000012345"
         # (A timer may be early by less than a millisecond.)
         assert await page.value("said[3].at - said[0].at") > 297
-        # When none waits, it is as before, after one more pause.
+        # When no request waits, it is as before, after one more delay.
         await page.run("await calm(); said.length = 0; silent = ['status']; client.setStatus('busy'); client.setStatus('busy');")
         await page.until("said.length === 2")
 
@@ -221,7 +221,7 @@ async def test_only_so_many_requests_are_without_an_answer(chromium, server):
         assert await page.value("(await all).length") == 250
 
 
-async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium, server):
+async def test_a_waiting_request_is_built_when_it_is_sent(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run(SOCKET)
@@ -265,13 +265,13 @@ async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium
 # Batches
 
 
-async def test_more_people_than_one_message_may_name_are_read_and_let_go(chromium, start):
+async def test_more_people_than_one_message_may_list_are_read_and_unsubscribed(chromium, start):
     server = start({"subscriptions": 5, "subscribe_batch": 2})
     room = Room(server)
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         first, others = [[f"{name}{n}" for n in range(5)] for name in ("a", "b")]
-        # Before anything is known of the server, too.
+        # Also before the server's limits are known.
         await page.run(f"open({room.token('ana')!r}, {{ share: false }}); globalThis.early = client.get({first})")
         assert await page.value("(await early).map(({ user }) => user)") == first
         assert await page.value("client.own.limits.subscribeBatch") == 2
@@ -344,7 +344,7 @@ async def test_a_network_that_goes_is_noticed_at_once(chromium, server, room):
 
 
 @pytest.mark.parametrize("what", ["new Event('focus')", "new KeyboardEvent('keydown')", "new PointerEvent('pointerdown')"])
-async def test_who_uses_the_page_does_not_wait_for_long(chromium, server, room, what):
+async def test_an_active_user_does_not_wait_for_long(chromium, server, room, what):
     async with Line(server) as line, chromium:
         first, second = [await opened(await tab(chromium, line), room.token("ana")) for _ in range(2)]
         await first.run("Math.random = () => 1000")

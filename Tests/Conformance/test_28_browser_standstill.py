@@ -34,7 +34,7 @@ async def test_another_tab_takes_the_socket_and_nobody_sees_it(chromium, server,
             await page.until("seen.bob.value.live && seen.bob.value.presence.status === 'busy'")
             assert await page.value("(await client.get(['nobody'])).length") == 1
         leader, = [page for page in (second, third) if page.sockets]
-        # The first resumes as one of the others: its requests use their socket.
+        # The first tab resumes as one of the others: its requests use their socket.
         await go_on(first)
         await first.run("await client.setStatus('busy', { text: 'Back' })")
         assert [each for each in leader.sent if each.get("text") == "Back"]
@@ -44,14 +44,14 @@ async def test_another_tab_takes_the_socket_and_nobody_sees_it(chromium, server,
             assert "refused" not in await page.value("states")
         assert [len(page.sockets) for page in (first, leader)] == [1, 1]
         assert "offline" not in bob.statuses(room.name("ana"))
-        # It has its place in the queue: the last that is left has the socket.
+        # It has its place in the queue: the last remaining tab has the socket.
         for page in (second, third):
             await page.close()
         await eventually(lambda: len(first.sockets) == 2, "a new socket")
         await first.until("client.connection.state === 'live'")
 
 
-async def test_what_others_write_is_sent_meanwhile(chromium, server, room):
+async def test_messages_of_other_tabs_are_sent_meanwhile(chromium, server, room):
     async with Line(server) as line, chromium:
         bob = await room.come("bob")
         id = (await bob.did("createConversation", participants=[room.name("ana")]))["conversation"]["id"]

@@ -91,7 +91,7 @@ async def test_when_the_tab_with_the_socket_goes_another_takes_over_and_nobody_s
         other = third if leader is second else second
         for page in (leader, other):
             await page.until("client.connection.state === 'live' && seen.bob.value.live")
-        # It went on where the one before was.
+        # It continued where the former one was.
         again = [each for each in leader.sent if each["type"] == "subscribe"]
         assert set(again[0]["known"][room.name("bob")]) == {"presence", "profile"}, again
         await bob.status("busy")

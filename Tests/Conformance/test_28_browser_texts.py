@@ -19,11 +19,11 @@ def drawn(draw):
     parts = [draw.choice(WHOLE) for _ in range(draw.randint(0, 5))]
     parts.insert(draw.randint(0, len(parts)), draw.choice(HALVES))
     text = f'"x{"".join(parts)}x"'
-    # The decoder of UTF-16 takes a half for U+FFFD as browsers do, but for one before another character: that is written out.
+    # The UTF-16 decoder replaces a half by U+FFFD as browsers do, except before another character: that case is handled here.
     return text, "".join("\ufffd" if 0xD800 <= ord(each) < 0xE000 else each for each in json.loads(text))
 
 
-async def test_half_a_character_ends_no_request_and_holds_up_none(chromium, server, room):
+async def test_half_a_character_breaks_no_request_and_delays_none(chromium, server, room):
     draw = random.Random(seed := random.randrange(1 << 32))
     print(f"SEED={seed}")
     async with Line(server) as line, chromium:
@@ -48,7 +48,7 @@ async def test_half_a_character_ends_no_request_and_holds_up_none(chromium, serv
         await page.run(f"await messages.create(['bob', 'cy'], {{ name: {name}, metadata: {{ ['k\\ud83d']: {other} }} }})")
         await page.until(f"seen.list.value.some((each) => each.name === {json.dumps(expected)})")
         assert not [each for each in page.received if each.get("code") == "bad_request"]
-        # The id is first, wherever a fault may be.
+        # The id is first, wherever an error may be.
         assert all(list(each)[0] == "id" for each in page.sent if "id" in each and each["type"] != "connect")
 
 
@@ -68,7 +68,7 @@ async def test_an_answer_that_names_no_request_is_that_of_the_oldest(chromium, s
         assert await page.value("ends") == ["bad_request", "two"]
 
 
-async def test_what_cannot_be_sent_fails_at_once_and_nothing_else_does(chromium, server, room):
+async def test_unsendable_requests_fail_at_once_and_no_others(chromium, server, room):
     async with Line(server) as line, chromium:
         first, second = await talking(chromium, line, room), await talking(chromium, line, room)
         await follow(first, "me", "client.me()")
@@ -82,7 +82,7 @@ async def test_what_cannot_be_sent_fails_at_once_and_nothing_else_does(chromium,
         await first.until("seen.me.value.status.text === 'fine'")
 
 
-async def test_what_is_no_id_and_no_token_is_named(chromium, server):
+async def test_errors_about_malformed_ids_and_tokens_name_them(chromium, server):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("open('token', { share: false })")

@@ -30,13 +30,13 @@ async def test_a_provider_is_asked_for_another_token_once(chromium, server, room
         """ % (json.dumps(room.token("ana")), json.dumps(old)))
         await page.until("client.connection.state === 'live'")
         assert (await page.value("asked"))[-2:] == [False, True]
-        # One that never has a good one.
+        # A provider that never has a valid token.
         await page.run("client.close(); open(async () => %s)" % json.dumps(old))
         await page.until("client.connection.state === 'refused'")
         assert len(page.sockets) == 4, page.sockets
 
 
-async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is_not(chromium, server, room):
+async def test_a_failing_provider_is_called_again_and_one_without_a_user_is_not(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -52,7 +52,7 @@ async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is
 
 
 @pytest.mark.parametrize("share", [True, False])
-async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromium, server, room, share):
+async def test_a_user_who_signs_in_later_is_connected_on_request(chromium, server, room, share):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -78,7 +78,7 @@ async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromiu
 
 
 @pytest.mark.parametrize("what", ["client.reconnect()", "document.dispatchEvent(new Event('visibilitychange'))"])
-async def test_a_provider_without_a_network_is_asked_at_once_when_somebody_looks(chromium, server, room, what):
+async def test_a_provider_without_a_network_is_called_at_once_when_the_page_is_used(chromium, server, room, what):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
         await page.run("""
@@ -124,7 +124,7 @@ async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chr
             const asked = new Promise((resolve) => (globalThis.asking = resolve));
             const told = new Promise((resolve) => (give = resolve));
             let count = 0;
-            // With others: once to know whom to share with, then to connect.
+            // With sharing: once to find the tabs of the same user, then to connect.
             open(() => (++count === {2 if share else 1} ? (asking(), told) : {room.token("ana")!r}), {{ share: {str(share).lower()} }});
             await asked;
             client.close();
@@ -140,7 +140,7 @@ async def test_a_provider_that_gives_the_same_token_is_not_asked_all_the_time(ch
         await page.run(f"""
             globalThis.asked = 0;
             open(() => {{ asked++; return {room.token("ana", expires=5)!r}; }}, {{ share: false }});""")
-        # Until it has expired: at least a second passes between two calls.
+        # Until the token has expired: at least a second passes between two calls.
         await page.until("states.includes('waiting')")
         assert 2 <= await page.value("asked") <= 8
         assert not [each for each in page.sent if each["type"] == "refresh"]

@@ -43,7 +43,7 @@ async def test_a_file_is_uploaded_with_progress_and_goes_with_a_message(chromium
         assert message["attachments"] == [{key: value for key, value in made.items() if key != "name"}]
 
 
-async def test_what_the_server_refuses_says_why_and_what_comes_behind_it_goes(chromium, room):
+async def test_a_rejected_upload_has_its_reason_and_later_ones_proceed(chromium, room):
     async with Line(room.server) as line, chromium:
         id = await conversation_of(room)
         page = await talking(chromium, line, room)

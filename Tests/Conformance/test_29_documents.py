@@ -100,7 +100,7 @@ def shown_commands():
         content = text(name)
         blocks = re.findall(r"^(?:    |# +|```\w*\n)(.*)$", content, re.M) + re.findall(r"`([^`\n]+)`", content)
         for line in blocks:
-            # Up to a comment, which stands after some spaces, and the next command of a pipe.
+            # Up to a comment, which follows some spaces, and the next command of a pipe.
             for part in re.split(r" {2,}|\||&&|;|\$\(|\)", line):
                 words = part.strip().removeprefix("sudo -u presence ").split()
                 while words and re.match(r"[A-Z_]+=", words[0]):

@@ -22,10 +22,10 @@ PLACE = tempfile.TemporaryDirectory(prefix="presence-monitoring-")
 SECRET = Secret(PLACE.name)
 SETTINGS = {
     "accounts.enabled": True, "app.enabled": True, "attachments.enabled": True,
-    # An endpoint without a server; it gets no event either.
+    # An endpoint without a server, which gets no event either.
     "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}],
     **Keys(PLACE.name).everything, "push.fcm.url": "http://127.0.0.1:9", "push.apns.url": "http://127.0.0.1:9"}
-"""All that has metrics is switched on."""
+"""Everything that has metrics is switched on."""
 
 ONLY_WITH_TLS = {"presence_tls_certificate_expiry_timestamp_seconds": "gauge"}
 
@@ -63,7 +63,7 @@ def recorded():
 
 
 def named(expression):
-    """The metrics of the server that an expression names, those behind recorded ones too."""
+    """The metrics of the server that an expression uses, including those behind recorded ones."""
     names = set(re.findall(r"(?<![:\w])presence_\w+", expression))
     for record, behind in recorded().items():
         if record in expression:
@@ -139,7 +139,7 @@ def test_each_alert_leads_to_its_paragraph():
         assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}, rule
         assert rule["labels"]["severity"] in ("page", "ticket"), rule
         address, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-        # Where the package has it (packaging/build).
+        # The path in the package (packaging/build).
         assert address == "file:///usr/share/doc/presenced/operations.md" and anchor == slug(rule["alert"]), rule
         assert anchor in found, f"docs/operations.md has no heading for {rule['alert']}"
     # No heading describes an alert that was removed.

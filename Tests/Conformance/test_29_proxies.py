@@ -14,7 +14,7 @@ from support.pictures import noise, png
 from support.room import Room
 
 IDLE = 2
-"""Seconds of silence after which the proxies give a connection up, in the test of that."""
+"""Seconds of silence after which the proxies close a connection, in the test of that."""
 
 MOST = 5 * 1024 * 1024
 """Bytes of a picture."""
@@ -66,7 +66,7 @@ async def test_the_server_knows_its_clients_addresses(front):
     for person in ("ana", "bob"):
         await come(room, front, person, address="127.0.0.2")
     for headers in ({}, {"X-Forwarded-For": "203.0.113.9"}, {"X-Forwarded-For": "127.0.0.1"}):
-        # An address that a client claims is not believed.
+        # An address that a client claims is ignored.
         client = await dial(room, front, address="127.0.0.2", extra_headers=headers)
         _, reason = await client.closed(1013)
         assert json.loads(reason)["reconnectAfter"] > 0
@@ -87,7 +87,7 @@ async def test_a_connection_on_which_nobody_speaks_stays(front):
 
 
 async def test_without_pings_the_proxy_would_give_it_up(front):
-    """The time limit is as the test above assumes. Caddy has none."""
+    """The time limit is what the test above assumes. Caddy has none."""
     if front.name == "caddy":
         pytest.skip("Caddy gives up no WebSocket for its silence")
     front = await front(idle=IDLE).up()
@@ -149,7 +149,7 @@ async def test_clients_are_told_when_the_server_restarts_and_come_back(front):
     assert status == 0
     _, reason = await ended
     assert json.loads(reason)["reconnectAfter"] >= 0
-    # The same port, to which the proxy leads.
+    # The same port, to which the proxy connects.
     front.server.command[front.server.command.index("--port") + 1] = str(front.server.port)
     await asyncio.to_thread(front.server.start)
     room = Room(front.server)

@@ -11,7 +11,7 @@ from support.patience import PATIENCE
 
 @pytest.fixture
 def manager(tmp_path, monkeypatch):
-    """The socket that servers get by their environment."""
+    """The socket that servers get in their environment."""
     path = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(path)
@@ -21,14 +21,14 @@ def manager(tmp_path, monkeypatch):
 
 
 async def hear(manager, *, but=()):
-    """The next message that is not one of these."""
+    """The next message, except these."""
     while True:
         message = (await asyncio.to_thread(manager.recv, 4096)).decode()
         if message not in but:
             return message
 
 
-async def test_it_hears_that_a_server_serves_reloads_and_stops(manager, start):
+async def test_the_manager_is_notified_when_a_server_serves_reloads_and_stops(manager, start):
     server = start()
     assert await hear(manager) == f"READY=1\nSTATUS=listening on {server.url}"
     server.send_signal(signal.SIGHUP)
@@ -39,7 +39,7 @@ async def test_it_hears_that_a_server_serves_reloads_and_stops(manager, start):
     assert await hear(manager) == "STOPPING=1\nSTATUS=stopping"
 
 
-async def test_it_hears_that_the_server_is_well_while_its_loops_run(manager, start, monkeypatch):
+async def test_the_manager_gets_watchdog_messages_while_the_loops_run(manager, start, monkeypatch):
     monkeypatch.setenv("WATCHDOG_USEC", "200000")
     server = start(shards=2)
     assert (await hear(manager)).startswith("READY=1")
@@ -58,7 +58,7 @@ async def test_it_hears_that_the_server_is_well_while_its_loops_run(manager, sta
     assert (await hear(manager, but=["WATCHDOG=1"])).startswith("STOPPING=1")
 
 
-async def test_a_socket_that_cannot_be_is_an_error_that_names_it(start, monkeypatch):
+async def test_an_invalid_socket_is_an_error_that_names_it(start, monkeypatch):
     monkeypatch.setenv("NOTIFY_SOCKET", "not-a-path")
     with pytest.raises(AssertionError, match='NOTIFY_SOCKET is "not-a-path"'):
         start()

@@ -1,4 +1,4 @@
-"""The console at /console, as an operator uses it, with nothing on the browser's console."""
+"""The console at /console, as an operator uses it, without errors on the browser's console."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ async def console(chromium, room, place="", expected=(), **size):
 
 
 def never_told(page, token):
-    """A token is in no address."""
+    """Checks that a token is in no address."""
     assert len(page.requests) > 5
     for _, url in page.requests:
         assert token not in url and "token=" not in url, url
@@ -156,7 +156,7 @@ async def test_people_are_told_a_page_at_a_time_each_once(start):
     await phone.close()
 
 
-async def test_somebody_whose_record_cannot_be_read_is_among_them(chromium, start):
+async def test_a_user_with_an_unreadable_record_is_listed(chromium, start):
     redis = start.redis()
     room = Room(start(SETTINGS, redis=redis))
     ana, bob = await room.come("ana", "web"), await room.come("bob", "web")
@@ -236,7 +236,7 @@ async def test_a_token_lets_in_and_is_in_no_address(chromium, room):
         never_told(page, room.backend)
 
 
-async def test_a_token_that_is_over_leads_to_the_door(chromium, room):
+async def test_an_expired_token_leads_to_the_sign_in(chromium, room):
     async with chromium:
         page = await console(chromium, room, expected=("Failed to load resource",))
         await page.run("sessionStorage.setItem('presence-console-token', 'x')")
@@ -286,7 +286,7 @@ async def test_without_redis_nothing_is_said_to_be_well(chromium, start):
         await shot(page, "console-without-redis")
 
 
-async def test_a_tile_is_red_when_its_alert_would_be_and_says_nothing_of_what_was_not_measured(chromium, room):
+async def test_a_tile_is_red_when_its_alert_fires_and_empty_without_data(chromium, room):
     async with chromium:
         page = await console(chromium, room, "/doctor")
         # Without the numbers that the overview has read.
@@ -365,7 +365,7 @@ async def test_numbers_of_a_quarter_of_an_hour_are_made_once(chromium, room):
         assert made == [900, 900, 900, 900]
 
 
-async def test_nothing_is_asked_while_nobody_looks(windows, room):
+async def test_a_hidden_page_sends_no_requests(windows, room):
     async with windows:
         page = await console(windows, room)
         await page.until("document.querySelector('.value').textContent !== '–'")
@@ -469,7 +469,7 @@ async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
         never_told(page, room.backend)
 
 
-async def test_somebody_whom_nobody_knows_is_told_apart(chromium, room):
+async def test_an_unknown_user_is_shown_as_unknown(chromium, room):
     bob = await room.come("bob", "web")
     said = "Nobody with this id has been here."
     async with chromium:

@@ -13,7 +13,7 @@ TRACE = "/v1/console/trace"
 
 
 class Follower:
-    """Reads a trace as the page does."""
+    """Reads a trace like the page."""
 
     def __init__(self, room, **subject):
         self.room, self.subject, self.events, self.more = room, subject, [], {"after": 0}
@@ -86,7 +86,7 @@ async def test_conversations_are_found_and_shown(chromium, room):
         never_told(page, room.backend)
 
 
-async def test_a_conversation_that_there_is_not_is_told(chromium, room):
+async def test_a_missing_conversation_is_reported(chromium, room):
     async with chromium:
         page = await console(chromium, room, "/conversation/nothing", expected=("Failed to load resource",))
         await shows(page, "There is no such conversation.")
@@ -159,7 +159,7 @@ async def test_events_are_shown_as_they_happen(chromium, room):
         await fill(page, "id", ana.user)
         await page.key("Enter")
         await shows(page, "Waiting for the first event…")
-        # The first call began it.
+        # The first call started the trace.
         await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/v1/console/trace'))")
         await ana.status("busy", text="a private word")
         await shows(page, "busy on web, with a text")

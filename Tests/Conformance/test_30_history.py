@@ -1,4 +1,4 @@
-"""Who was online when: the stored past presence, and the backends' access to it."""
+"""History: the stored past presence, and the backends' access to it."""
 
 import asyncio
 import time
@@ -52,7 +52,8 @@ def statuses(told):
 
 
 async def later(change):
-    """A change some milliseconds later, because clocks differ: a state that begins and ends within one is not an interval."""
+    """Makes a change some milliseconds later, because clocks differ: a state that begins and ends within one is not an
+    interval."""
     await asyncio.sleep(0.02)
     return await change
 
@@ -68,7 +69,7 @@ async def several(room, person, count):
 # Storage
 
 
-async def test_nothing_is_known_of_somebody_who_was_never_there(room):
+async def test_an_unknown_user_has_no_history(room):
     told = await history(room, room.name("zed"))
     assert told["intervals"] == [] and told["user"] == room.name("zed")
     assert abs(told["now"] - now()) < 2_000 and told["keptFrom"] == told["now"] - 7 * 24 * 3_600_000
@@ -98,7 +99,7 @@ async def test_leaving_ends_it_and_coming_back_begins_another(room):
     bob = await room.come("bob", "web")
     await ana.subscribe(bob)
     for count in (1, 2):
-        # For longer than the server's clock and that of Redis may differ.
+        # Longer than the server's clock and Redis' may differ.
         await asyncio.sleep(A_MOMENT)
         await later(bob.close())
         gone = await ana.sees(bob, status="offline")
@@ -118,7 +119,7 @@ async def test_a_text_or_another_device_is_not_another_interval(room):
     assert statuses(await intervals(room, bob)) == ["online"]
 
 
-async def test_somebody_who_was_lost_was_last_there_when_last_heard(room):
+async def test_a_lost_users_interval_ends_at_their_last_message(room):
     """They linger, and others see them as online for that long; the history has the actual times."""
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
@@ -133,7 +134,7 @@ async def test_somebody_who_was_lost_was_last_there_when_last_heard(room):
     assert gone["since"] - told["to"] > 1_000
 
 
-async def test_somebody_who_comes_back_within_the_linger_time_was_never_away(room):
+async def test_a_return_within_linger_leaves_no_gap(room):
     bob = await room.come("bob", "web")
     bob.abort()
     bob = await room.come("bob", "web")
@@ -141,9 +142,9 @@ async def test_somebody_who_comes_back_within_the_linger_time_was_never_away(roo
     assert statuses(await intervals(room, bob)) == ["online"] and "to" not in (await intervals(room, bob))[0]
 
 
-async def test_of_two_devices_the_last_one_counts_and_idleness_ends_with_it(room):
-    """One device is lost while active, the other one is idle: away begins when the first has lingered, and ends when the
-    second one last sent data."""
+async def test_with_two_devices_the_interval_ends_with_the_last_one(room):
+    """One device is lost while active, the other one is idle: away begins when the first one's linger ends, and ends
+    with the second one's last message."""
     ana = await room.come("ana")
     bob, phone = await room.come("bob", "web"), await room.come("bob", "phone")
     await ana.subscribe(bob)
@@ -171,7 +172,7 @@ async def test_after_a_server_was_killed_its_people_were_there_until_its_last_re
     watching = await room.come("ana", at=other)
     bob = await room.come("bob", "web")
     began = (await watching.subscribe(bob))[0]["presence"]["since"]
-    # Until its server has renewed its lease once more.
+    # Time for its server to renew its lease once more.
     await asyncio.sleep(2 * RENEWAL)
     room.api.server = other
     killed = now()
@@ -215,7 +216,7 @@ async def test_an_invisible_user_was_last_there_when_they_hid(room):
     assert (await intervals(room, bob))[-1] == {"status": "online", "from": back["since"]}
 
 
-async def test_what_nobody_may_see_is_not_kept(room):
+async def test_presence_that_no_user_may_see_is_not_stored(room):
     bob = await room.come("bob", "web")
     await bob.did("setVisibility", visibility={"presence": "nobody"})
     await later(bob.activity("idle"))
@@ -226,7 +227,7 @@ async def test_what_nobody_may_see_is_not_kept(room):
     assert statuses(await intervals(room, bob)) == ["online", "away"]
 
 
-async def test_a_viewer_is_told_what_they_may_see(room):
+async def test_a_viewer_gets_only_visible_intervals(room):
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
     await later(bob.activity("idle"))
@@ -249,7 +250,7 @@ async def test_a_viewer_is_told_what_they_may_see(room):
     assert await intervals(room, bob, viewer=bob.user) == whole
 
 
-# How much
+# Limits
 
 
 async def toggled(bob, times):
@@ -258,7 +259,7 @@ async def toggled(bob, times):
             await later(bob.activity(activity))
 
 
-async def test_at_most_so_many_are_kept_and_the_answer_says_from_when_on(start):
+async def test_the_number_of_intervals_is_bounded_and_the_answer_has_their_start(start):
     room = Room(start(KEPT | {"history.mostPerUser": 3}))
     bob = await room.come("bob", "web")
     await toggled(bob, 1)
@@ -271,7 +272,7 @@ async def test_at_most_so_many_are_kept_and_the_answer_says_from_when_on(start):
     assert short["intervals"][0] not in told["intervals"]
 
 
-async def test_they_go_when_their_time_is_over(start):
+async def test_intervals_expire(start):
     redis = start.redis()
     room = Room(start(KEPT | {"history.keepFor": "2s"}, redis=redis))
     bob = await room.come("bob", "web")
@@ -286,13 +287,13 @@ async def test_they_go_when_their_time_is_over(start):
     await eventually(lambda: not redis.command("--scan", "--pattern", f"*history:{bob.user}"), "its key has gone too")
 
 
-async def test_old_ones_go_although_new_ones_come(start):
+async def test_old_intervals_expire_while_new_ones_arrive(start):
     redis = start.redis()
     room = Room(start(KEPT | {"history.keepFor": "2s"}, redis=redis))
     bob = await room.come("bob", "web")
     deadline = time.monotonic() + 4
     told = {"intervals": []}
-    # Long enough for old ones to be removed; and on a machine that was suspended, until there are new ones again.
+    # Long enough for old ones to be removed, and on a machine that was suspended, until there are new ones again.
     while time.monotonic() < deadline or len(told["intervals"]) < 5 and time.monotonic() < deadline + PATIENCE:
         await toggled(bob, 1)
         await asyncio.sleep(0.1)
@@ -311,7 +312,7 @@ async def test_an_interval_takes_few_bytes_and_people_without_any_take_none(star
     key = redis.command("--scan", "--pattern", f"*history:{bob.user}")
     count, size = int(redis.command("LLEN", key)), int(redis.command("MEMORY", "USAGE", key, "SAMPLES", "0"))
     print(f"{count} intervals take {size} bytes, {size / count:.1f} each")
-    # One that began and ended within a millisecond does not count.
+    # An interval within one millisecond does not count.
     assert 100 < count <= 200 and size / count < 20
 
 
@@ -330,7 +331,7 @@ async def test_off_there_is_no_path_no_key_and_no_command(start):
 # Queries
 
 
-async def test_a_time_and_a_number_choose_what_is_told(room):
+async def test_a_query_has_a_time_and_a_limit(room):
     bob = await room.come("bob", "web")
     await toggled(bob, 3)
     whole = await intervals(room, bob)
@@ -391,7 +392,7 @@ async def test_a_backend_deletes_it(room):
     assert (await ask(room, bob, method="DELETE")).status == 204
 
 
-async def test_it_goes_with_the_account(start):
+async def test_history_is_deleted_with_the_account(start):
     redis = start.redis()
     accounts = Accounts(start(ON | KEPT, redis=redis))
     room = Room(accounts.server)

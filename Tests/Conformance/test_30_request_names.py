@@ -20,7 +20,7 @@ def session(client):
 
 
 def lines(server, event, /, **fields):
-    """Lines of the log of an event that have these fields, each as a dictionary."""
+    """The lines of an event in the log with these fields, each as a dictionary."""
     found = []
     for line in server.whole_log().splitlines():
         match = re.match(r"\S+ debug (\S+)( .*)?$", line)
@@ -93,7 +93,7 @@ async def test_a_message_is_followed_to_its_deliveries_on_another_server(start):
 
 
 async def test_a_request_of_several_steps_keeps_its_name(start):
-    """The block is checked first, and the message is sent then."""
+    """The block is checked first, then the message is sent."""
     room = Room(start({"logLevel": "debug"}, shards=2))
     ana, bob = await room.come("ana"), await room.come("bob")
     id = (await talk(ana, bob))["id"]

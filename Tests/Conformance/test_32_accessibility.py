@@ -1,6 +1,6 @@
-"""Every screen of the app and every page of the console, looked at by axe-core, on narrow and wide pages, light and dark.
+"""axe-core checks every screen of the app and every page of the console, narrow and wide, light and dark.
 
-Tests/Axe/run brings axe-core; without it, these are skipped.
+Tests/Axe/run installs axe-core; without it, these tests are skipped.
 """
 
 import asyncio

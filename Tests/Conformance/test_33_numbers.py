@@ -1,4 +1,4 @@
-"""Numbers that no client means: each is answered, and brings down neither the connection nor the server."""
+"""Unreasonable numbers: each is answered, and breaks neither the connection nor the server."""
 
 import pytest
 
@@ -8,7 +8,7 @@ EXTREMES = [2**63 - 1, 2**63, -(2**63), 2**53, 2**53 - 1, 2**31, 0, -1]
 
 
 def requests(conversation, n):
-    """Each number that a request may carry."""
+    """Each number that a request may have."""
     message = {"id": "m1", "text": "Hello"}
     return [
         ("subscribe", dict(conversationList=True, known={conversation: n})),
@@ -37,7 +37,7 @@ async def test_a_number_at_its_bounds_is_answered(room, number):
     made = (await talk(ana, bob))["id"]
     await say(bob, made)
     for type, members in requests(made, number):
-        # Each on a connection of its own: one with many errors is closed.
+        # Each on a connection of its own, because one with many errors is closed.
         reply = await (await room.come("ana")).ask(type, **members)
         assert reply["type"] != "(closed)", f"{type} {members}"
         assert reply.get("code") != "internal", f"{reply} for {type} {members}"

@@ -1,9 +1,9 @@
-"""A rolling upgrade under load: servers of two versions on one Redis, whose scripts do not do the same, and no user notices.
+"""A rolling upgrade under load: servers of two versions with different scripts on one Redis, and no user notices.
 
-The versions differ in three things that can be seen (`support/versions.py`): the other one's scripts add a member to each
-presence and profile that they write, and count the messages that they store. So it is known of each change whose scripts made
-it, and each has to have been made by those of the server that acknowledged it. The other version also has a feature, with
-scripts of its own, that the one under test is without (notifications, which are switched off there).
+Three differences between the versions are visible (`support/versions.py`): the other one's scripts add a member to each
+presence and profile that they write, and count the messages that they store. So the test knows which scripts made each
+change, and each has to have been made by those of the server that acknowledged it. The other version also has a feature
+with scripts of its own, which the one under test lacks (notifications, which are switched off there).
 """
 
 import asyncio
@@ -33,7 +33,7 @@ SETTINGS = {"linger": 6_000, "lease": 8_000, "user_requests_per_second": 1_000, 
 ANSWERS = {"status": "ok", "updateProfile": "profileUpdated", "send": "sent", "subscribe": "subscribed",
            "unsubscribe": "unsubscribed", "get": "users"}
 FEW = 10
-"""Scripts that only one of the versions has: those of one feature."""
+"""Scripts of one version only: those of one feature."""
 
 
 class Site(Room):
@@ -87,8 +87,8 @@ class Site(Room):
 
 
 class Worker:
-    """A person who changes one thing after the other and watches everybody, and goes elsewhere when a server says so. An
-    answer other than what the request asks for fails the test; what was not answered before the close is asked for again."""
+    """A user who makes one change after the other, watches all users, and moves when a server asks for it. Any answer
+    but the expected one fails the test; a request unanswered before the close is repeated."""
 
     def __init__(self, name, site):
         self.name, self.site, self.home = name, site, None
@@ -151,8 +151,9 @@ class Worker:
         return await self.change("subscribe", "subscriptions", users=people, known=held)
 
     async def ask(self, type, **members):
-        """Asks until it is answered; only a server that closes the connection because it ends may leave it at that. Returns
-        the answer, and which version made it: `None` if an earlier server may have done it before it was closed."""
+        """Repeats a request until it is answered; only a server that closes the connection because it ends may leave it
+        unanswered. Returns the answer, and the version that made it: `None` if an earlier server may have done it
+        before it was closed."""
         is_sure = True
         while (reply := await self.client.ask(type, **members)) == CLOSED:
             is_sure = False
@@ -205,7 +206,8 @@ class Worker:
         self.stored_by_either += by_other is None
 
     async def mark_notifications(self):
-        """What only one version can do is done there, and said to be unknown by the other: that is no refused change."""
+        """A request that only one version supports is carried out there, and rejected as unknown by the other: that is
+        no failed change."""
         reply, _ = await self.ask("markNotifications", seen=1)
         expected = "notificationCounts" if self.site.is_other(self.home) else "unknown_type"
         assert reply.get("code", reply["type"]) == expected, f"{reply} on {self.home.url}"
@@ -214,7 +216,7 @@ class Worker:
     async def work(self, ended):
         while not ended.is_set():
             await self.act()
-            # Some fifty changes a second, so that servers and Redis have moments between them.
+            # Some fifty changes a second, so that servers and Redis have pauses between them.
             await asyncio.sleep(0.02)
         # A worker that was told to move without a pending request.
         await self.change("get", "reads", users=[])
@@ -259,7 +261,7 @@ def versions():
 def test_the_other_version_is_another(versions):
     own, other = versions
     assert os.path.getsize(own if os.path.sep in own else other) == os.path.getsize(other)
-    # On processors whose constants come in smaller pieces, the copy reports the same version as the original.
+    # On processors whose constants are stored in smaller pieces, the copy reports the same version as the original.
     if platform.machine() == "x86_64":
         assert version_of(own) != version_of(other)
 
@@ -357,7 +359,7 @@ def compare_versions(site, workers, conversation):
             heard.setdefault(shown, set()).update(versions)
     wrong = {shown: by_other for shown, by_other in made.items() if heard.get(shown, {by_other}) != {by_other}}
     assert not wrong, wrong
-    # The exception is one that was replaced before it was published.
+    # Except for changes that were replaced before they were published.
     assert len(made.keys() & heard.keys()) > 0.9 * len(made)
     assert set(made.values()) == {False, True}
     counted = int(site.field(conversation, FIELD))
@@ -366,8 +368,8 @@ def compare_versions(site, workers, conversation):
 
 
 async def find_nothing(site, binary):
-    """What both versions have left is in order for either one's doctor, but for the scripts that Redis was made to forget, and
-    for the lists of servers that have ended and are not reaped yet."""
+    """The remaining state of both versions is in order for either one's doctor, except for the scripts that Redis was
+    made to forget, and for the lists of servers that have ended and are not reaped yet."""
     command = site.servers[0].command
     found = await asyncio.to_thread(
         subprocess.run, [binary, "doctor", "--json", "--redis", site.redis.url, *command[command.index("--config"):][:2]],

@@ -8,9 +8,9 @@ import Tokens
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What a service manager's watchdog goes by: whether the loops of all shards run.
+/// The input of a service manager's watchdog: whether the loops of all shards run.
 @Suite struct AnsweringTests {
-    @Test func `a server of which one loop hangs does not answer until it goes on`() async throws {
+    @Test func `a server with one hanging loop does not answer until it continues`() async throws {
         let redis = try RedisServer()
         let secret = TokenSecret()
         var configuration = ServerConfiguration()
@@ -31,7 +31,7 @@ import Tokens
             await server.answer()
             hasAnswered.value.store(true, ordering: .relaxed)
         }
-        // A loop that runs answers within a few ms.
+        // A running loop answers within a few ms.
         try await Task.sleep(for: .milliseconds(300))
         let answeredMeanwhile = hasAnswered.value.load(ordering: .relaxed)
         #expect(!answeredMeanwhile)
@@ -46,7 +46,7 @@ private final class Answered: Sendable {
     let value = Atomic(false)
 }
 
-/// Holds up the loop of the shard that is asked.
+/// Blocks the loop of the shard that receives its request.
 private final class Hanging: Feature {
     static let plan = FeaturePlan(name: "hanging")
     static let (hangs, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

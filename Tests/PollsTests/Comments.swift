@@ -5,19 +5,19 @@ import WebSockets
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What users say about a poll: a log, of which everyone who watches gets every comment once and in order.
+/// Users' comments on a poll: a log, whose watchers get every comment once and in order.
 ///
 ///     {"type":"comment","poll":"lunch","text":"soup!"}     answered {"type":"commented","number":3}
 ///     {"type":"watchComments","poll":"lunch","after":1}    answered {"type":"commentsWatched","through":3}, then
 ///                                                          {"type":"comment","poll":"lunch","number":2,"text":…}, …
 ///
-///     {"type":"commentsLost","poll":"lunch","through":2}   comes when Redis has lost some: what is after 2 is void
+///     {"type":"commentsLost","poll":"lunch","through":2}   sent when Redis has lost some: those after 2 are void
 ///
-/// Redis has a poll's comments in a list: comment 1 stands at index 0.
+/// Redis has a poll's comments in a list, comment 1 at index 0.
 final class Comments: TopicKind {
     static let add = Script("comment", script, isAcknowledged: true)
     static let family = KeyFamily(name: "comments", isPassing: false, type: "list")
-    /// How many are read at once.
+    /// The number of comments in one read.
     static let page: Int64 = 100
 
     private unowned let shard: ShardLogic
@@ -71,7 +71,7 @@ final class Comments: TopicKind {
                     return shard.replies.error(
                         WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
                 }
-                // Entries follow where the answer says, in the same step.
+                // Entries follow the number in the answer, which is sent in the same step.
                 let through = max(0, after ?? log.last)
                 shard.watchers.subscribe(context.connection, to: topic, after: through)
                 let answer = #"{"type":"commentsWatched","id":\#(context.id ?? 0),"through":\#(log.last)}"#
@@ -88,13 +88,13 @@ final class Comments: TopicKind {
         }
     }
 
-    // MARK: What is watched
+    // MARK: Topics
 
     var keepsLog: Bool { true }
     func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
 
-    /// Only where the log ends.
+    /// Reads only the log's end.
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         shard.store.command(["LLEN", key(topic)], lane: .commands, reply: reply)
     }
@@ -103,7 +103,8 @@ final class Comments: TopicKind {
         if case .hole = shard.watchers.noteEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
-    /// The end first: of two commands with the same key the first is the older one, and entries may go beyond it.
+    /// Reads the end first: of two commands with the same key the first is the older one, and entries may be newer than
+    /// the end.
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
         shard.store.command(["LLEN", key(topic)], lane: .commands) { [self] end in
             entries(of: topic, after: after, through: after + Self.page) { entries in

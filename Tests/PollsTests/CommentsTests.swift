@@ -10,7 +10,7 @@ import Tokens
 @testable import PresenceServer
 @testable import Simulator
 
-/// That a feature of which every entry counts needs nothing but a log.
+/// A feature whose events must all arrive needs nothing but a log.
 @Suite struct CommentsTests {
     private let features = Features.all + [Polls.self]
 
@@ -39,7 +39,7 @@ import Tokens
             in: world)
     }
 
-    /// The numbers of the comments that it read, in order.
+    /// The numbers of the comments received, in order.
     private func read(_ client: SimulatedClient) -> [Int] {
         client.texts.compactMap { text in
             guard text.hasPrefix(#"{"type":"comment","#), let number = text.firstRange(of: #""number":"#) else {
@@ -54,7 +54,7 @@ import Tokens
         return try #require(shard.logic.watchers.topic(Identifier("lunch")!, kind)?.log)
     }
 
-    @Test func `a quick, a slow and a background reader each get every comment, beside the votes`() throws {
+    @Test func `fast, slow and background readers get every comment, beside the votes`() throws {
         let world = try world()
         let shard = world.shards[0]
         let readers = try ["quick", "slow", "back"].map { try SimulatedClient($0, in: world).connect(to: shard) }
@@ -80,13 +80,13 @@ import Tokens
             #expect(read(reader) == Array(1...40))
             #expect(reader.texts.last { $0.contains(#""counts""#) }?.contains(#""soup":40"#) == true)
         }
-        // Of the votes, which are a register, the slow one was spared most.
+        // Votes are a register, so the slow reader received only few of them.
         let votes = readers.map { $0.texts.count { $0.hasPrefix(#"{"type":"poll","#) } }
         #expect(votes[0] == 40 && votes[1] < 4 && votes[2] < 4)
         #expect(try !log(shard).hasCursors)
     }
 
-    @Test func `who was away longer than memory reaches gets the older ones from Redis, in order`() throws {
+    @Test func `a reader away for longer than memory reaches gets older comments from Redis, in order`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
@@ -97,13 +97,13 @@ import Tokens
         ana.send(.activity(.active))
         try world.run(until: "she has all") { read(ana).count >= 400 }
         #expect(read(ana) == Array(1...400))
-        // One that comes with a cursor, on a server that has nothing in memory.
+        // A client with a cursor, on a server that has nothing in memory.
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob, after: 150, in: world)
         try world.run(until: "he has all") { read(bob).count >= 250 }
         #expect(read(bob) == Array(151...400))
         #expect(world.shards[1].logic.metrics.catchUps == 3 && world.shards[1].logic.catchUps.count == 0)
-        // He comes back to the other one.
+        // He returns to the first server.
         bob.lost()
         try comment(eve, 401, in: world)
         try bob.connect(to: world.shards[0])
@@ -113,7 +113,7 @@ import Tokens
         #expect(read(bob) == Array(151...402) && read(ana) == Array(1...402))
     }
 
-    @Test func `what was missed while Redis was away is read and appended when it is back`() throws {
+    @Test func `comments missed without Redis are read and appended when it returns`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -135,7 +135,7 @@ import Tokens
         #expect(read(bob) == Array(1...133))
     }
 
-    @Test func `a catch-up that Redis refuses is asked again`() throws {
+    @Test func `a catch-up that fails is repeated`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         for number in 1...3 { try comment(ana, number, in: world) }
@@ -151,13 +151,13 @@ import Tokens
         #expect(world.shards[0].logic.metrics.catchUps == 3)
     }
 
-    @Test func `a server is live again only when all that was missed is there, though Redis refuses at first`() throws {
+    @Test func `a server is live only when all missed comments are read, though Redis fails at first`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
         try watch(ana, in: world)
         try comment(eve, 1, in: world)
-        // The first reading may come while the comments do.
+        // The first read may run while comments are still added.
         var refused = 0
         world.redis.refuse = { script, words in
             guard script == nil, words.first == "LRANGE", refused < 2 else { return nil }
@@ -167,14 +167,14 @@ import Tokens
         world.shards[0].cutAll()
         for number in 2...130 { try comment(eve, number, in: world) }
         try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
-        // It may be live before the last one is made, which is then on its way.
+        // The server may be live before the last comment is added, whose event then follows.
         let last = try log(world.shards[0]).last
         #expect(refused == 2 && last >= 129)
         try world.run(for: 100)
         #expect(read(ana) == Array(1...130))
     }
 
-    @Test func `comments that Redis has lost are told, and those that come then are read`() throws {
+    @Test func `comments that Redis has lost are reported, and later ones are read`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -197,7 +197,7 @@ import Tokens
         bob.send(.activity(.active))
         try world.run(for: 100)
         #expect(read(ana) == [1, 2, 3, 4, 5, 4] && read(bob) == [4])
-        // Somebody who was told of them comes from another server.
+        // A client that has received them arrives from another server.
         let cyd = try SimulatedClient("cyd", in: world).connect(to: world.shards[1])
         try watch(cyd, after: 5, in: world)
         try world.run(for: 100)
@@ -207,9 +207,9 @@ import Tokens
         #expect(read(cyd) == [5])
     }
 
-    // MARK: Over real sockets and a real Redis
+    // MARK: Real sockets and a real Redis
 
-    @Test func `over a real socket and a real Redis comments come in order, older ones too`() async throws {
+    @Test func `over a real socket and a real Redis comments arrive in order, older ones too`() async throws {
         let redis = try RedisServer()
         let secret = TokenSecret()
         var configuration = ServerConfiguration()

@@ -5,16 +5,17 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of polls that take, change and give up names, on three servers with the real scripts and a real Redis.
-/// Between any two steps the server that made the first may die, lose its connections, stand still, or be late by seconds.
-/// Every server sweeps, so intents are carried out by several at once.
+/// A random history of polls that take, change and release names, on three servers with the real scripts and a real
+/// Redis. Between any two steps the server of the first one may die, lose its connections, pause, or be late by
+/// seconds. Every server sweeps, so several servers execute an intent at the same time.
 ///
-/// After each script: what polls hold is theirs, and nobody is without a name between two. Answers are compared with what
-/// was so meanwhile. At the end, when all is quiet: claims and records name each other, and nothing is unfinished.
+/// After each script: each name in use belongs to its poll, and no poll is without a name between two names. Answers
+/// are compared with the states of that time. At the end, when all is quiet: claims and records refer to each other,
+/// and no intent is left.
 final class NameHistory: DrawnHistory {
     static let features = Features.all + [PollNames.self]
     static let polls = ["p-ana", "p-bob", "p-cy", "p-dan", "p-eve"].map { Identifier($0)! }
-    /// These never give a name up: nobody may see them without one, once they have one.
+    /// These polls never release a name: once they have one, they must never be shown without.
     static let faithful = Set(polls.prefix(2))
     static let names = ["Soup", "soup", "Pie", "Rice", "rice", "Fig"]
     static let things = ["soup", "pie", "rice", "fig"].map { Identifier($0)! }
@@ -23,7 +24,7 @@ final class NameHistory: DrawnHistory {
     private let redis: SimulatedRedis
     private var random: SplitMix64
     private let pause: Milliseconds
-    /// Of 100 scripts so many are followed by trouble.
+    /// The number of scripts in 100 that are followed by a fault.
     private let trouble: Int
     private var isQuiet = false
     private var fault: HistoryFault?
@@ -31,7 +32,7 @@ final class NameHistory: DrawnHistory {
     private var deaths = 0
     private var answers = 0
     private var refusals = 0
-    /// Takeovers of claims that nobody means.
+    /// Takeovers of orphaned claims.
     private var orphans = 0
     var tally: [String: Int] { ["deaths": deaths, "answers": answers, "refusals": refusals, "orphans": orphans] }
 
@@ -43,7 +44,7 @@ final class NameHistory: DrawnHistory {
         var wanted: String?
     }
     private var held: [Identifier: Held] = [:]
-    /// What each poll was called, and who had each name, since when.
+    /// The name of each poll and the owner of each name, with the time of each change.
     private var shownLog: [(time: Milliseconds, poll: Identifier, shown: String?)] = []
     private var ownerLog: [(time: Milliseconds, thing: Identifier, owner: String?)] = []
 
@@ -54,7 +55,7 @@ final class NameHistory: DrawnHistory {
     }
     private var requests: [Int: Request] = [:]
     private var lastRequest = 0
-    /// How many messages of each client were looked at.
+    /// The number of each client's messages that were checked.
     private var read: [ObjectIdentifier: Int] = [:]
     private var seenNamed: [ObjectIdentifier: Set<Identifier>] = [:]
 
@@ -73,7 +74,7 @@ final class NameHistory: DrawnHistory {
 
     private func draw(_ range: ClosedRange<Milliseconds>) -> Milliseconds { .random(in: range, using: &random) }
 
-    // MARK: The course of it
+    // MARK: Course
 
     func play() throws {
         for place in 0..<3 { try addClient(place) }
@@ -124,7 +125,7 @@ final class NameHistory: DrawnHistory {
 
     private func ran(_ script: Script, _ arguments: [String]) {
         guard script == PollNames.names.change || Script.claims.contains(script) else { return }
-        // The others change nothing of what is looked at.
+        // The other scripts change none of the state that is checked.
         if ![.claimState, .claimLook, .claimConfirm].contains(script) { note() }
         guard !isQuiet, draw(0...99) < trouble,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
@@ -198,7 +199,7 @@ final class NameHistory: DrawnHistory {
 
     private func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
-    // MARK: What clients are told
+    // MARK: Messages to clients
 
     private func look() throws {
         for client in clients {
@@ -238,7 +239,7 @@ final class NameHistory: DrawnHistory {
         }
     }
 
-    /// The latest before counts too: it was so when the request came.
+    /// Includes the last state before that time, which was current when the request arrived.
     private func wasShown(_ name: String?, by poll: Identifier, since time: Milliseconds) -> Bool {
         let own = shownLog.filter { $0.poll == poll }
         let before = own.last { $0.time < time }?.shown
@@ -262,7 +263,7 @@ final class NameHistory: DrawnHistory {
         try world.run(until: "all are live", within: 120_000) { [self] in
             world.shards.allSatisfy { $0.logic.link.isLive }
         }
-        // Late executors arrive, and sweeps go on with what they left.
+        // Late executors arrive, and sweeps continue their work.
         try world.run(for: 8_000)
         for _ in 0..<30 {
             try world.run(for: 4_000)

@@ -4,22 +4,22 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That a change over several partitions is done whole or not at all, whatever dies between its steps: drawn histories.
+/// Random histories: a change over several partitions is complete or undone, whatever fails between its steps.
 @Suite("Whatever dies between its steps, a change over two partitions is whole") struct NameHistoryTests {
     private static let most = 500
 
-    @Test func `every claim is named by its owner's record, and nobody is without a name between two`() async throws {
+    @Test func `every claim matches its owner's record, and no poll is without a name between two`() async throws {
         let sum = try await DrawnHistories<NameHistory>(count: Self.most).run()
         #expect(sum.faults == [])
         print("names: \(sum)")
-        // It came to what it is about.
+        // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 1_000 && sum["answers"] > 1_000 && sum["refusals"] > 1_000)
     }
 
     @Test(.enabled(if: Seeds.isWhole), arguments: Self.mistakes)
-    func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
-        // The rarest shows in one of some hundred histories.
+    func `a deliberate bug is detected`(mistake: ScriptMistake) async throws {
+        // The rarest bug shows in one of some hundred histories.
         let fault = try await DrawnHistories<NameHistory>.find(
             mistake, in: PollNames.plan.scripts, count: 8 * Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
@@ -27,16 +27,17 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "a claim is dropped whose number is another", at: "claim-is-meant",
+            name: "a claim with another number is dropped", at: "claim-is-meant",
             becomes: "if string.match(redis.call('HGET', claimsKey, thing) or '', '^%S+') == owner then"),
         ScriptMistake(
-            name: "a wish is fulfilled that is over", at: "wish-is-open", becomes: "    if not wish then"),
+            name: "an expired wish is fulfilled", at: "wish-is-open", becomes: "    if not wish then"),
         ScriptMistake(name: "a wish is ended by the executor of an earlier one", at: "ends-its-own-wish"),
-        ScriptMistake(name: "a late executor takes a thing back to an earlier number", at: "later-claim-stays"),
-        ScriptMistake(name: "a claim that was taken late is not looked at again", at: "late-claim-is-listed"),
+        ScriptMistake(name: "a late executor sets a claim back to an earlier number", at: "later-claim-stays"),
+        ScriptMistake(name: "a claim taken late is not checked again", at: "late-claim-is-listed"),
         ScriptMistake(
-            name: "another's claim is an orphan, whatever its owner's record says", at: "state-has-the-claim",
+            name: "another owner's claim counts as orphaned, whatever the owner's record has",
+            at: "state-has-the-claim",
             becomes: "local wish, wanted, claim = values[1] or '', values[2] or '', ''"),
-        ScriptMistake(name: "a wish is not written down for others", at: "wish-is-listed"),
+        ScriptMistake(name: "a wish is not recorded for other servers", at: "wish-is-listed"),
     ]
 }

@@ -4,7 +4,7 @@ import WebSockets
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A poll's picture: an upload into a file, and files and pages served.
+/// A poll's picture: an upload into a file, and responses from files and pages.
 ///
 ///     PUT /v1/polls/{id}/picture     a JPEG of up to 8 MiB, one a second for each user; 201
 ///     GET /v1/polls/{id}/picture     the picture
@@ -66,7 +66,7 @@ final class Pictures {
     static let page = Array(
         ("<!doctype html><title>Lunch</title>" + String(repeating: "<p>Soup.</p>", count: 500)).utf8)
 
-    /// The poll's id, which may have any character, is not in it as it is.
+    /// The poll's id may contain any character, so the path has it encoded.
     private func path(of poll: Identifier) -> String {
         shard.configuration.dataPath + "/poll-" + poll.string.utf8.map { String($0, radix: 16) }.joined(separator: "-")
     }

@@ -9,9 +9,10 @@ import WebSockets
 @testable import PresenceServer
 @testable import TestSupport
 
-/// Files over HTTP, over real sockets: judged by the head, written and read off the loop, and nothing left behind.
+/// Files over HTTP, over real sockets: uploads are checked by their head, written and read off the loop, and leave
+/// nothing behind.
 @Suite(.timeLimit(.minutes(2))) struct PicturesTests {
-    /// A server with the polls, on two shards, and what its clients need.
+    /// A server with the polls, on two shards, and its clients' tokens.
     struct Scene: Sendable {
         let port: Int
         let directory: String
@@ -43,7 +44,7 @@ import WebSockets
             ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).filter { $0.hasPrefix("poll") }
         }
 
-        /// Of the process: files that are open and have no name.
+        /// The number of the process's open files without a name.
         var nameless: Int {
             ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count {
                 let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) ?? ""
@@ -95,7 +96,7 @@ import WebSockets
 
     static let picture = (0..<5 * 1024 * 1024).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
 
-    @Test func `a file goes up and comes down as it was, whole or in part`() async throws {
+    @Test func `a file is uploaded and downloaded unchanged, whole or in part`() async throws {
         try await Self.withScene { scene in
             let picture = Self.picture
             let put = try scene.put("lunch", picture, token: scene.ana)
@@ -112,7 +113,7 @@ import WebSockets
                 "Accept-Ranges: bytes", "Content-Length: 5242880", "Last-Modified: ",
             ] { #expect(whole.head.contains(header), "\(header)") }
             let tag = try #require(whole.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }).dropFirst(6)
-            // It is had already.
+            // The client has it already.
             for known in ["\(tag)", "\"x\", W/\(tag)", "*"] {
                 let response = try get(["If-None-Match: \(known)"])
                 #expect(response.status == 304 && response.head.contains("ETag: \(tag)"), "\(known)")
@@ -137,7 +138,7 @@ import WebSockets
                 let none = try get(["Range: bytes=\(range)"])
                 #expect(none.status == 416 && none.head.contains("Content-Range: bytes */5242880\r\n"), "\(range)")
             }
-            // What need not be understood is answered with the whole.
+            // Ranges that a server may ignore are answered with the whole file.
             for range in ["bytes=0-1,3-4", "lines=1-2", "bytes=5-1", "bytes=a-b", "bytes=-"] {
                 #expect(try get(["Range: \(range)"]).status == 200, "\(range)")
             }
@@ -145,7 +146,7 @@ import WebSockets
             #expect(try get(["Range: bytes=0-9", "If-Range: \"old\""]).status == 200)
             let head = try get([], "HEAD")
             #expect(head.status == 200 && head.head.contains("Content-Length: 5242880\r\n"))
-            // A new one takes its place, and its tag changes.
+            // A new picture replaces it, with another tag.
             #expect(try scene.put("lunch", Array(picture[..<70_000]), token: scene.ana).status == 201)
             let next = try get(["If-None-Match: \(tag)"])
             #expect(next.status == 200 && next.body.count == 70_000 && scene.files.count == 1)
@@ -156,10 +157,10 @@ import WebSockets
         }
     }
 
-    @Test func `everything that refuses an upload is found by its head`() async throws {
+    @Test func `an upload is rejected by its head alone`() async throws {
         try await Self.withScene { scene in
             let path = "PUT /v1/polls/lunch/picture"
-            // None of these bodies ever comes.
+            // None of these bodies is ever sent.
             for (headers, token, status) in [
                 (["Content-Length: 8388609"], scene.ana, 413),
                 (["Content-Length: 99999999999999999999"], scene.ana, 413),
@@ -172,19 +173,19 @@ import WebSockets
                 #expect(response.status == status, "\(headers)")
                 #expect(response.text.hasPrefix(#"{"type":"error""#))
             }
-            // The limit of a route whose body is collected is its own.
+            // A route with a collected body has its own limit.
             #expect(try scene.send("PUT /v1/polls/a/motto", ["Content-Length: 101"], token: scene.ana).status == 413)
             #expect(
                 try scene.send(
                     "PUT /v1/polls/a/motto", ["Content-Length: 3"], token: scene.ana, body: Array("abc".utf8)
                 ).text == #"{"bytes":3}"#)
-            // A client that sends all the same reads the answer.
+            // A client that sends the body nevertheless reads the answer.
             let client = try RawClient(port: scene.port)
             try client.send(scene.request(path, ["Content-Length: 9000000"], token: scene.ana))
             for _ in 0..<90 { try client.send([UInt8](repeating: 1, count: 100_000)) }
             #expect(try client.readResponse().status == 413)
             #expect(client.readToEnd() == [])
-            // At the limit it goes, and nothing has to have been sent for the 100.
+            // A body at the limit is accepted, and 100 is sent before any of it.
             let patient = try RawClient(port: scene.port)
             try patient.send(
                 scene.request(
@@ -197,7 +198,7 @@ import WebSockets
         }
     }
 
-    @Test func `one upload a user and some for the process, and no more`() async throws {
+    @Test func `one upload for each user and a limit for the process`() async throws {
         try await Self.withScene({ $0.limits.uploads = 2 }) { scene in
             let path = "PUT /v1/polls/lunch/picture"
             let head = ["Content-Length: 1000", "Content-Type: image/jpeg", "Expect: 100-continue"]
@@ -210,13 +211,13 @@ import WebSockets
             #expect(try first.readHead().hasPrefix("HTTP/1.1 100 "))
             let second = try begin(scene.ana).readResponse()
             #expect(second.status == 429 && second.text.contains("retryAfter"))
-            // A backend speaks for many.
+            // A backend acts for many users.
             var backends = [try begin(scene.backend)]
             #expect(try backends[0].readHead().hasPrefix("HTTP/1.1 100 "))
             let third = try begin(scene.bob).readResponse()
             #expect(third.status == 503 && third.head.contains("Retry-After: 1\r\n"))
             #expect(try scene.metric("http_uploads") == 2)
-            // One that goes in the midst makes room, and leaves nothing.
+            // An upload that is cut off frees its place, and leaves nothing.
             #expect(scene.nameless == 2)
             try backends[0].send([UInt8](repeating: 1, count: 500))
             backends = []
@@ -231,7 +232,7 @@ import WebSockets
         }
     }
 
-    @Test func `a user whose token is revoked while the body comes has uploaded nothing`() async throws {
+    @Test func `a user whose token is revoked during the body has uploaded nothing`() async throws {
         try await Self.withScene { scene in
             let client = try RawClient(port: scene.port)
             try client.send(
@@ -239,7 +240,7 @@ import WebSockets
                     "PUT /v1/polls/lunch/picture",
                     ["Content-Length: 1000", "Content-Type: image/jpeg", "Expect: 100-continue"], token: scene.ana))
             #expect(try client.readHead().hasPrefix("HTTP/1.1 100 "))
-            // (Tokens of this very second would not be among those revoked.)
+            // (A token issued in this very second would not be revoked.)
             #expect(
                 try scene.send("POST /v1/users/ana/revokeTokens", ["Content-Length: 0"], token: scene.backend).status
                     == 200)
@@ -249,7 +250,7 @@ import WebSockets
         }
     }
 
-    @Test func `a directory that takes no file is the server's fault, and said before the body`() async throws {
+    @Test func `an unwritable directory is the server's fault, reported before the body`() async throws {
         try await Self.withScene { scene in
             try FileManager.default.removeItem(atPath: scene.directory)
             let response = try scene.send(
@@ -259,7 +260,7 @@ import WebSockets
         }
     }
 
-    @Test func `more downloads than the process has room for are put off`() async throws {
+    @Test func `downloads above the limit of the process are postponed`() async throws {
         try await Self.withScene({ $0.limits.downloads = 1 }) { scene in
             #expect(try scene.put("lunch", Self.picture, token: scene.ana).status == 201)
             let slow = try RawClient(port: scene.port, receiveBuffer: 4_096)
@@ -267,7 +268,7 @@ import WebSockets
             _ = try slow.readHead()
             #expect(try scene.metric("http_downloads") == 1)
             #expect(try scene.send("GET /v1/polls/lunch/picture", token: scene.bob).status == 503)
-            // What fits into one piece needs none.
+            // A response of one piece needs no place.
             #expect(
                 try scene.send("GET /v1/polls/lunch/picture", ["Range: bytes=0-65535"], token: scene.bob).status == 206)
             #expect(try slow.read(Self.picture.count) == Self.picture)
@@ -276,7 +277,7 @@ import WebSockets
         }
     }
 
-    @Test func `a page needs no token and is compressed for clients that read that`() async throws {
+    @Test func `a page needs no token and is compressed for clients that accept it`() async throws {
         try await Self.withScene { scene in
             let plain = try scene.send("GET /v1/polls/lunch/page", token: nil)
             #expect(plain.status == 200 && plain.body == Pictures.page)

@@ -4,8 +4,8 @@ import Workers
 
 @testable import PresenceCore
 
-/// Tells another server when a poll ends: `POST`, with `{"poll":"lunch"}`. A feature's call to others runs on a pool that is for
-/// waiting, within a time limit; what is refused or fails is counted, and nobody waits for it.
+/// Notifies another server when a poll ends: `POST`, with `{"poll":"lunch"}`. The call runs on a pool for waiting, with
+/// a time limit; failures are counted, and no request waits for it.
 final class PollListener {
     static let address = FeatureSetting.text(
         "polls.listener", "", about: "An http address that is told when a poll ends; empty: none.")

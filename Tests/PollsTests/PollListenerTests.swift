@@ -17,7 +17,7 @@ private final class CallTaker: Sendable {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        // A net for tests that would hang otherwise: accepting ends, too.
+        // `accept` ends after a while, so that a failing test does not hang.
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         let isOpen = withUnsafeMutablePointer(to: &address) { [socket] in
@@ -31,7 +31,7 @@ private final class CallTaker: Sendable {
 
     deinit { close(socket) }
 
-    /// Takes the next call, answers it so, and returns it.
+    /// Accepts the next call, answers with this status, and returns the request.
     func take(answer status: String) throws -> String {
         let client = accept(socket, nil, nil)
         guard client >= 0 else { throw NoCall() }
@@ -49,9 +49,9 @@ private final class CallTaker: Sendable {
     }
 }
 
-/// That a feature can tell other servers something, and is not held up by them.
+/// A feature can notify other servers without waiting for them.
 @Suite(.timeLimit(.minutes(2))) struct PollListenerTests {
-    @Test func `another server is told when a poll ends, and one that refuses or is gone holds nothing up`()
+    @Test func `another server is notified when a poll ends, and one that fails or is gone delays nothing`()
         async throws
     {
         let taker = try CallTaker()
@@ -70,7 +70,7 @@ private final class CallTaker: Sendable {
             let call = try taker.take(answer: "204 No Content")
             #expect(call.hasPrefix("POST /ended HTTP/1.1\r\n") && call.hasSuffix(#"{"poll":"lunch"}"#), "\(call)")
             try scene.wait(until: "poll_ends_told_total", is: 1)
-            // While this one waits for its answer, others vote.
+            // Users vote while this call waits for its answer.
             try vote(3, "dinner")
             try vote(4, "tea")
             #expect(try taker.take(answer: "500 Internal Server Error").hasSuffix(#"{"poll":"dinner"}"#))
@@ -78,7 +78,7 @@ private final class CallTaker: Sendable {
             #expect(try taker.take(answer: "200 OK").hasSuffix(#"{"poll":"tea"}"#))
             try scene.wait(until: "poll_ends_told_total", is: 2)
         }
-        // Nobody listens there any more.
+        // No server listens there any more.
         let gone = try FreePort.find()
         try await PicturesTests.withScene({
             $0[Polls.duration] = 1

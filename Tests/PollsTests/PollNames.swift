@@ -82,7 +82,7 @@ final class PollNames: Feature, TopicKind {
         }
     }
 
-    // MARK: What is watched
+    // MARK: Topics
 
     func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }

@@ -33,17 +33,17 @@ import Tokens
         }
     }
 
-    @Test func `a name is taken, changed and given up, and watchers see each once`() throws {
+    @Test func `a name is taken, changed and released, and watchers see each change once`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try ask(bob, #"{"type":"watchPollName","id":1,"poll":"p1"}"#, "pollNameWatched", in: world)
         try ask(ana, name("p1", "Soup"), "pollNamed", in: world)
-        // The same thing, however it is written.
+        // Names are equal regardless of case.
         try ask(bob, name("p2", "SOUP", id: 2), #""code":"conflict""#, in: world)
         try ask(ana, name("p1", "soup", id: 3), #""id":3"#, in: world)
         try ask(ana, name("p1", "Pie", id: 4), "pollNamed", in: world)
-        // Free at once.
+        // The former name is free at once.
         try ask(bob, name("p2", "Soup", id: 5), "pollNamed", in: world)
         try ask(ana, #"{"type":"unnamePoll","id":6,"poll":"p1"}"#, #""id":6"#, in: world)
         try world.run(for: 100)
@@ -54,7 +54,7 @@ import Tokens
         #expect(unfinished(in: world) == 0)
     }
 
-    @Test func `of a hundred polls that want one name at once one gets it`() throws {
+    @Test func `of a hundred polls that want one name at once, one gets it`() throws {
         let world = try world(shards: 3)
         let clients = try (0..<10).map { try SimulatedClient("u\($0)", in: world).connect(to: world.shards[$0 % 3]) }
         let before = clients.map(\.texts.count)
@@ -68,7 +68,7 @@ import Tokens
         #expect(unfinished(in: world) == 0)
     }
 
-    @Test func `if the store is lost under way the outcome is unknown, and the next sweep finishes it`() throws {
+    @Test func `if Redis is lost during a change its outcome is unknown, and the next sweep finishes it`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         world.redis.ran = { script, _, _ in
@@ -85,12 +85,12 @@ import Tokens
         #expect(shards.reduce(0) { $0 + $1.intents.resumed } > 0)
         try world.run(until: "the server is live") { shards[0].link.isLive }
         try ask(ana, name("p2", "soup", id: 2), #""code":"conflict""#, in: world)
-        // The next sweep has seen that nothing is pending.
+        // The next sweep has found nothing pending.
         try world.run(for: 25_000)
         #expect(shards.allSatisfy { $0.intents.pending == 0 && $0.intents.underWay == 0 })
     }
 
-    @Test func `while Redis refuses, sweeps come ever more rarely, and at least once a minute`() throws {
+    @Test func `while Redis fails, sweeps become rarer, but run at least once a minute`() throws {
         let world = try world(shards: 1)
         world.redis.refuse = { _, words in
             words.first == "SRANDMEMBER" ? .server(code: "LOADING", message: "LOADING") : nil
@@ -107,7 +107,7 @@ import Tokens
         #expect((58...61).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
     }
 
-    @Test func `a record that cannot be read keeps no other from being finished`() throws {
+    @Test func `an unreadable record keeps no other from being finished`() throws {
         let world = try world(shards: 1)
         let partitions = Partitions(world.configuration, database: 0)
         func leave(_ poll: String, _ write: [String]) throws {
@@ -121,15 +121,15 @@ import Tokens
         try leave("p1", ["HSET", "wish", "7", "wanted", "soup", "wantedAs", "Soup"])
         try world.run(until: "it is finished", within: 60_000) { unfinished(in: world) == 50 }
         let intents = world.shards[0].logic.intents!
-        // Of each of the four partitions it counts ten.
+        // It counts ten in each of the four partitions.
         #expect(intents.failures > 0 && intents.pending >= 40)
         #expect(world.shards[0].logic.link.isLive)
     }
 
-    @Test func `one subject's requests wait for each other, as many as are allowed`() throws {
+    @Test func `requests about one subject queue up, up to their limit`() throws {
         let world = try world(shards: 1)
         let most = Intents.mostOfBackends
-        // Each on a connection of their own, since the requests of one connection wait for each other anyway.
+        // Each on a connection of its own, because the requests of one connection wait for each other anyway.
         let people = try (1...most + 2).map {
             try SimulatedClient("person-\($0)", in: world).connect(to: world.shards[0])
         }
@@ -139,7 +139,7 @@ import Tokens
         #expect(told("pollNamed") == most && told("unavailable") == 2)
     }
 
-    @Test func `on real servers a name left half done is finished, and the doctor knows all keys`() async throws {
+    @Test func `on real servers a half-done name is finished, and the doctor knows all keys`() async throws {
         let redis = try RedisServer()
         let secret = TokenSecret()
         var configuration = ServerConfiguration()
@@ -159,7 +159,7 @@ import Tokens
             try client.hear("connected")
             try client.say(#"{"type":"watchPollName","id":2,"poll":"p1"}"#)
             try client.hear("pollNameWatched")
-            // As an executor leaves it that dies after its first step.
+            // As left by an executor that died after its first step.
             let admin = try BlockingRedis(place)
             let keys = Partitions(settings, database: 0).keys(of: Identifier("p1")!)
             let record = PollNames.names.record(of: Identifier("p1")!, in: keys)

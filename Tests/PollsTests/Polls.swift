@@ -5,14 +5,14 @@ import WebSockets
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Polls: users vote on a question and watch the counts. A feature from outside: it uses everything that a feature can plug
-/// in, and nothing in Sources knows it.
+/// Polls: users vote on a question and watch the counts. An external feature: it uses every extension point of
+/// features, and nothing in Sources refers to it.
 ///
 ///     {"type":"vote","poll":"lunch","choice":"soup"}   answered {"type":"voted",…,"counts":{"soup":3}}
 ///     {"type":"watchPoll","poll":"lunch"}              answered {"type":"pollWatched"}, then {"type":"poll",…} at each vote
 ///     {"type":"tally","ballots":["soup","pie","soup"]} answered {"type":"tallied",…,"winner":"soup"}, counted off the loop
 ///     GET /v1/polls/{id}                               {"poll":"lunch","counts":{"soup":3}}
-///     GET /v1/polls/{id}/winner                        {"winner":"soup"}, found off the loop
+///     GET /v1/polls/{id}/winner                        {"winner":"soup"}, computed off the loop
 final class Polls: Feature, TopicKind {
     static let duration = FeatureSetting.duration(
         "polls.duration", 60_000, about: "How long a poll is open after its last vote on this server.")
@@ -32,13 +32,13 @@ final class Polls: Feature, TopicKind {
     private var ends: DeadlineKind!
     private var votes: MetricCounter!
     private var own: OwnMessages = []
-    /// What users say about polls.
+    /// The users' comments on polls.
     let comments: Comments
     let pictures: Pictures
     private let listener: PollListener
-    /// When each poll ends here, by its id.
+    /// The time at which each poll ends on this shard, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
-    /// The steps that it was told of.
+    /// The resynchronisation steps that it received.
     private(set) var steps: [ResynchronisationStep] = []
 
     init(_ shard: ShardLogic) {
@@ -158,7 +158,7 @@ final class Polls: Feature, TopicKind {
         return .message(Array(#"{"type":"tallied","id":\#(context.id ?? 0),"winner":"\#(winner)"}"#.utf8))
     }
 
-    /// Of those with as many votes the first by the alphabet.
+    /// With equal votes, the alphabetically first choice.
     private static func winner(of counts: [(String, Int)]) -> String {
         counts.max { ($0.1, $1.0) < ($1.1, $0.0) }?.0 ?? ""
     }
@@ -171,7 +171,7 @@ final class Polls: Feature, TopicKind {
         publish(topic, version: topic.first.version + 1, Array(#"{"type":"pollEnded","poll":"\#(poll.string)"}"#.utf8))
     }
 
-    // MARK: What is watched
+    // MARK: Topics
 
     func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
@@ -216,7 +216,7 @@ final class Polls: Feature, TopicKind {
             Register(version: version, bytes: WebSocketFrame.text(message)), .first, on: topic, announced: announced)
     }
 
-    /// The choices of `OK, choice, count, …`, in their order.
+    /// The choices of `OK, choice, count, …`, in order.
     private static func counts(_ value: RedisValue) -> [(String, Int)] {
         let fields = (value.array ?? []).compactMap(\.string)
         let start = fields.first == "OK" ? 1 : 0

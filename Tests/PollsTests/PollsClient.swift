@@ -13,7 +13,7 @@ final class PollsClient {
         guard try client.readHead().hasPrefix("HTTP/1.1 101 ") else { throw RawClient.Ended() }
     }
 
-    /// Runs what blocks on a thread of its own: the few of Swift's pool are the servers' too.
+    /// Runs a blocking function on a thread of its own: the servers need the few threads of Swift's pool.
     static func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
@@ -22,12 +22,12 @@ final class PollsClient {
 
     func say(_ text: String) throws { try client.send(text: text) }
 
-    /// Waits for a message that contains this; in whatever order they come.
+    /// Waits for a message that contains this text, in any order.
     func hear(_ part: String) throws {
         while !heard.contains(where: { $0.contains(part) }) { heard.append(try client.readFrame().text) }
     }
 
-    /// The numbers of the comments that came, in order.
+    /// The numbers of the comments received, in order.
     var comments: [Int] {
         heard.compactMap { text in
             guard text.hasPrefix(#"{"type":"comment","#), let number = text.firstRange(of: #""number":"#) else {

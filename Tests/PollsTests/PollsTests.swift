@@ -10,11 +10,11 @@ import Tokens
 @testable import PresenceServer
 @testable import Simulator
 
-/// That a feature needs nothing in Sources but what `Feature` and `Registry` offer.
+/// A feature needs nothing in Sources but `Feature` and `Registry`.
 @Suite struct PollsTests {
     private let features = Features.all + [Polls.self]
 
-    // MARK: On invented time
+    // MARK: Simulated time
 
     private func world(_ adjust: (inout ServerConfiguration) -> Void = { _ in }) throws -> World {
         try World(shards: 2, features: features, adjust)
@@ -26,7 +26,7 @@ import Tokens
         try world.run(until: "\(answer) has come") { client.texts[before...].contains { $0.contains(answer) } }
     }
 
-    @Test func `a vote on one server is answered and seen by those who watch on another`() throws {
+    @Test func `a vote on one server is answered, and shown to watchers on another`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -37,18 +37,18 @@ import Tokens
         #expect(bob.texts.contains(#"{"type":"youVoted"}"#))
     }
 
-    @Test func `a request that is wrong is refused by its decoder, one that is too much by its price`() throws {
+    @Test func `a malformed request is rejected by its decoder, one too many by its price`() throws {
         let world = try world {
             $0.limits.requestsPerSecond = 1; $0.limits.requestBurst = 6
         }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try ask(ana, #"{"type":"vote","id":1,"poll":"lunch"}"#, "choice is missing", in: world)
-        // The burst of 6 has 4 left, of which a vote takes 2.
+        // 4 of the burst of 6 are left, and a vote takes 2.
         for id in 2...4 { ana.sendText(#"{"type":"vote","id":\#(id),"poll":"lunch","choice":"soup"}"#) }
         try world.run(for: 200)
         #expect(ana.texts.filter { $0.contains(#""type":"voted""#) }.count == 2)
         #expect(ana.texts.filter { $0.contains("rate_limited") }.count == 1)
-        // Before `connect` nobody votes.
+        // A client cannot vote before `connect`.
         let eve = SimulatedClient("eve", in: world)
         eve.open(on: world.shards[0])
         eve.sendText(#"{"type":"vote","poll":"lunch","choice":"soup"}"#)
@@ -56,7 +56,7 @@ import Tokens
         #expect(eve.texts.allSatisfy { $0.contains("connect first") } && !eve.texts.isEmpty)
     }
 
-    @Test func `its deadline comes when its setting says`() throws {
+    @Test func `its deadline is due at the configured time`() throws {
         let world = try world { $0[Polls.duration] = 5_000 }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try ask(ana, #"{"type":"watchPoll","id":1,"poll":"lunch"}"#, "pollWatched", in: world)
@@ -68,7 +68,7 @@ import Tokens
         #expect(world.shards[0].logic.registry.metrics.first { $0.name == "poll_votes_total" }?.read() == 1)
     }
 
-    @Test func `what was missed while Redis was away is shown when it is back, and each step is told`() throws {
+    @Test func `votes missed without Redis are shown when it returns, and each step is called`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -83,7 +83,7 @@ import Tokens
         #expect(steps.suffix(4) == [.lost, .assert, .reload(partitions: nil), .live])
     }
 
-    @Test func `switched off, its requests are not known and it runs no script`() throws {
+    @Test func `when switched off, its requests are unknown and it runs no script`() throws {
         let world = try world { $0.disabledFeatures = ["polls", "typing"] }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try ask(ana, #"{"type":"vote","id":1,"poll":"lunch","choice":"soup"}"#, "unknown_type", in: world)
@@ -95,7 +95,7 @@ import Tokens
 
     // MARK: Off the loop
 
-    @Test func `what is counted off the loop is answered in its turn`() throws {
+    @Test func `a request computed off the loop is answered in order`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let before = ana.texts.count
@@ -111,7 +111,7 @@ import Tokens
         #expect(world.shards[0].workers.ran == 1 && world.shards[0].logic.jobs.count == 0)
     }
 
-    @Test func `a job of a connection that goes is not run if it waits, and not heard of if it runs`() throws {
+    @Test func `a closed connection's waiting jobs are not run, and running ones deliver nothing`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -124,7 +124,7 @@ import Tokens
         #expect(!ana.texts.contains { $0.contains("tallied") })
     }
 
-    @Test func `more jobs than may wait are refused, with the time after which there may be room`() throws {
+    @Test func `jobs above the limit are rejected with retryAfter`() throws {
         let world = try world { $0[Polls.waiting] = 1 }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         for id in 1...3 { ana.sendText(#"{"type":"tally","id":\#(id),"ballots":["soup"]}"#) }
@@ -135,9 +135,9 @@ import Tokens
         try ask(ana, #"{"type":"tally","id":4,"ballots":["soup"]}"#, #""type":"tallied","id":4"#, in: world)
     }
 
-    // MARK: Over real sockets and a real Redis
+    // MARK: Real sockets and a real Redis
 
-    @Test func `over a real socket, a real Redis and HTTP it works as any other feature`() async throws {
+    @Test func `over a real socket, a real Redis and HTTP it works like any other feature`() async throws {
         let redis = try RedisServer()
         let secret = TokenSecret()
         var configuration = ServerConfiguration()

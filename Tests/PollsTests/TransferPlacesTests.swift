@@ -4,11 +4,11 @@ import Testing
 @testable import PresenceCore
 @testable import TestSupport
 
-/// Who gets a place among the uploads and downloads of a process, over real sockets.
+/// The places for uploads and downloads of a process, over real sockets.
 @Suite(.timeLimit(.minutes(2))) struct TransferPlacesTests {
     private typealias Scene = PicturesTests.Scene
 
-    /// What the proxy in front says of its client.
+    /// The client's address, as reported by a proxy.
     private static func from(_ address: String) -> String { "X-Forwarded-For: \(address)" }
 
     @Test func `an address that reads slowly has its share of the downloads, and others have theirs`() async throws {
@@ -30,11 +30,11 @@ import Testing
             let refused = try scene.send(path, [slow], token: scene.bob)
             #expect(refused.status == 429 && refused.head.contains("Retry-After: 1\r\n"), "\(refused.text)")
             #expect(try scene.metric("limit_met_total{limit=\"downloads_per_address\"}") == 1)
-            // What fits into one piece needs no place.
+            // A response of one piece needs no place.
             #expect(try scene.send(path, [slow, "Range: bytes=0-65535"], token: scene.bob).status == 206)
             #expect(try scene.send(path, [other], token: scene.bob).body == PicturesTests.picture)
             try scene.wait(until: "http_downloads", is: 2)
-            // A backend speaks for many, and this machine's own addresses are not counted.
+            // Backends, which act for many users, and this machine's own addresses are not counted.
             clients += [try begin(other)]
             #expect(try scene.send(path, [slow], token: scene.backend).status == 200)
             try scene.wait(until: "http_downloads", is: 3)
@@ -43,7 +43,7 @@ import Testing
             clients += [try begin(other)]
             let full = try scene.send(path, [Self.from("192.0.2.3")], token: scene.bob)
             #expect(full.status == 503 && full.head.contains("Retry-After: 1\r\n"))
-            // One that goes leaves its place to its own address.
+            // A finished download frees a place for its own address.
             clients.removeFirst()
             try scene.wait(until: "http_downloads", is: 3)
             #expect(try scene.send(path, [slow], token: scene.bob).status == 200)
@@ -105,7 +105,7 @@ import Testing
             let head = try get(nil, "HEAD")
             #expect(head.status == 200 && head.head.contains("Content-Length: 2097152\r\n"))
             try scene.wait(until: "http_downloads", is: 0)
-            // As much as is fetched at once.
+            // The size of one fetch.
             let slow = try RawClient(port: scene.port, receiveBuffer: 4_096)
             try slow.send(scene.request(path, ["Range: bytes=0-524287"], token: scene.ana))
             _ = try slow.readHead()

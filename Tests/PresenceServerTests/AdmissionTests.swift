@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Connections that are not let in, and what they must not touch.
+/// Rejected connections and their side effects.
 @Suite struct AdmissionTests {
     private func run(_ world: World, _ command: @escaping (ShardLogic, @escaping StoreReply) -> Void) throws {
         var isDone = false
@@ -14,7 +14,7 @@ import Testing
         try world.run(until: "it is done") { isDone }
     }
 
-    @Test func `a refused connect whose client has gone meanwhile takes no other session of its user with it`() throws {
+    @Test func `a rejected connect whose client has left ends no other session of its user`() throws {
         let world = try World(shards: 1)
         let bob = UserID("bob")!
         try run(world) { $0.revokeTokens(of: bob, done: $1) }
@@ -22,7 +22,7 @@ import Testing
         early.issuedAt = world.redisNow - 60_000
         early.dial(world.shards[0])
         early.close(code: 1000)
-        // It comes while the other one's `connect` is on its way to Redis.
+        // It arrives while the first one's `connect` is on its way to Redis.
         let late = SimulatedClient("bob", in: world)
         late.issuedAt = world.redisNow
         try late.connect(to: world.shards[0])
@@ -33,8 +33,8 @@ import Testing
         #expect(late.closeCode == .disconnected)
     }
 
-    /// Two servers, and bob's master by how much its clock is ahead of the leases' one; he has been on the second one for a
-    /// while, so that it knows of the difference.
+    /// Two servers, and the difference between the clock of bob's master and the one of the leases. Bob has been on the
+    /// second server for a while, so that it knows the difference.
     private func sceneWithClocks(ahead: Milliseconds) throws -> (World, SimulatedClient) {
         let partition = Partitions(count: 4).keys(of: UserID("bob")!).name
         let world = try World(shards: 2, mastersAhead: [partition: ahead])
@@ -43,7 +43,7 @@ import Testing
         return (world, bob)
     }
 
-    @Test func `a disconnect ends a session that is still on its way too, whatever the masters' clocks say`()
+    @Test func `a disconnect also ends a session that is just being opened, whatever the masters' clocks are`()
         throws
     {
         let (world, first) = try sceneWithClocks(ahead: -2_000)
@@ -57,8 +57,7 @@ import Testing
         #expect(world.shards[1].logic.sessions.users[UserID("bob")!] == nil)
     }
 
-    @Test func `a disconnect that is heard late ends no session of after it, whatever the masters' clocks say`() throws
-    {
+    @Test func `a disconnect that arrives late ends no later session, whatever the masters' clocks are`() throws {
         let (world, first) = try sceneWithClocks(ahead: 2_000)
         world.shards[1].holdEvents(for: 1_000)
         try run(world) { $0.disconnect(UserID("bob")!, done: $1) }
@@ -82,7 +81,7 @@ import Testing
         #expect(cy.writes == 1)
     }
 
-    @Test func `what is sent behind connect waits until it is answered, and goes with it when it is refused`() throws {
+    @Test func `messages sent after connect wait for its answer, and are dropped if it is rejected`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = SimulatedClient("bob", in: world)
@@ -107,7 +106,7 @@ import Testing
         #expect(name == .success(.null))
     }
 
-    @Test func `what waits has a bound over the process, and is given back`() throws {
+    @Test func `waiting messages have a limit for the process, and free their bytes`() throws {
         let world = try World(shards: 1)
         let shard = world.shards[0]
         shard.maxInboxBytes = 3_000
@@ -124,7 +123,7 @@ import Testing
         #expect(shard.inboxBytes == 0)
     }
 
-    @Test func `who connects while Redis is away is asked for before anything is done once it is back`() throws {
+    @Test func `a user who connects without Redis is checked before their writes when it returns`() throws {
         let world = try World(shards: 1)
         try run(world) { $0.revokeTokens(of: UserID("bob")!, done: $1) }
         world.redis.isGone = true
@@ -132,7 +131,7 @@ import Testing
         let bob = SimulatedClient("bob", in: world)
         bob.issuedAt = world.redisNow - 60_000
         try bob.connect(to: world.shards[0])
-        // From the moment at which it is live on, everything it sends is a write that could be done.
+        // From the moment when the shard is live, every message is a write that could succeed.
         world.redis.isGone = false
         for _ in 0..<2_000 where bob.isConnected {
             bob.send(.updateProfile(.init(displayName: .set("Bob"))))

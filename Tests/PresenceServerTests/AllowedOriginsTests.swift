@@ -30,19 +30,19 @@ import Testing
             ("https://app.example.org:8443", false), ("https://presence.example.org", false), ("null", false),
             ("*", false), ("nonsense", false),
         ] as [(String?, Bool)])
-    func `with a list only those in it may`(origin: String?, allowed: Bool) {
+    func `with a list only its origins may connect`(origin: String?, allowed: Bool) {
         let origins = AllowedOrigins(["https://app.example.org", "http://localhost:3000"])
         #expect(origins.allows(origin, host: "presence.example.org") == allowed)
     }
 
-    @Test func `a star lets every page in, and null those without an origin`() {
+    @Test func `a star allows every page, and null those without an origin`() {
         #expect(AllowedOrigins(["*"]).allows("https://evil.org", host: "a"))
         #expect(AllowedOrigins(["*"]).allows("null", host: "a"))
         #expect(AllowedOrigins(["null"]).allows("null", host: "a"))
         #expect(!AllowedOrigins(["null"]).allows("https://a", host: "a"))
     }
 
-    @Test func `pages that are files can be named`() {
+    @Test func `pages opened from files can be allowed`() {
         #expect(AllowedOrigins(["file://"]).allows("file://", host: "a"))
         #expect(!AllowedOrigins(["file://"]).allows("null", host: "a"))
         #expect(
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: ["localhost", "127.0.0.1", "127.8.9.10", "[::1]"], ["localhost", "127.0.0.1", "[::1]"])
-    func `all names of this machine are one host to a server that only this machine reaches`(page: String, host: String)
+    func `all names of this machine are one host to a server that listens on loopback only`(page: String, host: String)
     {
         let (origin, host) = ("http://\(page):3000", "\(host):4040")
         #expect(AllowedOrigins([], isLoopback: true).allows(origin, host: host))
@@ -68,11 +68,11 @@ import Testing
         "file:///",
         "example.org", "https://", "https://exa mple.org",
     ])
-    func `what no browser could say is no entry`(text: String) {
+    func `an entry that no browser could send is rejected`(text: String) {
         #expect(AllowedOrigins.Entry(text) == nil)
     }
 
-    @Test func `drawn origins of all kinds match the entry that names them, and no other`() throws {
+    @Test func `random origins of all kinds match the entry that names them, and no other`() throws {
         var drawn = SplitMix64(12)
         let schemes = ["http", "https", "capacitor", "ionic", "tauri", "app", "chrome-extension", "moz-extension"]
         let hosts = [

@@ -6,7 +6,7 @@ import Testing
 @testable import Simulator
 
 @Suite struct ConfigurationTests {
-    /// One value, and the key that it is about.
+    /// One changed value, and the key at fault.
     struct Change: CustomTestStringConvertible {
         let key: String
         let apply: @Sendable (inout ServerConfiguration) -> Void
@@ -19,7 +19,7 @@ import Testing
         var testDescription: String { key }
     }
 
-    /// What is not seen before files and names are looked at.
+    /// Errors that appear only when files and names are checked.
     @Test(arguments: [
         Change("tls.keyFile") { $0.tls.certificateFile = "f" },
         Change("tls.certificateFile") { $0.tls.keyFile = "f" },
@@ -31,7 +31,7 @@ import Testing
             $0.api.port = 1
         },
     ])
-    func `a door that cannot be is refused by its key`(change: Change) throws {
+    func `an invalid listening setting is rejected with its key`(change: Change) throws {
         var configuration = ServerConfiguration()
         change.apply(&configuration)
         try configuration.validate()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
-    func `a door that only this machine can reach needs nothing`(host: String) throws {
+    func `a server that listens on loopback only needs no further settings`(host: String) throws {
         var configuration = ServerConfiguration()
         configuration.host = host
         try configuration.validateListening()
@@ -53,7 +53,7 @@ import Testing
         try ServerConfiguration().validate()
     }
 
-    /// Each with one value that it cannot have, and the key that must be named.
+    /// Each case has one invalid value and the key that the error must name.
     @Test(arguments: [
         Change("heartbeat.interval") { $0.heartbeat.interval = 0 },
         Change("heartbeat.timeout") { $0.heartbeat.timeout = -1 },
@@ -125,7 +125,7 @@ import Testing
             $0.redis.url = "redis+cluster://a,b"
         },
     ])
-    func `a value that cannot be is refused by its key`(change: Change) {
+    func `an invalid value is rejected with its key`(change: Change) {
         var configuration = ServerConfiguration()
         change.apply(&configuration)
         #expect { try configuration.validate() } throws: { ($0 as? InvalidConfiguration)?.key == change.key }
@@ -174,13 +174,13 @@ import Testing
             $0.lease.sweep = 1
         },
     ])
-    func `a value at its edge is taken`(change: Change) throws {
+    func `a value at its limit is accepted`(change: Change) throws {
         var configuration = ServerConfiguration()
         change.apply(&configuration)
         try configuration.validate()
     }
 
-    @Test func `a Redis address that is refused does not show its password`() {
+    @Test func `the error about an invalid Redis address hides its password`() {
         var configuration = ServerConfiguration()
         configuration.redis.url = "redis://user:very-secret@host:port"
         #expect { try configuration.validate() } throws: { !"\($0)".contains("very-secret") }

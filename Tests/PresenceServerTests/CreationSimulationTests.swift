@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Creations that are repeated because their answers were lost, on invented time and over breaks drawn from seeds.
+/// Creations repeated because their answers were lost, in simulated time and with random breaks.
 @Suite struct CreationSimulationTests {
-    @Test func `however often and wherever a creation is repeated, it makes one conversation`() throws {
+    @Test func `a creation that is repeated any number of times on any server makes one conversation`() throws {
         let redis = try SimulatedRedis()
         var outcomes: Set<String> = []
         for seed in 1...60 as ClosedRange<UInt64> {
@@ -19,7 +19,8 @@ import Testing
                 participants: [UserID("bob")!], key: CreationKey("k"))
             var answers: [ServerMessage.Conversation] = []
             for _ in 0..<200 where answers.count < 3 {
-                // Some at the same moment, from both shards; the connection to Redis breaks wherever they are by then.
+                // Some are sent at the same moment from both shards; then the connection to Redis breaks in whatever
+                // state they are.
                 for device in devices where Bool.random(using: &world.random) { device.send(creation) }
                 try world.run(for: .random(in: 0...8, using: &world.random))
                 world.shards.randomElement(using: &world.random)!.cut(.commands)

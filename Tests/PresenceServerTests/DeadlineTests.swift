@@ -12,7 +12,7 @@ import Testing
         return count
     }
 
-    @Test func `each of a kind falls due`() {
+    @Test func `all deadlines of a kind become due`() {
         var deadlines = Deadlines()
         deadlines.set(kind, at: 10)
         deadlines.set(kind, at: 20)
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [(10, 20), (20, 10), (10, 10)] as [(Milliseconds, Milliseconds)])
-    func `of a kind of which only the last counts one falls due, whichever is later`(
+    func `of a kind set with setOnly, only the last deadline becomes due, whichever is later`(
         first: Milliseconds, last: Milliseconds
     ) {
         var deadlines = Deadlines()

@@ -7,16 +7,16 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// How installations are told apart that share a Redis.
+/// How installations that share a Redis are separated.
 @Suite struct KeySpaceTests {
-    @Test func `without a prefix keys and channels have the names that they always had`() {
+    @Test func `without a prefix keys and channels keep their names`() {
         let keys = Partitions(count: 128).keys(17)
         #expect(keys.user(UserID("bob")!) == "{p017}:user:bob")
         #expect(keys.events == "{p017}:events")
         #expect(KeySpace().leases == "leases" && KeySpace().format == "presence:format")
     }
 
-    @Test func `a prefix stands before every key and every channel, a database before channels only`() {
+    @Test func `a prefix precedes every key and channel, a database only channels`() {
         let partitions = Partitions(count: 128, in: KeySpace(prefix: "staging", database: 2))
         let keys = partitions.keys(17)
         #expect(keys.user(UserID("bob")!) == "staging:{p017}:user:bob")
@@ -26,7 +26,7 @@ import Testing
         #expect(KeySpace(database: 2).keys.isEmpty && KeySpace(database: 2).channels == "@2:")
     }
 
-    @Test func `with interests the partition's channel is the beginning of those of its users and conversations`() {
+    @Test func `with interests the partition's channel is the prefix of its users' and conversations' channels`() {
         let partitions = Partitions(count: 128, in: KeySpace(prefix: "staging", database: 2, hasInterests: true))
         let keys = partitions.keys(17)
         #expect(keys.events == "staging:@2:{p017}:events:" && partitions.eventChannels[17] == keys.events)
@@ -36,7 +36,7 @@ import Testing
         #expect(keys.user(UserID("bob")!) == "staging:{p017}:user:bob")
     }
 
-    @Test func `what is kept of an installation says whether it has interests`() {
+    @Test func `the installation's format includes whether it has interests`() {
         let (off, on) = (KeySpace(), KeySpace(hasInterests: true))
         #expect(Partitions(count: 4, in: off).format == "2 4" && Partitions(count: 4, in: on).format == "2 4 interests")
         for space in [off, on] {
@@ -66,10 +66,10 @@ import Testing
     }
 
     @Test(arguments: ["a", "A-1_b.c", "", String(repeating: "x", count: 64)])
-    func `a name that can be a prefix`(text: String) { #expect(KeySpace.isPrefix(text)) }
+    func `a valid prefix is accepted`(text: String) { #expect(KeySpace.isPrefix(text)) }
 
     @Test(arguments: ["a:", "{a}", "a}", "@1", "a b", "a*", "é", "a\n", String(repeating: "x", count: 65)])
-    func `a name that cannot`(text: String) {
+    func `an invalid prefix is rejected`(text: String) {
         #expect(!KeySpace.isPrefix(text))
         var configuration = ServerConfiguration()
         configuration.redis.prefix = text

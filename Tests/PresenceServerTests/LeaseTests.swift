@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// How long a shard may believe that its sessions are its own.
+/// How long a shard may treat its sessions as its own.
 @Suite struct LeaseTests {
     @Test func `a lease counts from when its renewal was sent, not from the answer`() throws {
         let world = try World(shards: 1)
@@ -13,7 +13,7 @@ import Testing
         try world.run(for: 5_000)
         let incarnation = shard.logic.link.incarnation
         #expect(shard.logic.link.isLive)
-        // One renewal more is carried out, and answered 2 s late. Redis refuses all that follow.
+        // One more renewal runs and is answered 2 s late. Redis rejects all that follow.
         var last: Milliseconds?
         world.redis.ran = { [unowned world] script, _, _ in
             guard script == .renew, last == nil else { return }

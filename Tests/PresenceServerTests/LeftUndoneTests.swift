@@ -6,19 +6,19 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What was missed, refused or overtaken once is done in the end, though nothing else happens that would bring it about.
+/// Work that failed, was missed or was overtaken is done in the end, even without a later event that would cause it.
 @Suite struct LeftUndoneTests {
     private let ana = UserID("ana")!
 
     private func many(_ letter: String) -> [UserID] { (0..<11).map { UserID("\(letter)\($0)")! } }
 
-    @Test func `who waits for a list is answered when an event tells all of it`() throws {
+    @Test func `a request that waits for a block list is answered when an event has all of it`() throws {
         let world = try World(shards: 2)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try SimulatedClient("bob", in: world).connect(to: world.shards[1]).watch("ana")
         for letter in ["x", "y", "z"] { ana.send(.block(many(letter))) }
         try world.run(for: 2_000)
-        // The first event makes the other shard read the list; the second comes before the answer, so it has to wait.
+        // The first event makes the other shard read the list; the second arrives before the answer, so it has to wait.
         world.shards[1].holdReplies(.commands, for: 60)
         ana.send(.unblock(many("x")))
         try world.run(for: 30)
@@ -28,14 +28,14 @@ import Testing
         cy.send(.subscribe(.init(users: [self.ana])))
         try world.run(for: 50)
         #expect(cy.presences[self.ana] == nil)
-        // Nobody is blocked any more: that needs no reading.
+        // An empty block list needs no read.
         ana.send(.unblock(many("z")))
         try world.run(for: 2_000)
         #expect(cy.status(of: "ana") == .online)
     }
 
     @Test(arguments: (0..<40).map { Milliseconds(50 * $0) })
-    func `who comes while moved partitions are read for too long is served`(offset: Milliseconds) throws {
+    func `a user who connects while moved partitions take too long to read is served`(offset: Milliseconds) throws {
         let world = try World(shards: 1)
         let shard = world.shards[0]
         let ana = try SimulatedClient("ana", in: world).connect(to: shard).watch("bob")
@@ -57,7 +57,7 @@ import Testing
         #expect(isAnswered, "\(offset): \(bob.received)")
     }
 
-    /// Somebody with an account, not connected yet.
+    /// A user with an account, not connected yet.
     private func signUp(_ name: String, in accounts: AccountWorld) throws -> SimulatedClient {
         let body = ["email": "\(name)@example.org", "password": "correct horse"]
         let made = try accounts.call("POST", "/v1/accounts", body)
@@ -70,7 +70,7 @@ import Testing
         client.texts.count { $0.contains("ownAccount") && $0.contains("\(name)@example.org") }
     }
 
-    @Test func `a user hears of their account though it could not be read when they came`() throws {
+    @Test func `a user receives their account's state even if it could not be read at connect`() throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         let ana = try signUp("ana", in: accounts)
@@ -85,7 +85,7 @@ import Testing
         #expect(told(ana, of: "ana") == 1)
     }
 
-    @Test func `a user hears of their account who came when those of others were read after a break`() throws {
+    @Test func `a user who connects while accounts are read after a break receives their account's state`() throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         let (ana, bob) = (try signUp("ana", in: accounts), try signUp("bob", in: accounts))
@@ -103,7 +103,7 @@ import Testing
         #expect(told(ana, of: "ana") == 1)
     }
 
-    @Test func `short breaks do not make what comes regularly come more often`() throws {
+    @Test func `short breaks do not make regular work more frequent`() throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         func looks() throws -> Int {
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: ["pairKey", "addressKey"])
-    func `a key of the installation that cannot be drawn is drawn later`(key: String) throws {
+    func `a key of the installation that cannot be created is created later`(key: String) throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         let space = shard.logic.partitions.space

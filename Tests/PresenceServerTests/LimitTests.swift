@@ -7,7 +7,7 @@ import Testing
 @testable import Simulator
 @testable import WebSockets
 
-/// Floods: whoever makes one is held back, and everybody else goes on as if there were none.
+/// Floods: the client that causes one is limited, and all others are unaffected.
 @Suite struct LimitTests {
     private func refusals(_ client: SimulatedClient, _ code: ErrorCode = .rateLimited) -> [ServerMessage.ErrorMessage] {
         client.received.compactMap { if case .error(let error) = $0, error.code == code { error } else { nil } }
@@ -21,14 +21,14 @@ import Testing
         if case .profile(let profile) = client.profiles[UserID(user)!] { profile.displayName } else { nil }
     }
 
-    /// Whether the last that it heard was `connected`.
+    /// Whether the last message received was `connected`.
     private func isWelcome(_ client: SimulatedClient) -> Bool {
         if case .connected? = client.received.last { true } else { false }
     }
 
     private func profile(_ name: String) -> ClientMessage.Body { .updateProfile(.init(displayName: .set(name))) }
 
-    /// As the kernel tells where a connection came from.
+    /// A peer address as the kernel reports it.
     private func peer(_ host: String) throws -> PeerAddress {
         var storage = sockaddr_storage()
         var four = sockaddr_in()
@@ -46,7 +46,7 @@ import Testing
 
     // MARK: Requests
 
-    @Test func `a connection that asks too fast is told when to go on, nothing is changed, and others do not wait`()
+    @Test func `a connection above its rate gets retryAfter, its requests change nothing, and others are not delayed`()
         throws
     {
         let world = try World(shards: 1) {
@@ -55,7 +55,7 @@ import Testing
         }
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
-        // `connect` took one.
+        // `connect` took one token.
         for number in 1...10 { bob.send(profile("Bob \(number)")) }
         watcher.send(.get(users: [UserID("bob")!]))
         try world.run(for: 50)
@@ -66,7 +66,7 @@ import Testing
         #expect(bob.isConnected)
         #expect(world.shards[0].logic.metrics.limitsMet == [.requests: 6])
 
-        // As told, it comes again.
+        // The client repeats its request after the time given.
         try world.run(for: refusals(bob).last!.retryAfter!)
         bob.send(profile("Bob at last"))
         try world.run(until: "it is done") {
@@ -75,7 +75,7 @@ import Testing
         #expect(refusals(bob).count == 6 && refusals(watcher).isEmpty)
     }
 
-    @Test func `whoever goes on all the same is closed with 1008, and nobody else`() throws {
+    @Test func `a client that ignores the limit is closed with 1008, and no other`() throws {
         let world = try World(shards: 1) {
             $0.limits.requestBurst = 5
             $0.limits.rateLimited = 20
@@ -89,7 +89,7 @@ import Testing
         #expect(other.isConnected && refusals(other).isEmpty)
     }
 
-    @Test func `a client that meets the limit now and then is never closed for it`() throws {
+    @Test func `a client that sometimes exceeds the limit is never closed for it`() throws {
         let world = try World(shards: 1) {
             $0.limits.requestBurst = 5
             $0.limits.rateLimited = 20
@@ -103,7 +103,7 @@ import Testing
         #expect(refusals(bob).count > 250)
     }
 
-    @Test func `what is wrong counts like what is right, and leaving costs nothing`() throws {
+    @Test func `malformed requests count like valid ones, and disconnecting costs nothing`() throws {
         let world = try World(shards: 1) {
             $0.limits.requestBurst = 2
             $0.limits.requestsPerSecond = 1
@@ -119,7 +119,7 @@ import Testing
         #expect(bob.closeCode == .normal)
     }
 
-    @Test func `a request counts once more for each full ten of its ids`() throws {
+    @Test func `a request costs one more for each full ten of its ids`() throws {
         let world = try World(shards: 1) {
             $0.limits.requestBurst = 210
             $0.limits.requestsPerSecond = 10
@@ -133,7 +133,7 @@ import Testing
         #expect((9_200...9_500).contains(refusals(bob).first?.retryAfter ?? 0))
     }
 
-    @Test func `a user has one bucket over all connections of a shard, and leaving does not fill it`() throws {
+    @Test func `a user has one bucket for all connections of a shard, and disconnecting does not refill it`() throws {
         let world = try World(shards: 2) {
             $0.limits.userRequestsPerSecond = 1
             $0.limits.userRequestBurst = 10
@@ -158,9 +158,9 @@ import Testing
         try world.run(for: 10)
         #expect(refusals(phone).count + refusals(tablet).count == 5)
         #expect(phone.isConnected && !isWelcome(phone))
-        // Elsewhere there is another bucket.
+        // Another shard has another bucket.
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
-        // Let in a second later, on the same connection.
+        // Accepted a second later, on the same connection.
         try world.run(for: 1_000)
         phone.introduce()
         try world.run(until: "let in") {
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `0 lets everybody ask as fast as they please`() throws {
+    @Test func `0 disables the limits`() throws {
         let world = try World(shards: 1) {
             $0.limits.requestsPerSecond = 0
             $0.limits.userRequestsPerSecond = 0
@@ -179,7 +179,7 @@ import Testing
         #expect(answers(bob) == 5_000)
     }
 
-    @Test func `a client that comes back and watches all that it may in batches is not held back`() throws {
+    @Test func `a client that reconnects and watches as many as allowed in batches is not limited`() throws {
         let world = try World(shards: 1)
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         let size = 10
@@ -189,15 +189,14 @@ import Testing
         try world.run(for: 100)
         #expect(refusals(bob).isEmpty)
         #expect(world.shards[0].logic.watchers.subscriptionCount == 20 * size)
-        // All that one connection may watch, as many in each as may be.
+        // The most subscriptions of a connection, in batches of the largest size.
         let limits = world.configuration.limits
         #expect(20 * RequestPrice.ids(limits.subscriptions / 20) < limits.requestBurst)
     }
 
     // MARK: Connections
 
-    @Test func `a user's connections are counted over all servers, and the one too many is told to come later`() throws
-    {
+    @Test func `a user's connections are counted over all servers, and one too many is closed with a delay`() throws {
         let world = try World(shards: 2) { $0.limits.connectionsPerUser = 3 }
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bobs = try (0..<3).map { try SimulatedClient("bob", in: world).connect(to: world.shards[$0 % 2]) }
@@ -206,14 +205,14 @@ import Testing
         #expect(refusals(late, .tooMany).first?.retryAfter != nil)
         #expect(world.shards[1].logic.metrics.limitsMet == [.connectionsPerUser: 1])
         #expect(world.shards[1].logic.sessions.count == 1)
-        // A device that comes anew takes its own place and needs no other.
+        // A device that reconnects takes its own place and needs no other.
         bobs[0].close(code: 1000)
         try world.run(for: 10)
         let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "phone")
         let again = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone")
         try world.run(for: 10)
         #expect(phone.closeCode == .replaced && again.isConnected)
-        // What lingers counts until it is gone.
+        // A lingering session counts until it ends.
         bobs[1].lost()
         try late.connect(to: world.shards[1])
         #expect(late.closeCode == .tryAgainLater)
@@ -223,7 +222,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
-    @Test func `sessions that Redis has lost are taken back, however many there are`() throws {
+    @Test func `sessions that Redis has lost are restored, however many there are`() throws {
         let world = try World(shards: 1) { $0.limits.connectionsPerUser = 3 }
         let bobs = try (0..<3).map { _ in try SimulatedClient("bob", in: world).connect(to: world.shards[0]) }
         _ = world.redis.command(["FLUSHALL"])
@@ -233,7 +232,7 @@ import Testing
         #expect(bobs.allSatisfy { $0.isConnected })
     }
 
-    @Test func `of those who came while Redis was away, the ones too many are sent away when it is back`() throws {
+    @Test func `of sessions opened without Redis, those above the limit are closed when it returns`() throws {
         let world = try World(shards: 1) { $0.limits.connectionsPerUser = 2 }
         world.redis.isGone = true
         world.shards[0].cutAll()
@@ -245,14 +244,14 @@ import Testing
         #expect(bobs.map { $0.closeCode } == [nil, nil, .tryAgainLater])
     }
 
-    @Test func `an address has so many connections and no more, over all that share the count`() throws {
+    @Test func `an address has a maximum of connections, over all shards that share the count`() throws {
         var limits = ServerConfiguration.Limits()
         limits.connectionsPerAddress = 2
         let addresses = AddressLimits(limits)
         let first = try peer("203.0.113.7")
         let other = try peer("203.0.113.8")
         #expect(addresses.take(first) == .counted(first.block) && addresses.take(first) == .counted(first.block))
-        // A few more, which no WebSocket can be had on, and then none.
+        // A few more, which cannot become WebSockets, and then none.
         for _ in 0..<AddressLimits.spare { #expect(addresses.take(first) == .spare(first.block)) }
         #expect(addresses.take(first) == .none)
         #expect(addresses.take(other) == .counted(other.block))
@@ -265,7 +264,7 @@ import Testing
         #expect(addresses.count == 0)
     }
 
-    @Test func `this machine's own addresses are not counted unless they shall be`() throws {
+    @Test func `this machine's own addresses are counted only if configured`() throws {
         var limits = ServerConfiguration.Limits()
         limits.connectionsPerAddress = 1
         for host in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
@@ -279,7 +278,7 @@ import Testing
         }
     }
 
-    @Test func `the addresses of one IPv6 network are one, and no two IPv4 addresses are`() throws {
+    @Test func `all addresses of an IPv6 network are one, and no two IPv4 addresses are`() throws {
         func block(_ host: String) throws -> AddressBlock { try peer(host).block }
         let one = try block("2001:db8:1:2::1")
         let same = try block("2001:db8:1:2:ffff::9")
@@ -293,7 +292,7 @@ import Testing
 
     // MARK: Subscriptions
 
-    @Test func `one subscription too many is refused whole and counted`() throws {
+    @Test func `a subscription above the limit is rejected as a whole and counted`() throws {
         let world = try World(shards: 1) {
             $0.limits.subscriptions = 3
             $0.limits.subscribeBatch = 3
@@ -309,7 +308,7 @@ import Testing
     // MARK: Outboxes
 
     @Test
-    func `when too much waits, those go who take nothing and have most waiting, and the others see nothing of it`()
+    func `when the outboxes are full, the connections with most pending bytes are closed, and others are unaffected`()
         throws
     {
         let world = try World(shards: 1) { $0.limits.outboxBytes = 200_000 }
@@ -330,28 +329,28 @@ import Testing
         #expect(slow.map { $0.closeCode } == [nil, nil, nil, .tooSlow])
         #expect(shard.logic.metrics.limitsMet == [.outboxBytes: 1])
         #expect((1...200_000).contains(shard.logic.outboxes.held))
-        // Its session lingers like any that was lost.
+        // Its session lingers like that of any lost connection.
         #expect(shard.logic.sessions.lingering == 1)
 
         let before = watcher.received.count
         bob.send(.status(.init(status: .busy)))
         try world.run(until: "seen") { watcher.status(of: "bob") == .busy }
         #expect(watcher.received.count == before + 1)
-        // Who reads again gets everything, and nothing is left over.
+        // A client that reads again gets everything, and no bytes stay counted.
         slow.forEach { $0.readsAgain() }
         try world.run(for: 100)
         #expect(slow[..<3].map { answers($0) } == [1, 6, 11])
         #expect(shard.logic.outboxes.held == 0)
     }
 
-    @Test func `of shards together the one that holds more than its share lets go`() {
+    @Test func `of several shards the one above its share frees memory`() {
         let budget = OutboxBudget(1_000, shards: 2)
         let one = Outboxes(budget)
         let two = Outboxes(budget)
         one.change(by: 900)
         #expect(one.settle() == 0)
         two.change(by: 300)
-        // Two has less than its share: it is not on it to let go.
+        // The second shard is below its share, so it need not free anything.
         #expect(two.settle() == 0)
         #expect(one.settle() == 200)
         one.change(by: -200)

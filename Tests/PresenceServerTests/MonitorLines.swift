@@ -1,4 +1,4 @@
-/// What Redis tells a client that watches all commands.
+/// The output of Redis' MONITOR command.
 extension ScriptKeyTests {
     /// The quoted words of a line of `MONITOR`, with its escapes undone.
     static func words(_ line: String) -> [String] {

@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What takes time, on invented time: linger, takeover, leases, and that nothing flickers.
+/// Rules with durations, in simulated time: linger, takeover and leases, without any flicker.
 @Suite struct PresenceSimulationTests {
-    @Test func `someone who comes and goes is seen to, once each`() throws {
+    @Test func `a connect and a disconnect are each shown once`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         #expect(watcher.presences[UserID("bob")!] == .unknown)
@@ -19,8 +19,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online, .offline])
     }
 
-    @Test func `a lost line is not seen before linger is over, and then with the time of the last sign of life`() throws
-    {
+    @Test func `a lost connection is shown only after linger, with the time of its last message`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -36,7 +35,7 @@ import Testing
         #expect(presence.lastSeen! <= lostAt)
     }
 
-    @Test func `whoever is back within linger, on any server, was never away`() throws {
+    @Test func `a user who returns within linger, on any server, is never shown offline`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone")
@@ -51,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [0, 60_000] as [Milliseconds])
-    func `a server that goes sends everyone to another, and nobody is seen to go`(duration: Milliseconds) throws {
+    func `a draining server moves all clients to another, and none is shown offline`(duration: Milliseconds) throws {
         let world = try World(shards: 2) { $0.drain.duration = duration }
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let people = try (0..<20).map {
@@ -71,7 +70,7 @@ import Testing
             }
         }
         world.shards[1].input { $0.drain() }
-        // Those who are not sent away yet are served as ever.
+        // Clients that are still connected are served as usual.
         try world.run(for: duration / 2)
         if duration > 0 {
             people[19].send(.status(.init(status: .busy, text: .set("Moving"))))
@@ -89,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `a device that vanishes is gone within the bound, and not before its linger`() throws {
+    @Test func `a device that vanishes is shown offline within the bound, and not before its linger`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -103,7 +102,7 @@ import Testing
         #expect(took > world.configuration.linger)
     }
 
-    @Test func `a younger connection of a device takes the older one's place, and nobody sees it`() throws {
+    @Test func `a device's new connection replaces its older one, invisibly to watchers`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let first = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "d", kind: .phone)
@@ -116,7 +115,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
-    @Test func `a killed server's people are offline within lease and two sweeps, seen last at its last renewal`()
+    @Test func `a killed server's users are offline within lease and two sweeps, last seen at its last renewal`()
         throws
     {
         let world = try World(shards: 2)
@@ -136,7 +135,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online, .offline])
     }
 
-    @Test func `users of a killed server whose records are damaged keep no others from being ended`() throws {
+    @Test func `a killed server's users with damaged records do not keep others from being ended`() throws {
         let world = try World(shards: 2)
         let names = (0..<120).map { "u\($0)" }
         for name in names { try SimulatedClient(name, in: world).connect(to: world.shards[1]) }
@@ -156,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `whoever comes back elsewhere before a killed server's lease is over was never away`() throws {
+    @Test func `a user who moves before a killed server's lease is over is never shown offline`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -168,7 +167,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
-    @Test func `a server that stood still past its lease is fenced and comes back right`() throws {
+    @Test func `a server that paused past its lease is fenced and recovers`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -183,7 +182,7 @@ import Testing
         #expect(world.shards[1].logic.link.isLive)
     }
 
-    @Test func `a sweep that comes late itself reaps nobody`() throws {
+    @Test func `a sweep that is late itself reaps no incarnation`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -196,7 +195,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
-    @Test func `a broken connection to Redis is said, and nobody flaps`() throws {
+    @Test func `a lost connection to Redis is reported as stale, and no status flaps`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -215,7 +214,7 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
-    @Test func `whoever goes over to another shard while Redis is away is not seen to go, whichever tells it first`()
+    @Test func `users who move to another shard while Redis is away are not shown offline, in either order`()
         throws
     {
         let world = try World(shards: 3)
@@ -229,7 +228,7 @@ import Testing
         cy.lost()
         try world.run(for: 1_000)
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
-        // Stopped, the shard that has bob now is the last to tell.
+        // The shard that has bob now is stopped, so that it is the last to write its sessions.
         try world.run(for: 60_000)
         world.shards[1].stop()
         world.redis.isGone = false
@@ -245,7 +244,7 @@ import Testing
         #expect(world.shards.map(\.logic.sessions.lingering) == [0, 0, 0])
     }
 
-    @Test func `a silent Redis is noticed within 5 seconds`() throws {
+    @Test func `a silent Redis is detected within 5 seconds`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         try world.run(for: 1_234)
@@ -257,7 +256,7 @@ import Testing
         try world.run(until: "it is live again") { !watcher.isStale }
     }
 
-    @Test func `after a Redis that lost everything, sessions and statuses are there again, with higher versions`()
+    @Test func `after Redis lost everything, sessions and statuses are restored with higher versions`()
         throws
     {
         let world = try World(shards: 2)
@@ -278,13 +277,13 @@ import Testing
         #expect(after.status == .busy)
         #expect(after.text == "writing")
         #expect(after.version > before.version)
-        // What nobody connected knows is gone, and that is told too.
+        // Registers of users without a connection are lost, and watchers are notified.
         #expect(watcher.presences[UserID("cy")!] == .unknown)
         #expect(watcher.profiles[UserID("cy")!] == ProfileRegister.none)
         #expect(watcher.shown("bob").filter { $0 == .offline }.isEmpty)
     }
 
-    @Test func `two devices of one person never make the status flicker`() throws {
+    @Test func `two devices of one user never make the status flicker`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "p", kind: .phone)
@@ -300,7 +299,7 @@ import Testing
         #expect(phone.isConnected)
     }
 
-    @Test func `invisible is offline with the lastSeen of its beginning, whatever happens meanwhile`() throws {
+    @Test func `an invisible user is offline, with lastSeen fixed at its beginning`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "a")
@@ -321,7 +320,7 @@ import Testing
         #expect(watcher.status(of: "bob") == .online)
     }
 
-    @Test func `a session in the background gets only the newest of each register, when it is back`() throws {
+    @Test func `a session in the background gets only the newest of each register when it returns`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -345,7 +344,7 @@ import Testing
         #expect(profile.displayName == "Bob")
     }
 
-    @Test func `a slow reader gets only the newest`() throws {
+    @Test func `a slow reader gets only the newest values`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -363,7 +362,7 @@ import Testing
         #expect(watcher.presences[UserID("bob")!]?.text == "99")
     }
 
-    @Test func `who takes nothing for 30 seconds is closed as too slow`() throws {
+    @Test func `a client that reads nothing for 30 seconds is closed as too slow`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         watcher.isSlow = true
@@ -374,7 +373,7 @@ import Testing
         #expect(watcher.closeCode == .tooSlow)
     }
 
-    @Test func `what was missed while slots moved is read again, and nobody is told that anything is stale`() throws {
+    @Test func `events missed while slots moved are read again, and no client is told that it is stale`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob", "cy")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -394,11 +393,11 @@ import Testing
         func move(_ user: String) {
             world.shards[0].input { $0.handle(.rerouted(partitions: [partitions.index(of: UserID(user)!)])) }
         }
-        // Only what moved is read: of the others nothing is in doubt.
+        // Only the moved partition is read again; the others are not in doubt.
         move("nobody")
         try world.run(for: 1_000)
         #expect(watcher.status(of: "bob") == .online)
-        // Both at once: what comes while it reads is read after it.
+        // Both at once: a move during a read is read after it.
         move("bob")
         move("cy")
         try world.run(until: "it is known") { watcher.status(of: "bob") == .busy && !older.isConnected }

@@ -6,10 +6,10 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A Redis that answers and takes no writes: its disk is full, or it has too few replicas.
+/// A Redis that answers but accepts no writes, because its disk is full or it has too few replicas.
 @Suite struct RefusedEntryTests {
     @Test(arguments: [[], [.join], [.renew]] as [[Script]])
-    func `a server that Redis refuses for long leaves one incarnation to clear away, not one for each try`(
+    func `a server that Redis refuses for long leaves one incarnation to clear, not one per attempt`(
         refused: [Script]
     ) throws {
         let world = try World(shards: 2)
@@ -23,7 +23,7 @@ import Testing
         world.shards.forEach { $0.cut(.lease) }
         try world.run(for: 300_000)
         #expect(world.shards.allSatisfy { $0.logic.link.former.count <= 1 })
-        // What each shard had before, what it has now, and the time of the last sweep.
+        // Each shard's former and present lease, and the time of the last sweep.
         let leases = try world.redis.ask(["HLEN", "leases"]).get().int ?? 0
         #expect(leases <= 5)
         world.redis.refuse = { _, _ in nil }

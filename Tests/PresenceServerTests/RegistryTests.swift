@@ -2,9 +2,9 @@ import Testing
 
 @testable import PresenceCore
 
-/// What a feature cannot register, because it would never be called or would hide something else.
+/// Registrations that are rejected because they would never be called or would hide another one.
 @Suite struct RegistryTests {
-    @Test func `an event of the core, or of another feature, is not a feature's`() async {
+    @Test func `a feature cannot register an event of the core or of another feature`() async {
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
             registry.event("P") { _ in }
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `two calls of one method are not equal, and none names neither more nor less than another`() async {
+    @Test func `two routes of a method may not be equal or ambiguous`() async {
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
             registry.route("GET", "/v1/polls/{id}") { _ in }
@@ -31,7 +31,7 @@ import Testing
             registry.route("GET", "/v1/polls/{id}/votes") { _ in }
             registry.route("GET", "/v1/polls/open/{id}") { _ in }
         }
-        // "open" is the one that names more, and a poll in another.
+        // "open" is more specific than a poll's id, and other methods are separate.
         var registry = Registry()
         registry.route("GET", "/v1/polls/{id}") { _ in }
         registry.route("GET", "/v1/polls/open") { _ in }
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["/healthz", "/readyz", "/metrics", "/v1/ws"])
-    func `a path that the core answers is not a feature's`(path: String) async {
+    func `a feature cannot register a path of the core`(path: String) async {
         #expect(Route.isCore(path))
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `a metric is one feature's, and not the core's`() async {
+    @Test func `a metric belongs to one feature, and none to the core as well`() async {
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
             registry.gauge("polls_open", help: "") { 0 }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `each number of the page without features is known as the core's`() {
+    @Test func `all metrics of a server without features are known as the core's`() {
         var snapshot = MetricsSnapshot()
         (snapshot.certificateExpiry, snapshot.redisClockOffset) = (0, 0)
         let names = snapshot.page.split(separator: "\n").filter { $0.hasPrefix("# TYPE presence_") }.map {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The header of a script is its signature")
 struct ScriptHeaderTests {
-    @Test("names, their explanations, rows and replies are read, also over several lines")
+    @Test("names, explanations, rows and replies are parsed, also over several lines")
     func names() throws {
         let header = try #require(
             ScriptHeader(

@@ -6,10 +6,10 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Redis 7.0 runs a script that touches keys which it did not declare, as long as they live on the same node; a cluster
-/// would not. So what the scripts touch is watched.
+/// Redis 7.0 runs a script that uses undeclared keys as long as they are on the same node; a cluster would not. So
+/// these tests observe the scripts' commands.
 @Suite struct ScriptKeyTests {
-    @Test func `every key that a script touches is declared`() throws {
+    @Test func `every key that a script uses is declared`() throws {
         let world = try World(shards: 2) {
             $0[.historyEnabled] = 1
             $0[Messages.keepFor] = 60_000
@@ -19,25 +19,25 @@ import Testing
         try look(
             at: world,
             running: Script.allCases.filter {
-                // (What mends a log is run by `presenced doctor`.)
+                // (Only `presenced doctor` repairs logs.)
                 !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.webhooks + Script.push)
                     .contains($0)
             }
         ) {
             try everyScript(in: world)
-            // Messages grow old.
+            // Time for messages to expire.
             try world.run(for: 180_000)
         }
     }
 
-    @Test func `every key that a script of accounts touches is declared`() throws {
+    @Test func `every key that a script of accounts uses is declared`() throws {
         let accounts = try AccountWorld()
         try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
     }
 
-    @Test func `every key that a script touches is declared while events are offered`() throws {
+    @Test func `every key that a script uses is declared, with webhooks too`() throws {
         let webhooks = try WebhookWorld()
         try look(at: webhooks.world, running: Script.webhooks + [.send, .editMessage, .open, .end, .reap]) {
             try everyScript(in: webhooks.world)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a change that finds memory full is refused whole, and people can still leave`() throws {
+    @Test func `a change is rejected as a whole when memory is full, and users can still leave`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -91,21 +91,21 @@ import Testing
         #expect(watcher.status(of: "bob") == .offline)
     }
 
-    @Test func `an idle hour costs no command but renewals, canaries and sweeps of leases and of intents`() throws {
+    @Test func `an idle hour costs only renewals, canaries and sweeps`() throws {
         let world = try World(shards: 2)
         try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(for: 1_000)
         world.redis.counts = [:]
         try world.run(for: 3_600_000)
-        // The last one is what intents cost.
+        // The last command belongs to intents.
         #expect(Set(world.redis.counts.keys) == ["renew", "sweep", "PUBLISH", "SRANDMEMBER"])
         let lease = world.configuration.lease
         #expect(world.redis.counts["renew"]! <= Int(2 * 3_600_000 / lease.renewal) + 2)
         #expect(world.redis.counts["sweep"]! <= Int(2 * 3_600_000 / lease.sweep) + 2)
     }
 
-    /// Provokes each script at least once.
+    /// Runs each script at least once.
     private func everyScript(in world: World) throws {
         let shard = world.shards[0]
         shard.cut(.lease)
@@ -115,7 +115,7 @@ import Testing
         try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
         bob.send(.activity(.idle))
         try world.run(for: 100)
-        // Their sessions are told again.
+        // The shard writes its sessions again.
         world.shards[1].cut(.commands)
         try world.run(for: 1_000)
         bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
@@ -141,7 +141,7 @@ import Testing
                 keys.events, shard.logic.link.incarnation, "joining \(conversation)", conversation.string, "ana", "cy",
             ], lane: .commands
         ) { _ in }
-        // (A younger connection of her device has taken the place of the first one.)
+        // (A newer connection of her device has replaced the first one.)
         try talk(SimulatedClient("dan", in: world).connect(to: world.shards[1]), in: world)
         let user = UserID("bob")!
         let bobs = shard.logic.partitions.keys(of: user)
@@ -163,7 +163,7 @@ import Testing
         try world.run(for: 20_000)
     }
 
-    /// The same of notifications.
+    /// Runs the scripts of notifications.
     private func notify(_ dan: SimulatedClient, in world: World) throws {
         for id in ["a", "b"] {
             let body: [String: Any] = [
@@ -180,13 +180,13 @@ import Testing
         try world.run(for: 200)
     }
 
-    /// The same of conversations and messages.
+    /// Runs the scripts of conversations and messages.
     private func talk(_ dan: SimulatedClient, in world: World) throws {
         dan.sendText(#"{"type":"createConversation","id":70,"participants":["cy"],"name":"Trip","key":"t"}"#)
         try world.run(for: 500)
         let made = try #require(
             dan.received.compactMap { if case .conversationCreated(70, let c) = $0 { c.id } else { nil } }.first)
-        // What a shard asks that has missed events.
+        // The request of a shard that has missed events.
         let keys = world.shards[1].logic.partitions.keys(of: made)
         world.shards[1].run(
             .logPage, keys: [keys.conversation(made), keys.log(made), keys.changes(made)],

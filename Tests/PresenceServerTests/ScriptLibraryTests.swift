@@ -4,7 +4,7 @@ import Testing
 @testable import PresenceCore
 @testable import PresenceServer
 
-@Suite("Scripts are given the shared functions that they use")
+@Suite("Scripts get the shared functions that they use")
 struct ScriptLibraryTests {
     let library = ScriptLibrary(
         """
@@ -32,7 +32,7 @@ struct ScriptLibraryTests {
         end
         """)
 
-    @Test("what does something is kept, with what it uses, and nothing else")
+    @Test("statements are kept with the functions that they use, and nothing else")
     func statements() {
         #expect(
             library.completing("return 1") == """
@@ -47,7 +47,7 @@ struct ScriptLibraryTests {
                 """)
     }
 
-    @Test("a function that is used brings what it uses itself, and stands where it stood")
+    @Test("a function brings the functions that it uses, in their order")
     func chain() {
         let text = library.completing("-- KEYS: none\nreturn bounded(7)")
         #expect(text.contains("local most, least = 20, 3\nlocal function bounded(number)\n    if number > most then"))
@@ -55,7 +55,7 @@ struct ScriptLibraryTests {
         #expect(text.hasSuffix("end\nreturn bounded(7)"))
     }
 
-    @Test("a block that ends in the first column is whole")
+    @Test("a block that ends in the first column is complete")
     func block() {
         #expect(library.completing("return names[1]").contains("local names = {\n    'int',\n}\n"))
     }
@@ -75,19 +75,19 @@ struct ScriptLibraryTests {
         ]
     }
 
-    @Test("the files are written as it is said of them")
+    @Test("the files follow the rules for shared functions")
     func shape() {
         for (name, file) in files {
             #expect(!file.text.contains("[["), "\(name): what is long may look like statements, or comments")
             for line in file.text.split(separator: "\n") where !line.hasPrefix(" ") && !line.hasPrefix("--") {
-                // What a function is called for stands by itself: a `local` for it would be left out.
+                // A statement called for its effect stands by itself: a `local` in front of it would be dropped.
                 let isWhole = line.hasPrefix("local ") && !line.hasSuffix(",") || line.hasPrefix("if ")
                 #expect(isWhole || ["end", "}"].contains(line), "\(name): \(line)")
             }
         }
     }
 
-    @Test("no shared function is left that no script is given")
+    @Test("every shared function is used by a script")
     func dead() {
         let scripts = Script.all(of: Features.all).map(\.source)
         for (name, file) in files {

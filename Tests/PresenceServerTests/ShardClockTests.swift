@@ -5,26 +5,26 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What a shard takes Redis' time to be: never slower for an answer that took long, and never ahead for longer than a renewal.
+/// A shard's estimate of Redis' time: never slowed by a late answer, and never ahead for longer than a renewal.
 @Suite struct ShardClockTests {
     private let clock = ShardClock(now: 1_000)
-    /// Redis' clock is ahead by so many ms.
+    /// Redis' clock is ahead by this many ms.
     private let ahead: Milliseconds = 500_000
 
-    /// An answer that was asked for now, and took so long to get to Redis and back.
+    /// An answer to a command sent now, with these delays to Redis and back.
     private func ask(ahead: Milliseconds, there: Milliseconds = 1, back: Milliseconds = 1) {
         let sentAt = clock.now
         clock.advance(to: sentAt + there + back)
         clock.learn(redisTime: sentAt + there + ahead, sentAt: sentAt)
     }
 
-    @Test func `an answer that waited makes the clock no slower`() {
+    @Test func `a delayed answer does not slow the clock`() {
         ask(ahead: ahead)
         for wait in [400, 5, 900] as [Milliseconds] {
             ask(ahead: ahead, back: wait)
             #expect(clock.redisNow == clock.now + ahead - 1)
         }
-        // Nor does one of which is not known when it was asked for.
+        // Nor does an answer whose command has no known time.
         clock.learn(redisTime: clock.now + ahead - 700)
         #expect(clock.redisNow == clock.now + ahead - 1)
     }
@@ -37,18 +37,18 @@ import Testing
         #expect(clock.redisNow == clock.now + ahead + 120_000 - 1)
     }
 
-    @Test func `a clock that goes back is followed at once, by as little as an answer takes after eight of them`() {
+    @Test func `a clock set back is followed at once, a small step back after eight answers`() {
         ask(ahead: ahead)
         ask(ahead: ahead - 3_600_000)
         #expect(clock.redisNow == clock.now + ahead - 3_600_000 - 1)
-        // It could as well be that the answers take longer.
+        // The cause might as well be slower answers.
         for _ in 0..<7 { ask(ahead: ahead - 3_600_050, there: 60) }
         #expect(clock.redisNow == clock.now + ahead - 3_600_000 - 1)
         ask(ahead: ahead - 3_600_050, there: 60)
         #expect(clock.redisNow == clock.now + ahead - 3_600_050 - 1)
     }
 
-    @Test func `a shard that gets its answers late knows what time it is`() throws {
+    @Test func `a shard with delayed answers knows the time`() throws {
         let world = try World(shards: 1)
         let shard = world.shards[0]
         try world.run(for: 20_000)

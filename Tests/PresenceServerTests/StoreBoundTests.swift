@@ -8,7 +8,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// The bounds of what is sent to Redis and what it answers, at them and one past them.
+/// Limits on commands and replies of Redis, at the limit and one past it.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct StoreBoundTests {
     /// A store on a loop of its own.
@@ -40,7 +40,7 @@ struct StoreBoundTests {
             }
         }
 
-        /// How many bytes wait, and whether that is too much, once a command of some length was given.
+        /// Sends a command of this length, and returns the pending bytes and whether the store is full.
         func give(bytes: Int, _ answered: @escaping @Sendable () -> Void) -> (waiting: Int, isFull: Bool) {
             store.command(["ECHO", String(repeating: "x", count: bytes)], lane: .commands) { _ in answered() }
             return (store.pendingBytes, store.isFull)
@@ -54,7 +54,7 @@ struct StoreBoundTests {
         }
     }
 
-    @Test func `the store is full from so many bytes on, and no byte earlier`() async throws {
+    @Test func `the store is full at its limit, and not a byte below`() async throws {
         let redis = try RedisServer()
         // *2, $4 ECHO, $100 and 100 bytes, each with its line's end.
         let size = 4 + 4 + 6 + 6 + 102
@@ -73,7 +73,7 @@ struct StoreBoundTests {
         }
     }
 
-    @Test func `a shard has its part of the limit`() {
+    @Test func `each shard has its part of the limit`() {
         var limits = ServerConfiguration.Limits()
         limits.redisBytes = 1_000
         #expect(limits.redisBytes(of: 1) == 1_000 && limits.redisBytes(of: 3) == 333)
@@ -82,7 +82,7 @@ struct StoreBoundTests {
         #expect(limits.redisBytes(of: 3) == .max)
     }
 
-    @Test func `lists as long as they may be are read whole, in pieces`() throws {
+    @Test func `lists of the maximal length are read completely, in pieces`() throws {
         let world = try World(shards: 1)
         let user = UserID("ana")!
         let keys = world.shards[0].logic.partitions.keys(of: user)
@@ -100,7 +100,7 @@ struct StoreBoundTests {
         #expect(read.contacts.count == half && read.blocks.count == half)
     }
 
-    @Test func `lists that change while they are read are read again, as they are then`() throws {
+    @Test func `lists that change during a read are read again in their new state`() throws {
         let world = try World(shards: 1)
         let user = UserID("ana")!
         let keys = world.shards[0].logic.partitions.keys(of: user)

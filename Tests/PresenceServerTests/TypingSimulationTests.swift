@@ -6,9 +6,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who is shown typing, to watchers that were there before and to those that come and get a snapshot.
+/// Typing events for present watchers, and snapshots for new ones.
 @Suite struct TypingSimulationTests {
-    @Test func `a visible typist is shown, also in the snapshot of a new watcher on any server`() throws {
+    @Test func `a visible user is shown typing, also in a new watcher's snapshot on any server`() throws {
         let scene = try Scene()
         scene.ana.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `someone invisible who types is never shown, and a visible one beside them is`() throws {
+    @Test func `an invisible user is never shown typing, and a visible one beside them is`() throws {
         let scene = try Scene()
         scene.bob.send(.status(.init(status: .invisible)))
         try scene.world.run(for: 500)
@@ -35,7 +35,7 @@ import Testing
         #expect(scene.everShown(to: scene.watcher).isDisjoint(with: ["bob"]))
     }
 
-    @Test func `who becomes invisible while typing stops, also for a new watcher`() throws {
+    @Test func `a user who becomes invisible while typing is shown no longer, also to new watchers`() throws {
         let scene = try Scene()
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `who typed before Redis' clock went back is not shown typing when their time is over`() throws {
+    @Test func `if Redis' clock is set back, typing from before still ends in time`() throws {
         let scene = try Scene()
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
@@ -60,7 +60,7 @@ import Testing
             let late = try scene.newWatcher(on: shard)
             #expect(scene.everShown(to: late) == [], "on \(shard.name)")
         }
-        // Nor is what others do told with them, and who types again is shown.
+        // Other users' events do not bring it back, and typing again is shown.
         scene.ana.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
         #expect(scene.typists(of: scene.watcher) == ["ana"])
@@ -69,7 +69,7 @@ import Testing
         #expect(scene.typists(of: scene.watcher) == ["ana", "bob"])
     }
 
-    @Test func `who is visible again is shown typing at once, also where they had a session when they were invisible`()
+    @Test func `a user who becomes visible is shown typing at once, also where they had a session while invisible`()
         throws
     {
         let scene = try Scene()
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `who becomes invisible is not shown typing although their server dies before it has said so`() throws {
+    @Test func `a user who becomes invisible is not shown typing, even if their server dies before the stop`() throws {
         let scene = try Scene()
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 100)
@@ -102,8 +102,8 @@ import Testing
         #expect(scene.typists(of: scene.watcher) == [])
     }
 
-    /// Bob types on the second server and becomes invisible; the third hears nothing of it, and the stop is lost as
-    /// `breaking` says. Then the third reads what Redis holds.
+    /// Bob types on the second server and becomes invisible. The third misses the events, and `breaking` makes the stop
+    /// get lost. Then the third reads the state in Redis.
     private func afterLosing(
         _ scene: Scene, stop: (SimulatedClient) -> Void = { $0.send(.status(.init(status: .invisible))) },
         breaking: (World) throws -> Void
@@ -121,7 +121,7 @@ import Testing
         #expect(scene.everShown(to: late) == [])
     }
 
-    /// What is on its way from the second server to Redis is lost.
+    /// Loses everything on its way from the second server to Redis.
     private func lose(_ world: World) throws {
         world.redis.isGone = true
         world.shards.forEach { $0.cutAll() }
@@ -129,7 +129,7 @@ import Testing
         world.redis.isGone = false
     }
 
-    @Test func `a stop that is lost with the connection to Redis is told again`() throws {
+    @Test func `a stop that is lost with the connection to Redis is sent again`() throws {
         let scene = try Scene()
         try afterLosing(scene) { world in
             try world.run(until: "Redis holds it") { world.redis.counts["status"] == 1 }
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a stop that the client said and that was lost is told again`() throws {
+    @Test func `a lost stop by the client is sent again`() throws {
         let scene = try Scene()
         try afterLosing(
             scene,
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a stop that a fenced server says is said again by its next incarnation`() throws {
+    @Test func `a fenced server's stop is sent again by its next incarnation`() throws {
         let scene = try Scene()
         try afterLosing(scene) { world in
             let keys = world.shards[1].logic.partitions.keys(of: scene.conversation)
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func `a stop that Redis refused does not end what is typed after it`() throws {
+    @Test func `a rejected stop does not end later typing`() throws {
         let scene = try Scene()
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
@@ -224,7 +224,7 @@ import Testing
             client.typing[conversation]?.users.map(\.string)
         }
 
-        /// Everyone who was ever shown to type, in snapshots and events.
+        /// All users ever shown typing, in snapshots and events.
         func everShown(to client: SimulatedClient) -> Set<String> {
             Set(
                 client.received.flatMap { message -> [UserID] in

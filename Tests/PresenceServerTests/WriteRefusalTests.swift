@@ -6,29 +6,29 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What is said of a change that was not made, or of which nobody knows.
+/// Answers to changes that failed or whose outcome is unknown.
 @Suite struct WriteRefusalTests {
     @Test(
         arguments: [
             (.disconnected(sent: true), .unavailable, true), (.timedOut(sent: true), .unavailable, true),
             (.disconnected(sent: false), .unavailable, false), (.timedOut(sent: false), .unavailable, false),
             (.overloaded, .unavailable, false), (.unreachable(reason: "no"), .unavailable, false),
-            // Redis says these before it runs a script.
+            // Redis returns these errors before it runs a script.
             (.server(code: "OOM", message: "OOM"), .unavailable, false),
             (.server(code: "READONLY", message: "READONLY"), .unavailable, false),
             (.server(code: "NOREPLICAS", message: "NOREPLICAS"), .unavailable, false),
-            // A script that fails has run up to there.
+            // A script that fails has run up to that point.
             (.server(code: "ERR", message: "ERR user_script:7"), .internal, true),
             (.server(code: "WRONGTYPE", message: "WRONGTYPE"), .internal, true),
         ] as [(RedisFailure, ErrorCode, Bool)])
-    func `a failure of Redis says whether the change may have been made`(
+    func `an error shows whether the change may have been made`(
         failure: RedisFailure, code: ErrorCode, isUnknown: Bool
     ) throws {
         let refusal = try #require(WriteRefusal(.failure(failure))).message(id: 7)
         #expect(refusal.id == 7 && refusal.code == code)
         #expect(refusal.outcomeUnknown == isUnknown)
         #expect((refusal.retryAfter != nil) == (code == .unavailable))
-        // Of a reading nothing is unknown.
+        // A read has no unknown outcome.
         let reading = try #require(WriteRefusal(.failure(failure), changes: false)).message(id: 7)
         #expect(reading.code == code && !reading.outcomeUnknown)
     }
@@ -38,7 +38,7 @@ import Testing
             ("FENCED", .unavailable), ("FORBIDDEN", .forbidden), ("TOOMANY", .tooMany), ("FULL", .tooMany),
             ("CONFLICT", .conflict), ("REVOKED", .unauthorized),
         ] as [(String, ErrorCode)])
-    func `a script that refuses has changed nothing`(word: String, code: ErrorCode) throws {
+    func `a rejection by a script means that nothing changed`(word: String, code: ErrorCode) throws {
         let refusal = try #require(WriteRefusal(.success(.array([.status(word)])))).message(id: nil)
         #expect(refusal.code == code && !refusal.outcomeUnknown)
         #expect(WriteRefusal(.success(.array([.status("OK")]))) == nil)
@@ -46,7 +46,7 @@ import Testing
         #expect(nonsense.code == .internal && nonsense.outcomeUnknown)
     }
 
-    @Test func `however often a client meets a fault, the log says so once a second, and how often it was`() throws {
+    @Test func `however often a client meets a fault, the log has one line a second, with their number`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let keys = world.shards[0].logic.partitions.keys(of: UserID("ana")!)

@@ -45,7 +45,7 @@ import Testing
         return (answer.status, answer.json["accessToken"] as? String ?? "")
     }
 
-    @Test func `an account is made, shown, disabled, enabled, given a password and deleted`() async throws {
+    @Test func `an account is created, shown, disabled, enabled, given a password and deleted`() async throws {
         let scratch = try DataScratch()
         let server = try PresencedProcess([
             "serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path,
@@ -91,7 +91,7 @@ import Testing
         #expect(try await call("GET", "/v1/me", [:], port: port, token: token).status == 401)
         #expect(try await signIn("ana.b", "another password", port: port).0 == 200)
 
-        // Nothing of the console is left, and the doctor finds nothing.
+        // The console's command leaves nothing behind, and the doctor has no findings.
         #expect(try run(scratch, ["doctor"]).status == 0)
         let doubted = try run(scratch, ["user", "delete", user])
         #expect(doubted.status == 64 && doubted.errors.contains("--yes"))
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a password that an operator gives signs in, whatever was tried before`(hides: Bool) async throws {
+    func `a password set by an operator can sign in, whatever failed before`(hides: Bool) async throws {
         let scratch = try DataScratch()
         let server = try PresencedProcess(
             ["serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path],
@@ -138,7 +138,7 @@ import Testing
         #expect(server.end().status == 0)
     }
 
-    @Test func `the outbox is listed, with the links, which name the server's port`() async throws {
+    @Test func `the outbox is listed, with links that have the server's port`() async throws {
         let scratch = try DataScratch()
         #expect(try run(scratch, ["mail"]).output == "")
         let server = try PresencedProcess([

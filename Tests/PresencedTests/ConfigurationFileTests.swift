@@ -99,7 +99,7 @@ import Yams
         ("auth:\n  keys: [main]", "KID:ALG:FILE"), ("auth:\n  keys: ['a:HS256:f']", "must be RS256, ES256 or EdDSA"),
         ("lease:\n  duration: 9s", "lease.duration: is 9000 ms, but must not be shorter than linger"),
     ])
-    func `an unknown or misplaced value is an error that names it`(text: String, named: String) throws {
+    func `an error about an unknown or misplaced value names it`(text: String, named: String) throws {
         try withFile(text + "\n") { path in
             #expect {
                 try ConfigurationSources(file: path).read()
@@ -110,7 +110,7 @@ import Yams
         }
     }
 
-    /// Slips as people make them, around a password.
+    /// Typical slips around a password.
     @Test(arguments: [
         "mail:\n  url: smtp://user:hunter2: x@mail\n", "mail:\n  url: \"smtp://user:hunter2@mail\n",
         "redis:\n  url: 'redis://:hunter2@host\nport: 1\n", "redis:\n  url: redis://:hunter2@host\n   port: 1\n",
@@ -139,14 +139,14 @@ import Yams
         "", "# limits:\n#   subscriptions: 5", "---", "~", "limits:", "limits:\n  # subscriptions: 5\nphotos: ~",
         "photos:\n  s3:\n  # bucket: a",
     ])
-    func `a file of comments alone means the defaults`(text: String) throws {
+    func `a file with comments only means the defaults`(text: String) throws {
         try withFile(text) { path in
             let read = try ConfigurationSources(file: path).read()
             #expect(read == ServerConfiguration())
         }
     }
 
-    @Test func `a file that cannot be read is an error with the reason`() {
+    @Test func `an error about an unreadable file has the reason`() {
         for (path, reason) in [("/nowhere.yaml", "No such file or directory"), ("/", "Is a directory")] {
             #expect {
                 try ConfigurationFile.check(path)
@@ -166,7 +166,7 @@ import Yams
         }
     }
 
-    @Test func `a file with a few keys changes those`() throws {
+    @Test func `a file with a few keys changes only those`() throws {
         let text = """
             port: 0
             linger: 5s
@@ -194,7 +194,7 @@ import Yams
         #expect(read == expected)
     }
 
-    @Test func `a file that is not there is an error that names it`() {
+    @Test func `an error about a missing file names it`() {
         #expect {
             try ConfigurationSources(file: "/nowhere/at-all.yaml").read()
         } throws: {

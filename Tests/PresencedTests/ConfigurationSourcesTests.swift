@@ -8,7 +8,7 @@ import Testing
 @testable import presenced
 
 @Suite struct ConfigurationSourcesTests {
-    @Test func `flags count before the environment, that before the file`() throws {
+    @Test func `flags override the environment, which overrides the file`() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "presenced-\(UUID().uuidString).yaml").path
         try Data("host: file\nport: 1\nshards: 1\n".utf8).write(to: URL(filePath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
@@ -36,7 +36,7 @@ import Testing
         return made
     }
 
-    /// For each key a text other than its default, alone in the environment.
+    /// Each key gets a value other than its default, from the environment alone.
     @Test func `every key can be set by its variable`() throws {
         let files = try ScratchDirectory()
         defer { withExtendedLifetime(files) {} }
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: ["PRESENCE_LINGRE", "PRESENCE_", "presence_port", "PRESENCE_heartbeat_interval", "Presence_Port"])
-    func `a variable that is not known is an error that names it`(name: String) {
+    func `an error about an unknown variable names it`(name: String) {
         #expect {
             try ConfigurationSources(environment: [name: "1"]).read()
         } throws: {
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `variables of the project's tools, and of others, are passed over`() throws {
+    @Test func `variables of the project's tools and of other programs are ignored`() throws {
         let environment = [
             "PRESENCE_TOKEN": "x", "PRESENCE_URL": "y", "PRESENCED": "z", "PORT": "9", "MYPRESENCE_X": "1",
         ]
@@ -135,7 +135,9 @@ import Testing
             ([:], ["PRESENCE_AUTH_KEYS": "a:b"], "environment variable PRESENCE_AUTH_KEYS"),
             (["logLevel": "loud"], ["PRESENCE_LOG_LEVEL": "info"], "--log-level"),
         ] as [([String: String], [String: String], String)])
-    func `a bad value's error names its source`(flags: [String: String], environment: [String: String], named: String) {
+    func `a bad value's error names its source`(
+        flags: [String: String], environment: [String: String], named: String
+    ) {
         #expect {
             try ConfigurationSources(flags: flags, environment: environment).read()
         } throws: {
@@ -175,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 999, 1_000, 1_500, 59_999, 60_000, 90_000, 3_600_000, 86_400_000, 604_800_000] as [Int64])
-    func `a duration is read as it was written`(milliseconds: Int64) {
+    func `a formatted duration is parsed as the same`(milliseconds: Int64) {
         #expect(DurationText.parse(DurationText.format(milliseconds)) == milliseconds)
     }
 }

@@ -25,14 +25,14 @@ import Testing
     }
 
     @Test(arguments: ["\n", "\r", "\u{1B}[31m", "\u{85}", "\u{2028}", "\u{202E}", "\u{0}"])
-    func `whatever a client sends, a line stays a line`(nasty: String) {
+    func `whatever a client sends, an event stays on one line`(nasty: String) {
         for line in [line("before\(nasty)after"), line("x", ["a": "before\(nasty)after"])] {
             #expect(!line.unicodeScalars.contains { scalar in nasty.unicodeScalars.first == scalar })
             #expect(line.contains("before") && line.contains("after"))
         }
     }
 
-    @Test func `fields named as secrets are, are not shown`() {
+    @Test func `fields with names of secrets are hidden`() {
         for name in ["token", "Token", "secret", "authorization", "password"] {
             #expect(!line("x", [name: "eyJhbGciOi"]).contains("eyJ"))
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import presenced
 
-/// The command from outside: real processes, each with a Redis of its own.
+/// The command as a user runs it: real processes, each with a Redis of its own.
 @Suite(.serialized) struct PresencedCommandTests {
     private func serve(_ scratch: DataScratch, _ further: [String] = []) throws -> PresencedProcess {
         try PresencedProcess(["serve", "--port", "0", "--shards", "1", "--data-dir", scratch.path] + further)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it prints one line, serves, and ends in order`(number: Int32) async throws {
+    func `it prints one line, serves, and exits cleanly`(number: Int32) async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
         let line = try #require(server.line())
@@ -31,7 +31,7 @@ import Testing
         #expect(scratch.processes.isEmpty)
     }
 
-    @Test func `its Redis dies with it, however it dies, and the next start has the directory`() async throws {
+    @Test func `its Redis ends with it, whatever ends it, and the next start can use the directory`() async throws {
         let scratch = try DataScratch()
         do {
             let server = try serve(scratch)
@@ -47,7 +47,7 @@ import Testing
         #expect(server.end().status == 0)
     }
 
-    @Test func `a second server on the same directory is refused, and names the first`() async throws {
+    @Test func `a second server on the same directory fails, and names the first`() async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
         _ = server.line()
@@ -55,7 +55,7 @@ import Testing
         #expect(status == 1 && output == "")
         #expect(errors.contains(scratch.path) && errors.contains("process \(server.process.processIdentifier)"))
         #expect(scratch.processes.count == 1)
-        // With a Redis that is configured they may share it.
+        // With a configured Redis they may share it.
         let other = try serve(scratch, ["--redis", "unix://\(scratch.path)/redis.sock"])
         #expect(other.line() != nil)
         for each in [other, server] {
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a port that is taken is refused, and nothing stays behind`() async throws {
+    @Test func `a start on a taken port fails and leaves nothing behind`() async throws {
         let (scratch, another) = (try DataScratch(), try DataScratch())
         let server = try serve(scratch)
         let port = try #require(server.line()?.split(separator: ":").last?.split(separator: "/").first)
@@ -74,7 +74,7 @@ import Testing
         #expect(another.processes.isEmpty)
     }
 
-    @Test func `a signal while it starts ends it too`() async throws {
+    @Test func `a signal during the start ends it, too`() async throws {
         let scratch = try DataScratch()
         let server = try serve(scratch)
         // As early as its Redis exists, which is before it accepts connections.
@@ -84,7 +84,7 @@ import Testing
         #expect(await gone(scratch))
     }
 
-    @Test func `a token is all that is printed, and works before the first start as after it`() async throws {
+    @Test func `only the token is printed, and it is valid before the first start and after it`() async throws {
         let scratch = try DataScratch()
         let (status, output, errors) = try PresencedProcess.run(
             "token", "ana", "--data-dir", scratch.path, "--expires", "3s")
@@ -111,7 +111,9 @@ import Testing
             (["token", "ana", "--expires", "0s"], 64, "--expires"), (["token", "ana", "--role", "king"], 64, "--role"),
             (["token", "ana", "--data-dir", "/dev/null/x"], 1, "/dev/null/x"),
         ] as [([String], Int32, String)])
-    func `a mistake is named, with a status of its own`(arguments: [String], status: Int32, named: String) throws {
+    func `a mistake causes an error with its own status`(arguments: [String], status: Int32, named: String)
+        throws
+    {
         let scratch = try DataScratch()
         let isServe = arguments[0] == "serve"
         let ended = try PresencedProcess(arguments + (isServe ? ["--data-dir", scratch.path] : [])).end()
@@ -125,7 +127,7 @@ import Testing
             (["mail"], 1), (["webhooks"], 1), (["user", "create", "a@example.org"], 1), (["nonsense"], 64),
             (["token"], 64), (["serve", "--shards", "0"], 64), (["serve", "--port", "70000"], 78),
         ] as [([String], Int32)])
-    func `a command without a reader ends in order, with its status`(arguments: [String], status: Int32) throws {
+    func `a command with a closed output exits cleanly, with its status`(arguments: [String], status: Int32) throws {
         let scratch = try DataScratch()
         let place = arguments[0].hasPrefix("-") || arguments == ["nonsense"] ? [] : ["--data-dir", scratch.path]
         let command = try PresencedProcess(arguments + place, isRead: false)
@@ -140,7 +142,7 @@ import Testing
             (["user", "lst"], #"presenced user has no command "lst"; did you mean "list"?"#),
             (["start"], #"presenced has no command "start": there are serve, token, user, mail, webhooks, doctor"#),
         ] as [([String], String)])
-    func `a command that is mistyped is named, with the one that was probably meant`(
+    func `an error about a mistyped command suggests the probable one`(
         arguments: [String], said: String
     ) throws {
         let ended = try PresencedProcess(arguments).end()
@@ -157,7 +159,7 @@ import Testing
         #expect(server.end().status == 0)
     }
 
-    @Test func `a variable that is not known is named`() throws {
+    @Test func `an error about an unknown variable names it`() throws {
         let ended = try PresencedProcess.run("serve", environment: ["PRESENCE_PROT": "1"])
         #expect(ended.status == 78 && ended.errors.contains("PRESENCE_PROT"))
     }

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: ["PRESENCE", "PRESENCE_REDIS", "PRESENCE_API", "PRESENCE_2", "PRESENCE_SERVICE"])
-    func `variables of a Service beside the server are passed over, with a warning`(service: String) throws {
+    func `variables of a Service beside the server are ignored, with a warning`(service: String) throws {
         let links = Self.links(of: service)
         let sources = ConfigurationSources(environment: links.merging(["PRESENCE_LINGER": "7s"]) { $1 })
         let configuration = try sources.read()
@@ -26,7 +26,7 @@ import Testing
         for name in links.keys { #expect(warnings.first?.contains(name) == true, "\(name)") }
     }
 
-    @Test func `a setting and a slip are none of them`() throws {
+    @Test func `a setting and a misspelt one are not among them`() throws {
         for setting in Setting.all {
             #expect(!ServiceLinks.contain(setting.variable, "4040"), "\(setting.variable)")
         }

@@ -37,7 +37,7 @@ import Testing
             ("auth:\n  jwksFile: /nowhere\n  issuer: a\n", []), ("auth:\n  jwksFile: /nowhere\n  audience: a\n", []),
             ("app:\n  enabled: true\n", ["app.enabled is on and accounts.enabled is not"]),
         ] as [(String, [String])])
-    func `settings that are weaker than they should be are warned of`(text: String, parts: [String]) throws {
+    func `weak settings cause a warning`(text: String, parts: [String]) throws {
         let text = text.replacing("LINK", with: "https://chat.example").replacing(
             "FROM", with: "Chat <chat@chat.example>")
         let found = try warnings(text).map(\.text)
@@ -51,7 +51,9 @@ import Testing
         ("redis:\n  url: redis://redis.example/2\n", false), ("mail:\n  url: smtp://relay.example\n", false),
         ("", false),
     ])
-    func `a configuration with passwords that others can read is warned of`(text: String, hasPassword: Bool) throws {
+    func `passwords in a file that others can read cause a warning`(text: String, hasPassword: Bool)
+        throws
+    {
         for (mode, isExposed) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] as [(mode_t, Bool)] {
             let found = try warnings(text, mode: mode)
             #expect(found.contains { $0.text.contains("passwords") && $0.file != nil } == (isExposed && hasPassword))
@@ -59,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a password of the environment is not in the file`() throws {
+    @Test func `a password in the environment does not count as one in the file`() throws {
         let file = FileManager.default.temporaryDirectory.path + "/warned-\(UUID().uuidString).yaml"
         defer { try? FileManager.default.removeItem(atPath: file) }
         try "port: 1\n".write(toFile: file, atomically: false, encoding: .utf8)

@@ -40,13 +40,13 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - mark: What the line says that is replaced: `-- mutation: MARK` at its end.
-    ///   - line: What stands in its place.
+    ///   - mark: The mark of the replaced line, which ends in `-- mutation: MARK`.
+    ///   - line: Its replacement.
     init(name: String, at mark: String, becomes line: String = "", faults: [String] = []) {
         (self.name, old, new, self.faults) = (name, " -- mutation: \(mark)", line, faults)
     }
 
-    /// Those of the scripts that have the text or the mark, with the mistake in them.
+    /// The scripts that contain the text or the mark, with the bug in them.
     func substitutes(in scripts: [Script]) -> [Script: RedisScript] {
         let wrong = scripts.filter { $0.source.contains(old) }.map { script in
             (script, RedisScript(name: script.name, source: mistaken(script.source)))

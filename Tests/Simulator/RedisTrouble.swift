@@ -39,7 +39,7 @@ final class RedisTrouble {
     /// How often there was a fault, and how many scripts and commands were rejected.
     private(set) var count = 0
     private(set) var refused = 0
-    /// When Redis took everything again, by the world's time; 0: there was no trouble.
+    /// When Redis accepted everything again, by the world's time; 0: there was no fault.
     private(set) var endedAt: Milliseconds = 0
 
     init(_ world: World) {
@@ -57,7 +57,7 @@ final class RedisTrouble {
         return failure
     }
 
-    /// One at a time: while there is some, nothing is added to it.
+    /// There is only one fault at a time.
     func begin(_ draw: (ClosedRange<Int>) -> Int) {
         guard !isUnderWay else { return }
         isUnderWay = true
@@ -76,7 +76,7 @@ final class RedisTrouble {
         world.after(Milliseconds(duration)) { [weak self] in if self?.count == number { self?.end() } }
     }
 
-    /// Redis takes everything again.
+    /// Redis accepts everything again.
     func end() {
         guard isUnderWay else { return }
         isUnderWay = false

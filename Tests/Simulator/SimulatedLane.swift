@@ -20,13 +20,13 @@ struct SimulatedLane {
 
     final class Command {
         let sentAt: Milliseconds
-        /// To which of the Redis processes that follow each other.
+        /// The Redis process to which it was sent, of those that follow each other.
         let life: Int
         let reply: StoreReply
         let run: (World) -> Result<RedisValue, RedisFailure>
         /// It has reached Redis.
         var hasArrived = false
-        /// It never will.
+        /// Whether it will never arrive.
         var isLost = false
         /// Whether its sender knows the outcome.
         var isSettled = false

@@ -11,7 +11,7 @@ import TestSupport
 final class SimulatedRedis {
     var server: RedisServer { redis.server }
     private let redis: SpareRedis
-    /// Its settings were changed, or it did not answer: no other world may use it.
+    /// Whether its settings were changed, or it did not answer: no other world may use it.
     private var isSpoilt = false
     private var admin: BlockingRedis
     private var listener: BlockingRedis
@@ -70,7 +70,7 @@ final class SimulatedRedis {
 
     /// Ready for another world.
     func empty() throws {
-        // Actions that still wait were left by an earlier world.
+        // Actions still waiting were left by an earlier world.
         unheard = []
         isGone = false
         isSilent = false

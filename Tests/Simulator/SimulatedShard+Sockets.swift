@@ -4,7 +4,7 @@ import WebSockets
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Names of sockets as the real ones have them: indices are used again, with another generation.
+/// Ids of sockets like the real ones: an index is reused with another generation.
 struct SimulatedSocketIDs {
     private var generations: [UInt32] = []
     private var free: [UInt32] = []

@@ -103,7 +103,7 @@ extension SimulatedShard: Store {
         input { _ in command.reply(answer) }
     }
 
-    /// A connection on which the oldest command has waited too long is given up.
+    /// Breaks a connection whose oldest command has waited too long.
     func giveUpWaiting() {
         guard isRunning else { return }
         for lane in StoreLane.allCases {
@@ -179,7 +179,7 @@ extension SimulatedShard: Store {
             || max(subscription.heldUntil, subscription.lastArrival) > world.now + 10
     }
 
-    /// Later commands are as fast as ever.
+    /// Later commands have their usual delay.
     func stopHolding() {
         for lane in StoreLane.allCases { lanes[lane]?.heldUntil = 0 }
         subscription.heldUntil = 0

@@ -14,18 +14,18 @@ final class SimulatedShard {
     let name: String
     private(set) var logic: ShardLogic!
     private(set) var workers: SimulatedWorkers!
-    /// Steps of async functions that may go on; they are run before an input ends.
+    /// Steps of async functions that can continue; they run before an input ends.
     private let steps = SimulatedSteps()
-    /// The world has ended: Redis answers nothing but that it is lost.
+    /// Whether the world has ended: every command to Redis fails.
     private(set) var isReleased = false
     private let clock: ShardClock
     /// This host's monotonic clock runs hours ahead of the world's time.
     private let clockOffset: Milliseconds
     private(set) var isDead = false
-    /// A loop that stands still: everything for it waits.
+    /// Whether the loop is suspended: all input waits.
     private(set) var isStopped = false
     private var waiting: [() -> Void] = []
-    /// All that comes is one turn, until it is false.
+    /// While it is true, all inputs belong to one turn.
     var isGathering = false
     private var plannedWake: Milliseconds = .max
 
@@ -40,7 +40,7 @@ final class SimulatedShard {
     /// The bytes that the logic has reserved in the budget for pending messages.
     var inboxBytes = 0
     var maxInboxBytes = Int.max
-    /// More waits for Redis than may.
+    /// Whether the queue to Redis is full.
     var isFull = false
     /// Its log.
     let log = LogLines()
@@ -69,7 +69,7 @@ final class SimulatedShard {
     }
 
     private static func verify(_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure> {
-        // In the simulation a token is its user's name, and when it was issued, and its grant, if these matter.
+        // In the simulation a token is its user's name, and its time of issue and its grant, if these matter.
         let parts = token.split(separator: "#", maxSplits: 2).map(String.init)
         guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
         return .success(
@@ -85,7 +85,7 @@ final class SimulatedShard {
         tick()
     }
 
-    /// The logic and its ports have strong references to each other, and pending functions have one to the logic.
+    /// The logic and its ports hold strong references to each other, and pending functions hold one to the logic.
     func release() {
         isReleased = true
         let commands = StoreLane.allCases.flatMap { lanes[$0]!.pending }
@@ -130,7 +130,7 @@ final class SimulatedShard {
 
     // MARK: Faults
 
-    /// kill -9: clients lose their connections, and Redis gets only commands that are on their way.
+    /// kill -9: clients lose their connections, and Redis receives only the commands that are on their way.
     func die() {
         guard !isDead else { return }
         isDead = true

@@ -16,7 +16,7 @@ final class SimulatedWorkers: WorkerThreads {
     var times: ClosedRange<Milliseconds> = 1...30
     /// The queue length of each pool, if not its plan's.
     var room: Int?
-    /// How many were run.
+    /// The number of jobs that were run.
     private(set) var ran = 0
 
     private final class Pool {
@@ -30,7 +30,7 @@ final class SimulatedWorkers: WorkerThreads {
         init(places: Int) { self.places = AddressBudget(places) }
     }
 
-    /// The process ends: what waits is told so.
+    /// The process stops: waiting jobs are informed.
     func stop() {
         let jobs = pools.values.flatMap { $0.waiting + $0.underWay }
         pools = [:]

@@ -2,18 +2,18 @@ import EventLoops
 import Redis
 import TestSupport
 
-/// A server that knows scripts. To start one and to load all scripts costs as much as most worlds do, so one that a world is
-/// done with waits for the next.
+/// A server that has loaded scripts. Starting one and loading all scripts costs as much as most worlds do, so the next
+/// world reuses the server of an earlier one.
 struct SpareRedis {
     let server: RedisServer
     /// The SHA-1s of its scripts: those of all worlds that used it.
     private var known: Set<String> = []
 
     private static let waiting = Locked<[Held]>([])
-    /// It moves from one thread to another, and is used by one at a time.
+    /// It moves from one thread to another, and one thread at a time uses it.
     private struct Held: @unchecked Sendable { let redis: SpareRedis }
 
-    /// One that waits, or a new one.
+    /// Returns a waiting server, or a new one.
     static func take(knowing scripts: [RedisScript]) throws -> SpareRedis {
         var redis = try waiting.withLock { $0.popLast() }?.redis ?? SpareRedis()
         let connection = try BlockingRedis(redis.server.unix)

@@ -32,7 +32,7 @@ final class World {
     /// The features of each shard.
     let features: [any Feature.Type]
 
-    /// `redis`: one that earlier worlds have used; it is emptied.
+    /// - Parameter redis: An instance that earlier worlds have used; it is emptied.
     init(
         shards count: Int, seed: UInt64 = 1, redis: SimulatedRedis? = nil, mastersAhead: [String: Milliseconds] = [:],
         features: [any Feature.Type] = Features.all, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
@@ -89,13 +89,13 @@ final class World {
 
     // MARK: Time
 
-    /// Puts something on the agenda.
+    /// Adds an action to the agenda.
     func after(_ delay: Milliseconds, _ action: @escaping () -> Void) { agenda.add(at: now + delay, action) }
 
     /// The delay of a network: 1 to 3 ms.
     func wayThrough() -> Milliseconds { Milliseconds.random(in: 1...3, using: &random) }
 
-    /// Lets time pass, and does everything that falls due.
+    /// Lets time pass, and runs everything that becomes due.
     func run(for duration: Milliseconds) throws {
         let end = now + duration
         while let (time, action) = agenda.next(until: end) {
@@ -118,7 +118,7 @@ final class World {
     struct Impatience: Error { let what: String }
 }
 
-/// A port that behaves as if a part of the server that relies on it were wrong.
+/// A port that behaves as if the server's code that relies on it had a bug.
 enum PortMisbehaviour {
     /// A new subscription receives the canary only.
     case losesResubscription

@@ -1,8 +1,8 @@
 """Finds public declarations of the client's products without a doc comment.
 
-A declaration is documented by the `///` lines above it, by the protocol of ours whose requirement it meets, or by the
-standard library whose requirement it meets (INHERITED). Another comment between the lines and the declaration, and they
-are not its documentation any more.
+A declaration is documented by the `///` lines above it, by one of our protocols whose requirement it meets, or by the
+standard library whose requirement it meets (INHERITED). Another comment between these lines and the declaration separates
+them from it.
 """
 
 import re
@@ -22,10 +22,10 @@ INHERITED = {
     # Clocks
     "now", "minimumResolution", "sleep(until:tolerance:)", "advanced(by:)", "duration(to:)",
 }
-"""Requirements of the standard library's protocols: what they mean stands there."""
+"""Requirements of the standard library's protocols, which document them."""
 
 CALL = "the case of Call "
-"""Marks a case of a fake's `Call`: what was asked of it, which the function of that name documents."""
+"""Marks a case of a fake's `Call`, which is documented by the function of that name."""
 
 ATTRIBUTES = r"(?:@[\w.]+(?:\([^)]*\))? +)*"
 MODIFIERS = r"(?:(?:static|final|convenience|nonisolated|mutating|indirect|override|(?:private|internal|package|fileprivate)\(set\)) +)*"
@@ -36,7 +36,7 @@ CONTAINER = re.compile(rf"^( *){ATTRIBUTES}((?:public|package|private|fileprivat
 
 
 def signature(lines, number, kind, rest):
-    """What a declaration is called, with its labels: `send(_:in:)`."""
+    """The name of a declaration, with its labels: `send(_:in:)`."""
     text = rest.strip()
     if kind in ("func", "init", "subscript"):
         position = number

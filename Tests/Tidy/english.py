@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts what makes prose hard to read, in comments and documents: sentences that begin with a relative clause, and vague words.
+"""Counts sentences in comments and documents that are hard to read: they begin with a relative clause or have vague words.
 
-Each folder has an allowance (english.txt), which may only fall; a new folder has none. `english.py` prints the counts, `english.py
---lower` writes lower ones into english.txt. A count is a place to look: mend the sentence by saying who does what."""
+Each folder has an allowance (english.txt), which may only fall; a new folder has none. `english.py` prints the counts, and
+`english.py --lower` lowers the allowances to them. A count shows where to look: make the subject of the sentence explicit."""
 
 import re
 import sys
@@ -42,7 +42,7 @@ def group(path):
 
 
 def counted():
-    """For each folder, or file at the top: how many sentences have each fault, and how many there are."""
+    """For each folder, or file at the top: the number of sentences with each fault, and of all sentences."""
     files = [*ROOT.glob("*.md"), *ROOT.glob("*.swift")]
     files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     counts = {}

@@ -1,10 +1,10 @@
-"""Whether Package@swift-6.1.swift, for older toolchains, says of the client what Package.swift says."""
+"""Checks that Package@swift-6.1.swift, for older toolchains, describes the client as Package.swift does."""
 
 import re
 
 
 def calls(text, kind):
-    """The calls `.kind(…)` that are in no other one of the kind, without white space and settings of the compiler."""
+    """The outermost calls `.kind(…)`, without white space and compiler settings."""
     found, place = [], 0
     while (place := text.find(f".{kind}(", place)) >= 0:
         end, depth = text.index("(", place) + 1, 1
@@ -30,7 +30,7 @@ class Manifest:
         self.targets = named(calls(text[text.index("\n    targets: ["):], "target"))
 
     def needed(self):
-        """The targets that the products are made of, and those that these depend on."""
+        """The targets of the products, and the targets that these depend on."""
         needed, waiting = set(), list(self.products)
         while waiting:
             target = waiting.pop()
@@ -42,7 +42,7 @@ class Manifest:
 
 
 def differences(root):
-    """What is said otherwise in the manifest for older toolchains."""
+    """The differences in the manifest for older toolchains."""
     whole, client = Manifest(root / "Package.swift"), Manifest(root / "Package@swift-6.1.swift")
     for what in ["platforms", "apple"]:
         if getattr(whole, what) != getattr(client, what):

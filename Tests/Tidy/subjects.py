@@ -1,4 +1,4 @@
-"""The subjects of commits, as CONTRIBUTING.md asks for them: those of the last commits that a checkout has."""
+"""Checks the subjects of a checkout's last commits against the rules in CONTRIBUTING.md."""
 
 import re
 import subprocess

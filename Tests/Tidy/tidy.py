@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Holds the shape of the sources: which module may import which, how long files, functions and folders may be, a comment at
-each unsafe construct and each public declaration of the client, no feature in the core, manifests that agree, and plain words.
-It reads files only.
+"""Checks the shape of the sources: imports between modules, the size of files, functions and folders, a comment at each unsafe
+construct and each public declaration of the client, no feature in the core, manifests that agree, and plain words. It only
+reads files.
 
-Each exception stands here with its reason or its present size, so that it can shrink and cannot grow.
+Each exception is listed here with its reason or its present size, so that it can shrink and cannot grow.
 """
 
 import re
@@ -57,7 +57,7 @@ IMPORTS = {
     "presence-watch": {"PresenceKit", "TerminalClients"},
     "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
 }
-"""Which of our modules each may import. The order is the direction: nothing below imports something above."""
+"""The modules of ours that each module may import. The order is the direction of dependencies."""
 
 LONGEST_FILE = 300
 LONGER_FILES = {
@@ -67,7 +67,7 @@ LONGER_FILES = {
     "Tests/PresenceServerTests/LimitTests.swift": 360,
     "Tests/Simulator/Histories/HistoryRun+Steps.swift": 310,
 }
-"""To be split: what each has now, at most."""
+"""Files to be split, with the most lines that each may have until then."""
 
 MOST_FILES = 20
 FULLER_FOLDERS = {"Tests/WebSocketsTests": 22, "loadtest/Sources/Support": 21}
@@ -82,19 +82,19 @@ LONGER_FUNCTIONS = {
 }
 
 UNSAFE = re.compile(r"Unmanaged\.|@unchecked Sendable|nonisolated\(unsafe\)|unsafeBitCast|@_silgen_name")
-"""Constructs that the compiler does not check: a comment above or beside each names owner, thread or lifetime."""
+"""Constructs that the compiler does not check: a comment above or beside each has its owner, thread or lifetime."""
 
 FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
-"""Names of features that are whole in their folders: the core has none of them."""
+"""Names of features that exist only in their folders: the core has none of them."""
 
 TASKS = {
     "Sources/PresenceCore/Shard/ShardTasks.swift", "Sources/PresenceCore/Shard/Shard.swift",
-    # A look at the disk, and a close that may wait for it: neither comes back to the shard's logic.
+    # A check of the disk, and a close that may wait for it: neither returns to the shard's logic.
     "Sources/PresenceCore/Shard/Shard+Metrics.swift", "Sources/PresenceCore/HTTP/UploadedFile.swift",
 }
 
 POSITIONAL = {"Push", "Webhooks", "Notifications"}
-"""Features whose scripts are still called by positions, and whose calls to others have threads of their own."""
+"""Features whose scripts still use positional keys, and whose outgoing calls have threads of their own."""
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
@@ -110,7 +110,7 @@ REQUIREMENTS = {
     "003": (63, {1, 6, 7, 8, 10, 11, 13, 19, 20, 21, 22, 28, 30, 59}),
     "004": (120, {37, 39, 40, 41, 51, 52, 104, 112, 114, 115, 117}),
 }
-"""How many points each story has, and which of them held before there was a list of those that did not."""
+"""The number of points in each story, and those of them that held before the list of unmet points existed."""
 
 faults = []
 
@@ -163,11 +163,11 @@ def look_at_pages():
 
 
 def look_at_functions(path, lines):
-    """By indentation, which `make lint` holds: a function ends at the first brace that stands as far left as it began."""
+    """By indentation, which `make lint` enforces: a function ends at the first brace with the indentation of its beginning."""
     began = None
     for number, line in enumerate(lines):
         match = re.match(r"( *)(?:[\w@()]+ )*(?:func \S|init[?<(])", line)
-        # One as far left as another that has not ended: that one has no body, as in a protocol.
+        # A function with the indentation of an unfinished one: that one has no body, as in a protocol.
         if match and not line.rstrip().endswith("}") and (began is None or began[1] == match.group(1) + "}"):
             began = (number, match.group(1) + "}")
         elif began is not None and (line.startswith(began[1]) or not line.strip() and number - began[0] < 2):
@@ -205,7 +205,7 @@ def look_at_words():
 
 
 def look_at_requirements():
-    """Every point of the stories has a row, by its number: one that says which test shows it, or why there is none."""
+    """Every point of the stories has a row with its number, and its test or the reason why there is none."""
     page = "docs/client-requirements.md"
     named, story = {}, None
     for line in (ROOT / page).read_text().splitlines():
@@ -213,7 +213,7 @@ def look_at_requirements():
             story = heading.group(1)
         elif story and (row := re.match(r"\| ((?:\d+(?:–\d+)?)(?:, \d+(?:–\d+)?)*) [^|]*\| *(\S)?", line)):
             if not row.group(2):
-                fault(page, f"{story}.{row.group(1)} says neither test nor reason")
+                fault(page, f"{story}.{row.group(1)} has neither a test nor a reason")
             for part in row.group(1).split(", "):
                 first, last = (part.split("–") * 2)[:2]
                 named.setdefault(story, set()).update(range(int(first), int(last) + 1))
@@ -223,7 +223,7 @@ def look_at_requirements():
 
 
 def look_at_named_tests():
-    """Python tests that documents name are there; those of the Swift suites are looked at by RequirementTests."""
+    """Python tests named in documents exist; RequirementTests checks those of the Swift suites."""
     there = set()
     for path in (ROOT / "Tests/Conformance").glob("test_*.py"):
         there.update((path.name, path.stem), re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.M))
@@ -252,7 +252,7 @@ def look_at_subjects():
 
 
 def look_at_tasks():
-    """Features' async functions are begun by ShardTasks alone: another task would leave the shard's thread."""
+    """Only ShardTasks starts features' async functions: another task would leave the shard's thread."""
     for path in swift_files("Sources/PresenceCore", "Sources/PresenceServer/Features"):
         for number, line in enumerate(path.read_text().splitlines()):
             if re.search(r"\bTask( \{|\(|\.)", line) and name(path) not in TASKS and not any(

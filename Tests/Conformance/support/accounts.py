@@ -1,4 +1,4 @@
-"""People with accounts: sign-up, sign-in, and the mails that lie in the outbox."""
+"""Users with accounts: sign-up, sign-in, and the mails in the outbox."""
 
 import asyncio
 import glob
@@ -81,8 +81,8 @@ class Accounts:
         return Person(self, email, answer.json)
 
     async def guess_until_slowed(self, guess):
-        """Tries a wrong password until a try is slowed; how many were not, and the answer. (On a busy machine a first pause
-        may be over before the next try: it doubles.)"""
+        """Tries a wrong password until an attempt is slowed. Returns the number of attempts before it, and the answer.
+        (On a busy machine a first delay may end before the next attempt; it doubles.)"""
         for tries in range(12):
             answer = await guess()
             if answer.status == 429:
@@ -104,8 +104,9 @@ class Accounts:
         return found
 
     async def mail(self, email, number, page):
-        """The token in the mail of a number (from 1) that leads to a page. Mails are numbered as they are first seen: the
-        names of their files begin with the time of the shard that made them, and shards' clocks differ by milliseconds."""
+        """The token in the mail of this number (from 1) with a link to a page. Mails are numbered in the order in which
+        they are first seen: the names of their files begin with the time of the shard that made them, and shards'
+        clocks differ by milliseconds."""
         seen = self.seen.setdefault((email.lower(), page), [])
 
         def there():

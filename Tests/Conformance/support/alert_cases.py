@@ -1,6 +1,7 @@
-"""When each alert fires and when it does not: the series that Prometheus would have, in promtool's notation.
+"""The conditions under which each alert fires or stays quiet: the series that Prometheus would have, in promtool's
+notation.
 
-`7x20` is twenty-one samples of 7, a minute apart, `0+60x20` a counter that grows by 60 a minute. All are looked at after
+`7x20` is twenty-one samples of 7, one a minute; `0+60x20` a counter that grows by 60 a minute. All are evaluated after
 twenty minutes.
 """
 
@@ -12,7 +13,7 @@ def series(name, labels=""):
 
 
 def buckets(name, slow, fast):
-    """A histogram of which one part falls between two bounds, and the rest below the first."""
+    """A histogram with one part between two bounds, and the rest below the first."""
     low, high = {"loop_turn_seconds": ("0.001", "0.25"), "change_to_write_seconds": ("0.01", "5")}[name]
     return {series(f"{name}_bucket", f'le="{low}"'): f"0+{fast}x20",
             series(f"{name}_bucket", f'le="{high}"'): f"0+{fast + slow}x20",
@@ -24,12 +25,12 @@ def gauge(name, firing, quiet, labels=""):
 
 
 def counter(name, firing, quiet, labels=""):
-    """Growth a minute."""
+    """Growth per minute."""
     return {series(name, labels): f"0+{firing}x20"}, {series(name, labels): f"0+{quiet}x20"}
 
 
 CASES = {
-    # There is a series of another name, so that Prometheus has something.
+    # A series of another name, so that Prometheus has data.
     "PresenceNoServer": ({"up{job=\"other\"}": "1x20"}, {series("live"): "2x20"}),
     "PresenceStale": gauge("live", 0, 1),
     "PresencePartlyStale": ({series("live"): "2x9 1x10"}, {series("live"): "2x9 1 2x9"}),
@@ -89,7 +90,7 @@ def document(rules):
                 "name": f"{alert} {'fires' if fires else 'is quiet'}", "interval": "1m",
                 "input_series": [{"series": name, "values": values} for name, values in case.items()],
                 "promql_expr_test": [{
-                    # How many of the kind fire, whatever labels and texts they have.
+                    # The number of firing alerts, whatever their labels and texts.
                     "expr": f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)',
                     "eval_time": "20m", "exp_samples": [{"labels": "{}", "value": 1 if fires else 0}]}]})
     return {"rule_files": [rules], "evaluation_interval": "1m", "tests": tests}

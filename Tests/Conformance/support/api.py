@@ -1,4 +1,4 @@
-"""The server's HTTP, over one connection a request."""
+"""The server's HTTP, with one connection for each request."""
 
 import asyncio
 import http.client

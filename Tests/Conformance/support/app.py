@@ -1,4 +1,5 @@
-"""The app at /app, as a person uses it: typing into fields, pressing buttons. The console's tests press them too."""
+"""The app at /app, used like a person does: typing into fields, pressing buttons. The console's tests use these
+functions, too."""
 
 import os
 
@@ -77,14 +78,14 @@ ITEM = "document.querySelector('[role=menu]:popover-open')"
 
 
 async def choose_item(page, text):
-    """Chooses from the menu that is open."""
+    """Chooses an item from the open menu."""
     item = f"[...({ITEM}?.children ?? [])].find((each) => each.textContent === {text!r})"
     await page.until(f"!!{item}", f"a menu has {text!r}")
     await page.run(f"{item}.click()")
 
 
 async def act(page, action, text):
-    """Opens the menu of the message with a text, by the keyboard, and chooses from it."""
+    """Opens the menu of the message with a text by keyboard, and chooses an item."""
     row = f"[...document.querySelectorAll('li[data-message]')].find((each) => each.querySelector('.text').textContent === {text!r})"
     await page.until(f"!!{row}")
     await page.run(f"{row}.focus()")
@@ -93,7 +94,7 @@ async def act(page, action, text):
 
 
 async def details(page):
-    """Opens what can be set of a conversation."""
+    """Opens a conversation's settings."""
     await press(page, "More")
     await choose_item(page, "Details")
     await page.until("document.activeElement.textContent === 'Details'")
@@ -103,7 +104,7 @@ QUESTION = "document.querySelector('dialog[open] p')?.textContent"
 
 
 async def answer(page, question, choice):
-    """Presses a button of the question's dialog."""
+    """Presses a button in a question's dialog."""
     await page.until(f"{QUESTION}?.includes({question!r})", f"asked {question!r}")
     await page.run(f"[...document.querySelectorAll('dialog[open] button')].find((each) => each.textContent === {choice!r}).click()")
     await page.until(f"!{QUESTION}")
@@ -159,7 +160,7 @@ async def enter(chromium, line, person, expected=NETWORK, **size):
 
 
 async def friends(accounts, *names):
-    """People with accounts, and a client of the protocol for each."""
+    """Users with accounts, and a protocol client for each."""
     room = Room(accounts.server)
     people = [await accounts.sign_up(displayName=name) for name in names]
     clients = [await (await room.socket()).connect(person.access) for person in people]

@@ -17,7 +17,7 @@ from .processes import end_with_parent, sweep
 
 WEB = os.path.join(os.path.dirname(__file__), "..", "..", "..", "web")
 FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
-"""Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
+"""Whether pages get the files of web/ instead of the embedded ones, to try a change without a build."""
 
 TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8", ".png": "image/png",
@@ -26,17 +26,17 @@ SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
     "console/icon.svg": "app/icon.svg",
     **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-outbox")}}
-"""The console's files with paths of their own."""
+"""Files of the console with paths of their own."""
 
 
 SHELL = "chromium-headless-shell"
-"""It draws pages and nothing around them, for half the processor time."""
+"""It draws only the page, without a window, for half the processor time."""
 
 NETWORK = ("WebSocket connection to", "Failed to load resource", "ERR_CONNECTION", "ERR_INTERNET")
 """Chromium's messages about an unreachable server."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-"""They have windows, in which one page can be behind another: the shell never hides a page."""
+"""Browsers with windows, in which one page can be behind another: the shell never hides a page."""
 
 
 def program(has_windows):
@@ -53,7 +53,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program(has_windows), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
-             # Files from disk have no address that could be local.
+             # Files from disk have no address that could count as local.
              *(["--disable-features=LocalNetworkAccessChecks"] if FROM_SOURCES else []),
              "--remote-debugging-port=0", f"--user-data-dir={self.directory}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
@@ -86,7 +86,7 @@ class Browser:
 
 
 class Session:
-    """One test's connection to a browser. At its end, errors that pages showed and no test expected fail it."""
+    """One test's connection to a browser. At its end, unexpected errors on pages fail the test."""
 
     def __init__(self, browser):
         self.browser, self.pages, self.answers, self.numbers = browser, {}, {}, itertools.count(1)
@@ -135,7 +135,7 @@ class Session:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
-            # It would answer with the server's files.
+            # A service worker would answer with the server's files.
             await page.send("Network.setBypassServiceWorker", bypass=True)
             await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
                 "*/presence*.js", "*/presence*.d.ts", "*/app/*", "*/app", "*/verify", "*/reset", "*/console", "*/console/*")])
@@ -196,12 +196,12 @@ class Page:
             path = "app/index.html"
         path = SHARED.get(path, path)
         file = os.path.join(WEB, path)
-        # A file that the server does not have yet is a 404 of it.
+        # A file that the server does not have yet is a 404 there.
         if not os.path.isfile(file) or event.get("responseStatusCode") not in (200, 404):
             return await self.send("Fetch.continueRequest", requestId=event["requestId"])
         with open(file, "rb") as content:
             body = base64.b64encode(content.read()).decode()
-        # Everything else is the server's answer.
+        # Everything else is the server's own response.
         headers = [each for each in event["responseHeaders"]
                    if each["name"].lower() not in ("content-encoding", "content-length", "content-type", "etag")]
         headers.append({"name": "Content-Type", "value": TYPES[os.path.splitext(file)[1]]})

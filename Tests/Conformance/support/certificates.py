@@ -18,7 +18,7 @@ class Authority:
         subprocess.run(["openssl", *arguments], cwd=self.directory, check=True, capture_output=True, timeout=30)
 
     def issue(self, name="server", names="DNS:localhost,IP:127.0.0.1", days=2):
-        """A new certificate and key, over those that had the name; the names of both files."""
+        """A new certificate and key, which replace earlier ones of the same name. Returns the names of both files."""
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=server",
                      "-addext", f"subjectAltName={names}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "authority.pem", "-CAkey", "authority.key",
@@ -29,7 +29,7 @@ class Authority:
         """A client's TLS context that trusts this authority, if requested with one version of TLS only."""
         context = ssl.create_default_context(cafile=self.file)
         if version:
-            # Versions that this machine's own policy forbids must be tried too.
+            # Versions that this machine's own policy forbids must be tested, too.
             context.set_ciphers("DEFAULT:@SECLEVEL=0")
             context.minimum_version = context.maximum_version = version
         return context

@@ -17,7 +17,7 @@ from .patience import PATIENCE, eventually
 
 CLOSED = {"type": "(closed)"}
 ABSENT = object()
-"""As an expected member: it is not there."""
+"""As an expected member: it must be absent."""
 
 BREACHES = []
 """The servers' violations during the running test."""
@@ -44,7 +44,7 @@ def matches(held, expected):
 
 
 class Client:
-    """One connection. `log` has all messages in the order of their coming, `arrivals` when (monotonic seconds)."""
+    """One connection. `log` has all messages in the order of arrival, `arrivals` their times (monotonic seconds)."""
 
     def __init__(self, user=None, longest=262_144):
         self.user = user
@@ -100,7 +100,7 @@ class Client:
         self.news.set()
 
     def whole(self, parts):
-        """The parts of a split reply as one."""
+        """Joins the parts of a split reply."""
         if any(part["type"] != parts[0]["type"] for part in parts):
             self.breach("parts of one reply with different types", parts)
         whole = dict(parts[0])
@@ -115,7 +115,8 @@ class Client:
         return whole
 
     def learn(self, message):
-        """The rule of the page: a register in `subscribed` replaces; in an event, if its version is larger, or is 0."""
+        """The protocol's rule: a register in `subscribed` replaces; one in an event replaces if its version is larger,
+        or is 0."""
         kind = message["type"]
         if kind == "subscribed":
             for person in message.get("users", ()):
@@ -152,7 +153,7 @@ class Client:
             self.breach("an event that is no newer than the one before", message)
         self.last_event[register] = version
 
-    # Speaking
+    # Sending
 
     async def send(self, message):
         """Sends an object, or a raw text."""
@@ -195,7 +196,7 @@ class Client:
         return reply
 
     async def insists(self, type, **members):
-        """As `did`, and as a good client repeats while the answer is `unavailable`."""
+        """As `did`, but repeats while the answer is `unavailable`, as a good client does."""
         deadline = time.monotonic() + 2 * PATIENCE
         while (reply := await self.ask(type, **members)).get("code") == "unavailable":
             assert time.monotonic() < deadline, f"unavailable for too long: {reply}"
@@ -213,7 +214,7 @@ class Client:
         return self
 
     async def subscribe(self, *people, **members):
-        """The objects of the `subscribed` that answers."""
+        """Subscribes, and returns the objects of the reply."""
         reply = await self.did("subscribe", users=[name_of(person) for person in people], **members)
         assert reply["type"] == "subscribed", reply
         return reply["users"]
@@ -268,7 +269,7 @@ class Client:
                 pass
 
     async def sees(self, person, within=PATIENCE, **members):
-        """Waits until it has a presence of a person with these members, and returns it."""
+        """Waits until the client has a presence of a person with these members, and returns it."""
         user = name_of(person)
         await eventually(lambda: matches(self.presence.get(user, {}), members), within=within, every=0.005,
                          what=LazyText(lambda: f"{members} of {user}; held: {self.presence.get(user)}, {self.end}"))
@@ -307,7 +308,7 @@ class Client:
 
     @property
     def end(self):
-        """How the connection stands, for people."""
+        """A description of the connection's state."""
         if not self.reader.done():
             return "open"
         return f"closed with {self.socket.close_code} {self.socket.close_reason!r}"
@@ -329,7 +330,7 @@ class Client:
         await asyncio.wait({self.reader}, timeout=PATIENCE)
 
     def abort(self):
-        """Breaks the line without a word."""
+        """Cuts the connection without a close."""
         self.socket.transport.abort()
 
 

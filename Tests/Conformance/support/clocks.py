@@ -1,4 +1,4 @@
-"""Processes with a wrong clock: their calls for the time are replaced by our functions (`clock.c`)."""
+"""Processes with a wrong clock: their time functions are replaced by ours (`clock.c`)."""
 
 import shutil
 import subprocess
@@ -8,8 +8,8 @@ SOURCE = Path(__file__).with_name("clock.c")
 
 
 def ahead(seconds, directory):
-    """The environment of a process whose clock is so many seconds ahead, or behind if negative. Its monotonic clock is
-    right. The library is built in a directory."""
+    """The environment of a process whose clock is this many seconds ahead, or behind if negative. Its monotonic clock
+    is correct. The library is built in a directory."""
     library = Path(directory) / f"clock{seconds}.so"
     compiler = shutil.which("cc") or shutil.which("clang")
     assert compiler, "needs a C compiler: cc, or the clang that comes with Swift"

@@ -1,4 +1,4 @@
-"""A master with a replica and three sentinels that watch over it, and a cluster of masters with replicas."""
+"""A master with a replica and three sentinels, and a cluster of masters with replicas."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ class Node:
         return f"127.0.0.1:{self.port}"
 
     def stop(self):
-        """Silences it: connections stay open, and nothing is answered."""
+        """Suspends it: connections stay open, and no command is answered."""
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def go_on(self):
@@ -171,7 +171,7 @@ class Cluster(Deployment):
         return False
 
     def move(self, slot, source, target, pause=0.0):
-        """Moves a slot with all that is in it, some keys at a time, as `redis-cli --cluster reshard` does."""
+        """Moves a slot with all its keys, some keys at a time, as `redis-cli --cluster reshard` does."""
         target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.id(source))
         source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.id(target))
         while keys := source.command("CLUSTER", "GETKEYSINSLOT", slot, 3).split():

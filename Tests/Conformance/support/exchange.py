@@ -1,11 +1,11 @@
-"""One request over HTTP for clients that may stop waiting, of servers that may be killed."""
+"""One request over HTTP, for clients that may stop waiting and servers that may be killed."""
 
 import asyncio
 import json
 
 
 async def exchange(server, method, path, body=None, token=None):
-    """The status and the JSON. `body` is bytes, or any value to be encoded as JSON; `None`: there is none."""
+    """Returns the status and the JSON. `body` is bytes, any value to be encoded as JSON, or `None` for no body."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
     try:
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

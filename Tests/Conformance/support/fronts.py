@@ -1,4 +1,4 @@
-"""The proxies of config/proxies in front of a server, with TLS, as people have them."""
+"""The proxies of config/proxies in front of a server, with TLS, as users configure them."""
 
 import asyncio
 import os

@@ -21,7 +21,7 @@ async def post(room, people, at=None, **members):
 
 
 async def notify(room, *users, at=None, **members):
-    """Posts, and expects it to be taken."""
+    """Posts, and expects it to be accepted."""
     answer = await post(room, users, at=at, **members)
     assert answer.status == 202 and answer.json == {"accepted": len(set(map(str, users)))}, answer
 
@@ -40,7 +40,7 @@ async def mark(client, **members):
 
 
 async def pages(client, **members):
-    """A page of older ones."""
+    """A page of older notifications."""
     reply = await client.did("getNotifications", **members)
     assert reply["type"] == "notifications", reply
     return reply
@@ -75,7 +75,7 @@ def newest(client):
 
 
 async def agree(*clients, **expected):
-    """Waits until all of them have the same counts, with these."""
+    """Waits until all clients have the same counts, with these values."""
     def do():
         held = [newest(client) for client in clients]
         return all(each == held[0] for each in held) and all(held[0].get(name) == value for name, value in expected.items())

@@ -19,7 +19,7 @@ MODULE = """
         client.addEventListener("connection", ({ detail }) => states.push(detail.state));
         return client;
     };
-    // The newest that a loop has, and how many there were.
+    // The newest element of a loop, and the number of elements.
     globalThis.seen = {};
     globalThis.follow = async (name, loop) => {
         seen[name] = { count: 0 };
@@ -80,7 +80,7 @@ async def write(page, conversation, *texts):
 
 
 async def stored(room, conversation):
-    """The messages as the store has them."""
+    """The messages in the store."""
     answer = await room.api.request("GET", f"/v1/conversations/{conversation}/messages?limit=100", token=room.backend)
     assert answer.status == 200, answer
     return answer.json["messages"]

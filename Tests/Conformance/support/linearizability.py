@@ -1,11 +1,10 @@
-"""Whether a history of concurrent calls could have happened one call after the other.
+"""Checks whether a history of concurrent calls is linearizable: whether some sequential order explains it.
 
-The search is that of Wing and Gong, with the memory of Lowe (as in Porcupine): a call may come next if no other call that is
-still to be placed had ended before it began; if a set of placed calls has led to a state once and to nothing, it is not tried
-again.
+The algorithm is that of Wing and Gong, with Lowe's memoization (as in Porcupine): a call may come next if no other call
+that is still to be placed had ended before it began; placed calls and a state that have led to no order are not tried again.
 
-A call whose outcome is unknown (no answer, or one that says so) has no end. It may be placed at any later time, or never.
-Two such calls with the same effect are alike, so the earlier one is always used first; one that would change nothing need
+A call with an unknown outcome (no answer, or one that says so) has no end. It may be placed at any later time, or
+never. Of two such calls with the same effect the earlier one is always used first; one that would change nothing need
 not be placed.
 """
 
@@ -36,8 +35,8 @@ class GaveUp(AssertionError):
 def linearizable(calls, step, start, most=2_000_000):
     """Whether some order explains all calls.
 
-    - `step(state, what)` gives the state after a call, or raises `Impossible` if the call cannot have been answered so.
-    - `most` bounds the states that are looked at.
+    - `step(state, what)` returns the state after a call, or raises `Impossible` if the answer cannot be right.
+    - `most` limits the number of states.
     """
     known = sorted((call for call in calls if call.is_known), key=lambda call: (call.begin, call.end))
     doubtful = {}
@@ -88,4 +87,4 @@ def linearizable(calls, step, start, most=2_000_000):
 
 
 class Impossible(Exception):
-    """In this state the call would have been answered otherwise."""
+    """In this state the call would have had another answer."""

@@ -12,8 +12,8 @@ from .server import BINARY
 
 @contextlib.contextmanager
 def binary_with(mistake, script):
-    """A copy of the program in which the text of a script is replaced: `mistake` is the old text and the new one, which is
-    at most as long; `script` is the beginning of the script. The programs contain their scripts verbatim."""
+    """A copy of the program in which a script's text is replaced: `mistake` is the old text and the new one, which is
+    at most as long; `script` is the beginning of the script. Programs contain their scripts verbatim."""
     old, new = (text.encode() for text in mistake)
     assert len(new) <= len(old), "it is written over the old text, in its place"
     folder = tempfile.mkdtemp(prefix="presence-mistake-")

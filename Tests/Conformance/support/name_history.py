@@ -1,16 +1,16 @@
-"""What was heard of usernames, and whether it could have happened one call after the other.
+"""The clients' view of usernames, and whether it is linearizable.
 
-Two kinds of objects are looked at, each by itself:
+There are two kinds of objects, each checked on its own:
 
-- **a name** is a register: the user whose it is, or nobody. A change of U to a name N claims N; in the same call it gives up
-  the name that U had. Nobody is promised to see both in one moment: of two names asked about at once, the new one may be
-  taken already and the old one not yet free. So a change is one call on N and one on each other name, between the same two
-  moments. As no call is then about two objects, a history is linearizable if, and only if, that of each object is (Herlihy
-  and Wing's locality). To look at each name alone thus loses nothing, and the search stays small.
-- **an account's name** is a register too: what `GET /v1/me` says. That of two registers it is always one at most, is in its
-  nature.
+- **a name** is a register: its owner, or none. A change of user U to name N claims N; the same call releases U's former
+name. The protocol does not promise that both become visible at once: of two names queried together, the new one may be
+taken already and the old one not yet free. So a change is one call on N and one on each other name, in the same
+interval. As no call then concerns two objects, a history is linearizable if and only if that of each object is (Herlihy
+and Wing's locality). Checking each name alone thus loses nothing, and the search stays small.
+- **an account's name** is a register, too: the `username` of `GET /v1/me`. That an account has one name at most follows
+from its being a register.
 
-What joins the two, that a name is taken exactly if some account has it, holds once no change is under way: see `at_rest`.
+Their relation, that a name is taken exactly if some account has it, holds once no change is under way: see `at_rest`.
 """
 
 from math import inf
@@ -70,7 +70,7 @@ class History:
         self.own(begin, end, user, ("write", None))
 
     def state(self, begin, end, user, name, reason):
-        """The answer that a user got about a name: free, taken or yours."""
+        """The result that a user got about a name: free, taken or yours."""
         self.of_names[name].append(Call(begin, end, (reason, user)))
 
     def me(self, begin, end, user, name):
@@ -80,7 +80,7 @@ class History:
         self.of_users.setdefault(user, []).append(Call(begin, end, what))
 
     def faults(self):
-        """The names and users whose history no order explains."""
+        """The names and users whose history is not linearizable."""
         return [name for name, calls in self.of_names.items() if not linearizable(calls, owner_after, None)] + [
             user for user, calls in self.of_users.items() if not linearizable(calls, own_after, None)]
 

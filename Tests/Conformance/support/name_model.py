@@ -1,7 +1,7 @@
-"""A small server of usernames, as a model: to show what the checker of histories finds.
+"""A small model server of usernames, to show which bugs the history checker finds.
 
-Claims and records are changed in steps, between which anything else may happen, as over two partitions. Each change is
-carried out by whom was asked and, somewhat later, once more by another server that believes it was left.
+Claims and records change in steps, between which other calls may run, as over two partitions. Each change is executed
+by the server that received it and, somewhat later, again by another server that considers it abandoned.
 """
 
 import random
@@ -25,7 +25,7 @@ class ModelServer:
             del self.claims[name]
 
     def change(self, user, name):
-        """Yields between its steps; returns whether the name was had."""
+        """Yields between its steps; returns whether the name was acquired."""
         number = self.numbers[user] = self.numbers.get(user, 0) + 1
         if self.records.get(user, (None, 0))[0] == name:
             return True
@@ -49,7 +49,8 @@ class ModelServer:
 
 
 def play(seed, compares, users=4, names=2, calls=60):
-    """A history of that server: users act one call at a time, in an order that the seed draws; some do not wait for answers."""
+    """Returns a history of that server: users make one call at a time, in an order drawn from the seed; some do not
+    wait for answers."""
     draw, server, time = random.Random(seed), ModelServer(compares), 0
     names = [f"name{number}" for number in range(names)]
     history, under_way, left = History(names), {}, calls

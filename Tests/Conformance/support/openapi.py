@@ -95,7 +95,7 @@ class Operation:
 
     @property
     def requests(self):
-        """The examples of its body; for one without a body, that."""
+        """The examples of its body, or no body."""
         if "requestBody" not in self.node:
             return [None]
         return [each["value"] for media in self.node["requestBody"]["content"].values()
@@ -127,7 +127,8 @@ class OpenAPI(Document):
                     yield f"{place}/content/{kind} {name}", kind, media["schema"], example["value"]
 
     def is_of(self, place, *tags):
-        """Whether a place belongs to operations of these tags alone: it is in one, or a response that no other refers to."""
+        """Whether a place belongs only to operations of these tags: it is in one, or in a response that no other
+        operation refers to."""
         inside, outside = [], []
         for operation in self.operations:
             (inside if set(tags) & set(operation.node["tags"]) else outside).append(operation)

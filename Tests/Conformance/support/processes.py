@@ -1,4 +1,4 @@
-"""Processes that the tests start, and the certainty that none of them stays."""
+"""Processes that the tests start, and checks that none of them is left."""
 
 import contextlib
 import ctypes
@@ -54,8 +54,8 @@ def children(parent):
 
 @contextlib.contextmanager
 def on_processors_of_their_own(parent):
-    """A process and its children get the last processor, we the others: so their work after an answer does not delay our
-    reading of it. With one processor this does nothing."""
+    """Gives the last processor to a process and its children, and the others to the tests, so that its work after an
+    answer does not delay their reads. With one processor this does nothing."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) < 2:
         yield

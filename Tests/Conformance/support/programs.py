@@ -1,5 +1,5 @@
-"""Programs that the tests use without installation: from Debian, since installing them would start services, and packages
-from PyPI."""
+"""Programs that the tests use without installation: from Debian, because installing them would start services, and
+packages from PyPI."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ TOOLS = Path(__file__).resolve().parents[3] / ".build" / "programs"
 """Where `make setup-programs` unpacks Debian's packages."""
 
 PACKAGES = TOOLS.parent / "python"
-"""Where it puts those of PyPI."""
+"""The folder for packages from PyPI."""
 
 
 def find(name):
@@ -30,7 +30,7 @@ def needed(*names):
 
 
 def library(name):
-    """A module of PyPI; the test is skipped if it is not there."""
+    """A module from PyPI; the test is skipped if it is missing."""
     if not (PACKAGES / name).is_dir():
         pytest.skip(f"not installed: {name} of PyPI (make setup-programs fetches it)")
     if str(PACKAGES) not in sys.path:

@@ -4,7 +4,7 @@ import asyncio
 
 
 class Proxy:
-    """Stands in for a server as the place to connect to."""
+    """Accepts the connections meant for a server."""
 
     def __init__(self, server):
         self.server, self.mint = server, server.mint
@@ -43,5 +43,5 @@ class Proxy:
             target.close()
 
     def freeze(self):
-        """From now on nothing gets through, not even that a side has closed."""
+        """From now on no data passes, not even the notice that a side has closed."""
         self.open.clear()

@@ -1,4 +1,4 @@
-"""FCM and APNs for tests: over TLS with an authority of their own, each token verified by OpenSSL."""
+"""FCM and APNs for tests: over TLS with their own certificate authority; OpenSSL verifies each token."""
 
 import http.server
 import json
@@ -66,14 +66,14 @@ class Keys:
 
     @property
     def everything(self):
-        """Settings with which a server has both services, though it reaches neither."""
+        """Settings of a server with both services, which it cannot reach."""
         return {
             "push.fcm.serviceAccountFile": self.account, "push.apns.keyFile": self.apns, "push.apns.keyID": KEY,
             "push.apns.teamID": TEAM, "push.apns.topic": TOPIC}
 
 
 def der(*numbers):
-    """Two numbers as OpenSSL wants a signature of an elliptic curve."""
+    """Two numbers in OpenSSL's form of an elliptic curve signature."""
     body = b""
     for number in numbers:
         octets = number.to_bytes(number.bit_length() // 8 + 1)

@@ -30,7 +30,7 @@ def frame(opcode, payload=b"", final=True, masked=True, reserved=0):
 
 
 def text(message):
-    """The frame of a text message: an object, a text, or bytes that should have been one."""
+    """The frame of a text message: an object, a text, or bytes that are not valid text."""
     if isinstance(message, dict):
         message = json.dumps(message)
     return frame(TEXT, message.encode() if isinstance(message, str) else message)
@@ -40,11 +40,11 @@ class RawSocket:
     """It answers nothing by itself, not even pings; input is read only on request."""
 
     def __init__(self, server, tls=None):
-        """`tls`: the context with which it is spoken to."""
+        """`tls`: the context of its connection."""
         self.server, self.tls = server, tls
 
     async def dial(self, receive_buffer=None):
-        """Opens the connection alone."""
+        """Opens the connection only."""
         plain = socket.socket()
         if receive_buffer:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -111,7 +111,7 @@ class RawSocket:
             return None, b""
 
     async def read_message(self, within=PATIENCE):
-        """The next text message; control frames are passed over."""
+        """The next text message; control frames are skipped."""
         async def next_text():
             while True:
                 opcode, payload = await self.read_frame()

@@ -1,4 +1,4 @@
-"""A server that receives events: the calls, each signature verified by hand, and answers by a test's script."""
+"""A server that receives events and verifies each signature by hand; its answers are those that the test sets."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ class Call:
 
 
 class Receiver:
-    """`answer` is called with each call and returns a status, or a status and headers; it may take its time."""
+    """`answer` is called with each call and returns a status, or a status and headers; it may block."""
 
     def __init__(self, directory, answer=lambda call: 204, port=0):
         self.secret, self.calls, self.answer = Secret(directory), [], answer
@@ -52,7 +52,7 @@ class Receiver:
                 status = receiver.take(self.path, self.headers, body)
                 status, headers = status if isinstance(status, tuple) else (status, {})
                 if status is None:
-                    # Broken off: no answer at all.
+                    # Cut off without an answer.
                     self.close_connection = True
                     return self.connection.close()
                 self.send_response(status)
@@ -87,7 +87,7 @@ class Receiver:
         return self.answer(call)
 
     def of(self, *types):
-        """The calls of some types so far, in the order of their coming."""
+        """The calls of some types so far, in the order of arrival."""
         return [call for call in self.calls if call.type in types]
 
     def endpoint(self, *events):

@@ -35,7 +35,7 @@ class Redis:
         raise AssertionError("redis-server does not start")
 
     def begin(self):
-        """Whether it accepts connections; otherwise it has ended, for example because another process took its port."""
+        """Whether it accepts connections. If not, it has ended, for example because another process took its port."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]
@@ -63,7 +63,7 @@ class Redis:
         os.kill(self.process.pid, number)
 
     def stop(self):
-        """Silences it: connections stay open, and nothing is answered."""
+        """Suspends it: connections stay open, and no command is answered."""
         self.send_signal(signal.SIGSTOP)
 
     def go_on(self):

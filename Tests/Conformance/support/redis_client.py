@@ -1,4 +1,4 @@
-"""One command to a Redis, without a process for it: `redis-cli` takes as long to start as a test may take."""
+"""One command to a Redis, without a process: `redis-cli` takes as long to start as a whole test."""
 
 import socket
 

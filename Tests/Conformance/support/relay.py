@@ -5,8 +5,8 @@ import threading
 
 
 class Relay:
-    """`rule(verb, line)` answers a command, or returns None to accept; `.` is the end of a mail. 421 ends the connection,
-    as with real servers. It runs in threads of its own."""
+    """`rule(verb, line)` answers a command, or returns None to accept; `.` is the end of a mail. 421 ends the
+    connection, as with real servers. It runs in its own threads."""
 
     def __init__(self, rule=lambda verb, line: None):
         self.rule, self.lines, self.mails = rule, [], []

@@ -15,7 +15,7 @@ ROOMS = []
 
 class Room:
     def __init__(self, server, tls=None):
-        """`tls`: the context with which sockets by hand speak to it."""
+        """`tls`: the context for sockets by hand."""
         ROOMS.append(self)
         self.server, self.tls = server, tls
         self.suffix = secrets.token_hex(3)
@@ -47,7 +47,7 @@ class Room:
         return await client.connect(members.pop("token", None) or self.token(person, at=at), **members)
 
     async def raw(self, person=None, at=None, receive_buffer=None, **members):
-        """A socket by hand, connected as a person if one is named."""
+        """A socket by hand, connected as a person if one is given."""
         raw = await RawSocket(at or self.server, self.tls).open(receive_buffer)
         self.open.append(raw)
         if person:

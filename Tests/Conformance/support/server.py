@@ -1,4 +1,4 @@
-"""One `presenced`, started as a person would start it."""
+"""One `presenced`, started as a user would start it."""
 
 import os
 import queue
@@ -27,18 +27,17 @@ def run(*arguments, timeout=30):
 
 
 def environment(command):
-    """The suite can be run with `PRESENCE_REDIS_INTERESTS=true`, which a cluster does not take."""
+    """The suite can run with `PRESENCE_REDIS_INTERESTS=true`, which clusters do not support."""
     is_cluster = any("+cluster:" in str(word) for word in command)
     return os.environ | ({"PRESENCE_REDIS_INTERESTS": "false"} if is_cluster else {})
 
 
 LIVING = []
-"""The servers that are not closed."""
+"""The servers that are not closed yet."""
 
 
 class Server:
-    """A running server; `configuration` has the short names of `settings.KEYS`; `binary` is another program than the one
-    that is tested.
+    """A running server; `configuration` has the short names of `settings.KEYS`.
 
     Without `redis` it keeps a Redis of its own in `directory`, which is removed at the end unless it was given. `binary` is
     another program than the one under test.
@@ -112,7 +111,7 @@ class Server:
 
     @property
     def redis_child(self):
-        """The id of the `redis-server` that this server keeps for itself."""
+        """The id of the `redis-server` that this server runs for itself."""
         for process in processes.find(self.directory):
             with open(f"/proc/{process}/comm") as file:
                 if file.read().startswith("redis-server"):
@@ -123,7 +122,8 @@ class Server:
         os.kill(self.process.pid, number)
 
     def stand_still(self):
-        """Stops all of its threads, and returns when the last one has stopped: on a busy machine that takes a moment."""
+        """Suspends all of its threads, and returns when the last one has stopped: on a busy machine that takes a
+        moment."""
         self.send_signal(signal.SIGSTOP)
         tasks = Path(f"/proc/{self.process.pid}/task")
         while any((task / "stat").read_text().rpartition(")")[2].split()[0] not in "tT" for task in tasks.iterdir()):
@@ -137,7 +137,7 @@ class Server:
         return status
 
     def kill(self):
-        """Kills it; its Redis, if it has one of its own, is left over."""
+        """Kills it; its own Redis, if any, is left."""
         self.send_signal(signal.SIGKILL)
         self.process.wait()
 

@@ -1,7 +1,8 @@
-"""S3-compatible storage: what came, each signature made again by botocore, and whatever a test wants to go wrong.
+"""S3-compatible storage: it records the requests, recomputes each signature with botocore, and fails as the test
+requests.
 
-It keeps the objects itself; with S3_BEHIND=http://HOST:PORT they are kept by the storage there (Tests/S3/run), to which it
-passes on what it has verified.
+It keeps the objects itself; with S3_BEHIND=http://HOST:PORT another storage keeps them (Tests/S3/run), to which it
+passes verified requests.
 """
 
 import datetime
@@ -119,7 +120,7 @@ class Storage:
                     "accessKey": self.access_key, "secretKeyFile": self.key_file}
         return {f"photos.s3.{name}": value for name, value in (settings | more).items()}
 
-    # What is answered
+    # Answers
 
     def take(self, request):
         wanted = self.answer(request)
@@ -168,14 +169,14 @@ class Storage:
     # Objects
 
     def pass_on(self, method, target, headers=None, body=b""):
-        """The answer of the objects' storage, without any signature."""
+        """The response of the storage behind it, without any signature."""
         request = Request(method, target, headers or {}, body)
         if not BEHIND:
             with self.lock:
                 return self.keep(request)
         connection = http.client.HTTPConnection(urlsplit(BEHIND).netloc, timeout=20)
         try:
-            # That storage needs no signature for any bucket.
+            # That storage requires no signature for any bucket.
             sent = {name: value for name, value in request.headers.items()
                     if name.lower() in ("content-type", "cache-control", "authorization", "x-amz-date", "range")}
             sent.setdefault("Authorization", "AWS4-HMAC-SHA256 Credential=a/20200101/us-east-1/s3/aws4_request, "
@@ -226,6 +227,6 @@ class Storage:
         return self.pass_on("GET", f"/{self.bucket}/{key}")
 
     def keys(self):
-        """The objects of pictures: without the mark of their owner."""
+        """The picture objects, without the mark of their owner."""
         _, _, body = self.pass_on("GET", f"/{self.bucket}?list-type=2")
         return sorted(key for key in re.findall(r"<Key>([^<]*)</Key>", body.decode()) if not key.endswith("installation"))

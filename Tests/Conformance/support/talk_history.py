@@ -1,10 +1,10 @@
-"""What was heard of one conversation's messages, and whether it could have happened one call after the other.
+"""The clients' view of one conversation's messages, and whether it is linearizable.
 
-The conversation is one object: sends give numbers, and a page shows all messages as they are in one moment. Its model is the
-list of its messages, each `(id, text, edits, is deleted)`; a call is `(kind, id, text, answer)`. An answer is the message as it
-was then, `(seq, text, edits, is deleted)`, or the code of an error; of a read it is the page. `None` is an outcome that nobody
-knows: the call may have happened at any time since, or may never happen. A send that is repeated is one more call with the
-same id, which changes nothing once the message is there.
+The conversation is one object: sends assign numbers, and a page shows all messages at one moment. Its model is the list
+of its messages, each `(id, text, edits, is deleted)`; a call is `(kind, id, text, answer)`. An answer is the message at
+that time, `(seq, text, edits, is deleted)`, or the code of an error; for a read it is the page. `None` is an unknown
+outcome: the call may have happened at any time since, or may never happen. A repeated send is another call with the
+same id, which changes nothing once the message exists.
 """
 
 from math import inf

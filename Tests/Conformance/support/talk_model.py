@@ -1,7 +1,7 @@
-"""A small server of one conversation, as a model: to show what the checker of histories finds.
+"""A small model server of one conversation, to show which bugs the history checker finds.
 
-A server that is right does each call in one moment, between its beginning and its answer. Those that are not do some call in
-two steps, between which anything else may happen, or forget what they have seen.
+A correct server carries out each call at one moment between its beginning and its answer. A server with a bug carries
+out some call in two steps, between which other calls may run, or forgets something that it has checked.
 """
 
 import random
@@ -44,7 +44,7 @@ class ModelTalk:
         return self.answer(what)
 
     def answer(self, what):
-        """The model's answer, found by the absence of a rejection."""
+        """The model's answer: the one that is not rejected."""
         kind, id, text, _ = what
         self.messages = messages_after(self.messages, (kind, id, text, None))
         place = next((place for place, message in enumerate(self.messages) if message[0] == id), None)
@@ -54,8 +54,8 @@ class ModelTalk:
 
 
 def play(seed, mistake, users=4, calls=60):
-    """A history of that server: clients make one call at a time, in an order that the seed draws; two belong to one user,
-    who edits their own messages, and all may delete. Some do not wait for an answer, and repeat a send."""
+    """Returns a history of that server: clients make one call at a time, in an order drawn from the seed. Two belong to
+    one user, who edits their own messages; all may delete. Some do not wait for an answer and repeat a send."""
     draw, talk, time = random.Random(seed), ModelTalk(mistake), 0
     history, under_way, own, again, left = TalkHistory(), {}, {}, {}, calls
     while left or under_way:

@@ -11,7 +11,7 @@ IMAGE = {"id": "a1", "kind": "image", "url": "https://example.org/a.jpg", "thumb
 
 
 def fresh():
-    """An id of a message."""
+    """A new message id."""
     return secrets.token_hex(16)
 
 

@@ -8,7 +8,7 @@ import os
 import time
 
 FOR_EVER = object()
-"""As `expires`: a token with no `exp` at all."""
+"""As `expires`: a token without `exp`."""
 
 
 def encode(data):
@@ -32,11 +32,11 @@ READINGS = (
     lambda content: bytes.fromhex(content.decode()),
     lambda content: decode(content.decode().strip().rstrip("=")),
 )
-"""The possible keys for the content of a secret file."""
+"""The possible ways to read a key from a secret file."""
 
 
 class Mint:
-    """Makes tokens like the server's own command: by a sample from it, with the secret of its data directory."""
+    """Makes tokens like the server's own command, from a sample of it and the secret in its data directory."""
 
     first = None
     """The first one of this process: the secret has the same place in all data directories."""
@@ -51,7 +51,7 @@ class Mint:
 
     @classmethod
     def of(cls, data_directory, sample):
-        """The minter of a data directory. `sample()` makes a token with a process, which is not needed for each of them."""
+        """The minter of a data directory. `sample()` runs a process to make a token, which the others do not need."""
         if not cls.first:
             cls.first = cls(sample(), data_directory)
             return cls.first
@@ -66,7 +66,7 @@ class Mint:
 
     @staticmethod
     def find_secret(sample, data_directory):
-        """The key, the name of its file in the directory, and how that is read."""
+        """Returns the key, the name of its file in the directory, and how the file is read."""
         text, _, signature = sample.rpartition(".")
         for folder, _, names in os.walk(data_directory):
             for name in names:

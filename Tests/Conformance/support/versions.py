@@ -1,7 +1,7 @@
-"""Another version of the server, made of the one under test: its scripts for Redis do something else.
+"""Another version of the server, made from the one under test: its scripts for Redis behave differently.
 
-The scripts lie in the program as they are (Sources/PresenceCore/Store/README.md). The other version's additions take the
-place of a comment above them, so everything else stays where it is.
+The program contains the scripts verbatim (Sources/PresenceCore/Store/README.md). The other version's additions replace
+part of a comment above them, so everything else stays where it is.
 """
 
 import mmap
@@ -31,7 +31,7 @@ EDITS = (
 )
 
 IN_ALL = ("if given ~= 0 then return given end", "if 0 ~= given then return given end")
-"""A text of every script, and the same in other words: so all of them have another name."""
+"""A text of every script, and an equivalent one: this gives all of them other names."""
 
 
 def version_of(binary):
@@ -61,8 +61,8 @@ def replace(program, there, instead):
 
 
 def other_version(directory):
-    """The path of a copy of the program, in a directory, with another version and changed scripts. All of them have other
-    names too."""
+    """The path of a copy of the program, in a directory, with another version and changed scripts. All scripts have
+    other names, too."""
     path = os.path.join(directory, "presenced-of-another-version")
     shutil.copy(BINARY if os.path.sep in BINARY else shutil.which(BINARY), path)
     own = version_of(BINARY)
@@ -74,6 +74,6 @@ def other_version(directory):
         there, instead = (text.encode() for text in IN_ALL)
         assert program.find(there) >= 0, "the scripts have changed"
         replace(program, there, instead)
-        # Short strings lie in a program in pieces of eight bytes.
+        # A program stores short strings in pieces of eight bytes.
         replace(program, own[:8].encode(), others[:8].encode())
     return path

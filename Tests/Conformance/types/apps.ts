@@ -1,11 +1,11 @@
-// What an app in TypeScript writes, for the type checker: all of it must pass, and each line after @ts-expect-error must not.
+// The code of a TypeScript app, for the type checker: all of it must pass, except each line after @ts-expect-error.
 // test_28_browser_files.py puts the types beside this file, and the scripts themselves into made/.
 import * as told from "./presence.js";
 import * as toldMessages from "./presence-messages.js";
 import * as made from "./made/presence.js";
 import * as madeMessages from "./made/presence-messages.js";
 
-// Each class has what its type names, and names what it has.
+// Each class has exactly the members of its type.
 
 type Members<Told> = { [Name in keyof Told]: Told[Name] extends (...given: infer Given) => unknown ? (...given: Given) => unknown : unknown };
 type Untold<Made, Told> = Exclude<keyof Made, keyof Told>;
@@ -47,7 +47,7 @@ export async function people(signal: AbortSignal): Promise<string[]> {
     if (state === "connected") break;
   }
   await client.setStatus("busy", { text: null, clearAfter: 60_000 });
-  // @ts-expect-error: nobody chooses this
+  // @ts-expect-error: this cannot be chosen
   await client.setStatus("offline");
   client.addEventListener("person", ({ detail }) => shown.push(detail.user, detail.presence?.status ?? ""));
   client.addEventListener("connection", ({ detail: { state, retryAt } }) => shown.push(state, String(retryAt ?? 0)), { signal });
@@ -70,7 +70,7 @@ export async function people(signal: AbortSignal): Promise<string[]> {
 export async function accounts(picture: Blob): Promise<void> {
   const account = new told.PresenceAccount();
   const signedIn = await account.signUp({ email: "ana@example.org", password: "secret", displayName: "Ana" });
-  // @ts-expect-error: null where the server does not tell
+  // @ts-expect-error: null if the server hides it
   signedIn.user;
   const { photoURL } = await account.setPhoto(picture, { progress: (share: number) => console.log(share) });
   await account.update({ photoURL, setupCompleted: true });
@@ -92,7 +92,7 @@ export async function talk(client: told.PresenceClient): Promise<number> {
   const messages = new toldMessages.PresenceMessages(client, { user: "ana" });
   for await (const all of messages.conversations()) for (const { unread, lastMessage } of all) console.log(unread, lastMessage?.text);
   for await (const conversation of messages.conversation("c")) {
-    // @ts-expect-error: one that the user is not in has no members
+    // @ts-expect-error: a conversation that the user has left has no members
     console.log(conversation.members);
     if (!("removed" in conversation)) console.log(conversation.members);
   }

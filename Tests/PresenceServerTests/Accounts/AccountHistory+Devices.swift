@@ -6,27 +6,28 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A device that is signed in, by the rule of the protocol's page: what each of its refresh tokens is good for.
+/// A signed-in device, modelled by the rules in the protocol's documentation: the valid answer for each of its refresh
+/// tokens.
 struct DeviceModel {
     enum Answer: Equatable {
         case newest(Int64)
         case reused, gone
     }
 
-    /// That of the newest token.
+    /// The number of the newest token.
     private var counter: Int64 = 1
     /// When each token was made, by Redis' clock.
     private var made: [Int64: Timestamp] = [:]
     private(set) var isOver = false
 
-    /// Somebody shows the token of a number.
+    /// Returns the expected answer for the token with this number.
     mutating func refresh(with shown: Int64, at now: Timestamp) -> Answer {
         guard !isOver else { return .gone }
         if shown >= counter {
             counter = shown + 1
             made[counter] = now
         } else if shown < counter - 1, made[shown + 1].map({ $0 + 10_000 <= now }) ?? true {
-            // It was the newest until the next was made.
+            // The token stopped being the newest when the next one was made.
             isOver = true
             return .reused
         }
@@ -34,7 +35,7 @@ struct DeviceModel {
     }
 }
 
-/// What scripts have said of devices and pictures, each held against a model, and what may be answered after it.
+/// Checks the scripts' results for devices and pictures against a model, which also yields the allowed answers.
 struct AccountModel {
     struct Shown: Hashable {
         let grant: String
@@ -42,13 +43,13 @@ struct AccountModel {
     }
 
     private var devices: [String: DeviceModel] = [:]
-    /// By token, what was said when it was shown.
+    /// The results of scripts, by the token that was used.
     private(set) var said: [Shown: [DeviceModel.Answer]] = [:]
     private(set) var deleted: Set<String> = []
-    /// By user: the name of an uploaded picture, or none, where there was one.
+    /// The name of the uploaded picture, by user; nil after it was removed.
     private(set) var pictures: [String: String?] = [:]
     private(set) var faults: [String] = []
-    /// How many tokens were renewed, answered with the newest again, and found used.
+    /// The numbers of tokens that were renewed, answered with the newest again, and rejected as reused.
     private(set) var renewed = 0, repeated = 0, reused = 0
 
     mutating func hear(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
@@ -99,9 +100,9 @@ struct AccountModel {
 }
 
 extension AccountHistory {
-    /// Somebody shows a refresh token: mostly the newest that they know, or one before it.
+    /// Refreshes with a user's newest known token, or sometimes with an earlier one.
     func refresh() {
-        // Rarely one of somebody whose account is gone.
+        // Sometimes a token of a deleted account.
         let isAnybodys = Int.random(in: 0..<8, using: &random) == 0
         let users = tokens.keys.filter { isAnybodys || !model.deleted.contains($0) }.sorted()
         guard let tokens = users.randomElement(using: &random).flatMap({ tokens[$0] }),
@@ -131,7 +132,7 @@ extension AccountHistory {
         }
     }
 
-    /// Keeps the refresh token of an answer, by its device and number: each number has one text.
+    /// Stores the refresh token of an answer by its device and number, and checks that a number has only one text.
     @discardableResult
     func keepToken(_ call: SimulatedCall) -> Int64? {
         guard let text = call.json["refreshToken"] as? String, let token = RefreshToken.read(text)?.token else {
@@ -146,7 +147,7 @@ extension AccountHistory {
 
     // MARK: Pictures
 
-    /// A picture is given up, replaced by an address, or by one that was uploaded: the file itself is left out.
+    /// Removes a picture, or replaces it with an address or an uploaded picture. No file is written.
     func changePicture() {
         guard let owner = someone else { return }
         switch Int.random(in: 0..<4, using: &random) {
@@ -158,7 +159,7 @@ extension AccountHistory {
         }
     }
 
-    /// As a server does that has read what the picture was: now, or some time ago.
+    /// Acts like a server that read the user's picture just now, or some time ago.
     private func upload(_ text: String) {
         let shard = pick(world.shards)
         guard let user = UserID(text), shard.logic.link.isLive else { return }
@@ -180,7 +181,7 @@ extension AccountHistory {
         }
     }
 
-    /// What is kept of pictures is what scripts have done last.
+    /// Compares the stored pictures with the last results of the scripts.
     func checkPictures() throws {
         for (text, name) in model.pictures.sorted(by: { $0.key < $1.key }) {
             let user = UserID(text)!

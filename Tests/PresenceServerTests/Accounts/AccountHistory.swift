@@ -6,9 +6,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// One history, and what was wrong after it.
+/// One history and its faults.
 final class AccountHistory {
-    /// What somebody knows of an account of theirs.
+    /// A user's knowledge of their own account.
     struct Owner {
         let user: String
         var email: String
@@ -21,17 +21,17 @@ final class AccountHistory {
     private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
     private let names = ["Soup", "soup", "Pie", "pie.2", "Rice"]
     private let isAboutNames: Bool
-    /// Calls that have not been answered, and what their answers mean.
+    /// Calls without an answer yet, and the handlers of their answers.
     private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
-    /// By user: those whose sign-up or sign-in was answered.
+    /// Users whose sign-up or sign-in was answered, by id.
     private var owners: [String: Owner] = [:]
-    /// By user and device: the refresh tokens that were answered, by their numbers.
+    /// The refresh tokens received, by user, device and number.
     var tokens: [String: [String: [Int64: String]]] = [:]
     private(set) var model = AccountModel()
     var world: World { accounts.world }
     private(set) var faults: [String] = []
 
-    /// - Parameter redis: One that earlier histories have used.
+    /// - Parameter redis: An instance that earlier histories have used.
     init(seed: UInt64, isAboutNames: Bool = false, redis: SimulatedRedis? = nil) throws {
         self.isAboutNames = isAboutNames
         accounts = try AccountWorld(seed: seed, partitions: 8, redis: redis)
@@ -65,7 +65,7 @@ final class AccountHistory {
             world.replaceShard(at: place)
         case 11...14: refresh()
         case 15...16: changePicture()
-        // Tokens that were the newest are good for 10 s.
+        // A token is accepted for 10 s after it stopped being the newest.
         case 17 where Int.random(in: 0..<2, using: &random) == 0: try world.run(for: 10_500)
         default: break
         }
@@ -89,7 +89,7 @@ final class AccountHistory {
         keepToken(call)
     }
 
-    // MARK: What people do
+    // MARK: Users' actions
 
     private func signUp(_ email: String) {
         let password = password(of: email)
@@ -111,10 +111,10 @@ final class AccountHistory {
     }
 
     private func signIn(_ email: String) {
-        // Those who have changed their address keep the password of the first.
+        // After a change of address, the password is still that of the first address.
         let password = password(of: pick(addresses))
         ask("POST", "/v1/sessions", ["email": email, "password": password]) { [unowned self] in
-            // Their password is that of the address with which they signed up.
+            // A user's password belongs to the address of their sign-up.
             let owner = ($0.json["user"] as? String).flatMap { owners[$0] }
             let isRight = $0.status == 200 && (owner == nil || owner?.password == password)
             expect(isRight || [401, 429, 503].contains($0.status), "a sign-in was answered \($0.json)")
@@ -130,7 +130,7 @@ final class AccountHistory {
             "POST", "/v1/me/email", ["password": owner.password, "email": pick(addresses)], token: owner.access)
     }
 
-    /// Follows a link, an old one perhaps.
+    /// Opens a verification link, perhaps an outdated one.
     private func verify() {
         guard let token = accounts.tokens("verify").suffix(6).randomElement(using: &random) else { return }
         ask("POST", "/v1/emails/verify", ["token": token])
@@ -145,13 +145,13 @@ final class AccountHistory {
         }
     }
 
-    // MARK: Afterwards
+    // MARK: Checks at the end
 
     func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
         if !isTrue { faults.append(what()) }
     }
 
-    /// Nothing is under way any more.
+    /// Waits until no work is under way.
     func settle() throws {
         try world.run(for: 30_000)
         hear()
@@ -171,7 +171,7 @@ final class AccountHistory {
         }
     }
 
-    /// Records, claims, accounts and profiles say the same, and nothing is left to be done.
+    /// Checks that records, claims, accounts and profiles agree and that no work is left.
     func checkNames() throws {
         try waitUntilNothingIsUnfinished()
         var owners: [String: String] = [:]

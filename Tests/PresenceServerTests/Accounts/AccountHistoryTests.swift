@@ -6,31 +6,31 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Drawn histories: a few people sign up, sign in, refresh, change their addresses, usernames and pictures and delete their
-/// accounts, for the same few addresses and names, while connections break and servers die between the steps. What they are
-/// answered is held against a model. Afterwards every address and name must be one account's or free, and every account must
-/// be one that its owner can still use.
+/// Random histories: a few users sign up, sign in, refresh, change their addresses, usernames and pictures, and delete
+/// their accounts, with the same few addresses and names. Connections break and servers die between the steps. A model
+/// checks the answers. Afterwards every address and name must belong to one account or be free, and every account must
+/// be usable by its owner.
 @Suite struct AccountHistoryTests {
-    @Test func `an address is one account's or free, whatever broke off`() async throws {
+    @Test func `an address belongs to one account or is free, whatever fails`() async throws {
         try await Self.check(isAboutNames: false)
     }
 
-    @Test func `a username is one account's or free, and never half given, whatever broke off`() async throws {
+    @Test func `a username belongs to one account or is free, whatever fails`() async throws {
         try await Self.check(isAboutNames: true)
     }
 
-    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
+    @Test(arguments: Self.mistakes) func `a deliberate bug is detected`(mistake: ScriptMistake) async throws {
         #expect(try await Self.isFound(mistake))
     }
 
     @Test(arguments: Self.mistakesOfNames)
-    func `a mistake made on purpose with names is found`(mistake: ScriptMistake) async throws {
+    func `a deliberate bug with names is detected`(mistake: ScriptMistake) async throws {
         #expect(try await Self.isFound(mistake, isAboutNames: true))
     }
 
-    // MARK: Which
+    // MARK: Seeds
 
-    /// Of those that are the same each time, and of those that no run had before.
+    /// The number of fixed seeds and of new seeds in a run.
     private static let most = 24
     private static let drawn = Seeds.fromEnvironment().map { $0.first..<($0.first + UInt64(min($0.count, most))) }
 
@@ -57,7 +57,7 @@ import Testing
             "accounts\(isAboutNames ? " with names" : ""): \(sum.histories) histories from seeds \(firsts), "
                 + "\(sum.renewed) refresh tokens renewed, \(sum.repeated) repeated, \(sum.reused) found used")
         #expect(sum.faults == [] && sum.histories == drawn.reduce(0) { $0 + $1.count })
-        // It came to what it is about; that used ones are shown, the mistakes show.
+        // The histories reach the cases under test. The mutations cover the reuse of old tokens.
         #expect(!Seeds.isWhole || (sum.renewed > 20 && sum.repeated > 5))
     }
 
@@ -84,7 +84,7 @@ import Testing
             let redis = try SimulatedRedis(substitutes: substitutes)
             return try (1...200).first { seed in
                 let history = try AccountHistory(seed: seed, isAboutNames: isAboutNames, redis: redis)
-                // One that cannot be played to its end has found it, too.
+                // A history that cannot be completed also counts as detection.
                 return (try? faults(of: history, isAboutNames)) != []
             }
         }
@@ -93,7 +93,7 @@ import Testing
     }
 
     private static func faults(of history: AccountHistory, _ isAboutNames: Bool) throws -> [String] {
-        // What a password costs is not what this is about.
+        // A cheap hash: these tests are not about the cost of passwords.
         try PasswordHash.Parameters.$standard.withValue(.init(memory: 8, passes: 1)) {
             do {
                 for _ in 0..<(isAboutNames ? 90 : 70) { try history.step() }
@@ -108,18 +108,19 @@ import Testing
     }
 
     static let mistakes = [
-        ScriptMistake(name: "another's address is nobody's, whatever their account says", at: "held-by-its-owner"),
+        ScriptMistake(
+            name: "another account's address counts as free, whatever its record has", at: "held-by-its-owner"),
         ScriptMistake(
             name: "a sign-up takes an address that is taken", at: "address-is-taken", becomes: "if false then"),
         ScriptMistake(
-            name: "an account does not say by which wish it has its address", at: "account-says-its-claim"),
+            name: "an account does not store the change by which it has its address", at: "account-says-its-claim"),
         ScriptMistake(
-            name: "a refresh token is good for ever", at: "refresh-token-was-used", becomes: "elseif false then"),
+            name: "a refresh token is valid for ever", at: "refresh-token-was-used", becomes: "elseif false then"),
         ScriptMistake(
-            name: "a refresh token whose answer was lost is taken for a stolen one", at: "refresh-token-was-used",
+            name: "a refresh token whose answer was lost counts as stolen", at: "refresh-token-was-used",
             becomes: "elseif not made[behind] then"),
         ScriptMistake(
-            name: "an address in the place of an uploaded picture leaves that its owner's",
+            name: "an address that replaces an uploaded picture leaves the file with its owner",
             old: "redis.call('HDEL', userKey, 'photo')", new: ""),
     ]
 
@@ -127,7 +128,7 @@ import Testing
         ScriptMistake(name: "an address is taken from another account", at: "address-is-anothers"),
         ScriptMistake(name: "a deleted account keeps its username", at: "abandons-the-name"),
         ScriptMistake(
-            name: "an account that is made with a username does not show it in its profile",
+            name: "an account created with a username does not show it in its profile",
             at: "profile-shows-the-name"),
     ]
 }

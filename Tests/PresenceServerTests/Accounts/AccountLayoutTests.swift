@@ -6,16 +6,16 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// How accounts and profiles lie in Redis, and what is done with the layout of earlier versions.
+/// The layout of accounts and profiles in Redis, and the handling of earlier layouts.
 @Suite struct AccountLayoutTests {
-    @Test func `an account with a name is one hash, small enough to be a list, and two fields of others`() throws {
+    @Test func `an account with a name is one hash small enough for a listpack, and two fields elsewhere`() throws {
         let accounts = try AccountWorld()
         let body = ["email": "ana@example.org", "password": "correct horse", "username": "Ana.B"]
         let call = try accounts.call("POST", "/v1/accounts", body)
         #expect(call.status == 201, "\(call.json)")
         let user = try #require(call.json["user"] as? String)
         let world = accounts.world
-        // Until its username is claimed for good.
+        // Time for the username's claim to be confirmed.
         try world.run(for: 1_000)
         let keys = (try world.redis.command(["KEYS", "*"]).get().array ?? []).compactMap(\.string)
         #expect(keys.filter { $0.hasSuffix(user) && !$0.contains(":grants:") }.count == 1, "\(keys)")
@@ -23,12 +23,12 @@ import Testing
         #expect(try world.redis.command(["OBJECT", "ENCODING", key]).get().string == "listpack")
         let claims = keys.filter { $0.contains(":name:") || $0.contains(":email:") }
         #expect(claims.count == 2 && !claims.contains { $0.contains("ana") })
-        // Nothing is there twice.
+        // No field is stored twice.
         let fields = (try world.redis.command(["HKEYS", key]).get().array ?? []).compactMap(\.string)
         #expect(Set(fields).isDisjoint(with: ["displayName", "username", "createdAt", "last", "wish"]), "\(fields)")
     }
 
-    @Test func `a profile of layout 1 is read, and written anew when it changes`() throws {
+    @Test func `a profile of layout 1 is readable, and a change writes it in the new layout`() throws {
         let world = try World(shards: 1)
         let partitions = Partitions(world.configuration, database: 0)
         let key = partitions.keys(of: UserID("ana")!).user(UserID("ana")!)
@@ -55,7 +55,7 @@ import Testing
         #expect(format == "\(Partitions.layout) \(partitions.count)")
     }
 
-    @Test func `accounts of layout 1 are refused`() throws {
+    @Test func `accounts of layout 1 are rejected`() throws {
         let world = try World(shards: 1)
         let partitions = Partitions(world.configuration, database: 0)
         _ = world.redis.command(["SET", partitions.space.format, "1 \(partitions.count)"])

@@ -7,7 +7,7 @@ import WebSockets
 @testable import PresenceServer
 @testable import Simulator
 
-/// Accounts on invented time: what takes a minute, a day or three months.
+/// Accounts in simulated time: rules with durations of a minute, a day or three months.
 @Suite struct AccountSimulationTests {
     private let accounts: AccountWorld
 
@@ -23,7 +23,7 @@ import WebSockets
         try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": token ?? ""])
     }
 
-    @Test func `refresh tokens: one behind at any time, any that was the newest less than 10 s ago, nothing older`()
+    @Test func `refresh accepts the previous token at any time, older ones for 10 s after they were the newest`()
         throws
     {
         let first = try signUp()["refreshToken"]
@@ -31,13 +31,13 @@ import WebSockets
         try accounts.world.run(for: 3_600_000)
         #expect(try refresh(first).json["refreshToken"] as? String == second as? String)
         let third = try refresh(second).json["refreshToken"]
-        // The first has not been the newest for an hour, though the last refresh was a moment ago.
+        // The first token stopped being the newest an hour ago; the recent refresh does not count.
         let reused = try refresh(first)
         #expect(reused.status == 401 && reused.reason == "token_reused")
         #expect(try refresh(third).reason == "token_expired")
     }
 
-    @Test func `of several that are made at once each is good for 10 s, and the one before the newest for longer`()
+    @Test func `tokens made in quick succession are valid for 10 s each, the one before the newest for longer`()
         throws
     {
         let first = try signUp()["refreshToken"]
@@ -50,7 +50,7 @@ import WebSockets
         #expect(try refresh(first).reason == "token_reused")
     }
 
-    @Test func `a device that is not used for 90 days is signed out`() throws {
+    @Test func `a device that is unused for 90 days is signed out`() throws {
         let day: Milliseconds = 86_400_000
         var token = try signUp()["refreshToken"]
         accounts.world.redisEpoch += 89 * day
@@ -60,7 +60,7 @@ import WebSockets
         #expect(try refresh(token).reason == "token_expired")
     }
 
-    @Test func `a connection goes on beyond its token, for as long as its device is signed in`() throws {
+    @Test func `a connection outlives its token for as long as its device is signed in`() throws {
         let ana = try signUp()
         let access = try #require(ana["accessToken"] as? String)
         let client = SimulatedClient(try #require(ana["user"] as? String), in: accounts.world)
@@ -69,7 +69,7 @@ import WebSockets
         accounts.world.redisEpoch += 2_000_000_000
         try accounts.world.run(for: 7_300_000)
         #expect(client.isConnected)
-        // An event that is missed is found out by looking.
+        // A shard that misses the event finds the revocation when it checks.
         accounts.world.shards[0].subscription.missesEvents = true
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: access, at: 1).status == 204)
         try accounts.world.run(for: 100)
@@ -98,11 +98,11 @@ import WebSockets
     }
 
     @Test(arguments: [("POST", "/v1/me/password"), ("POST", "/v1/me/email"), ("DELETE", "/v1/me")])
-    func `passwords that are asked for again are refused by address`(method: String, path: String) throws {
+    func `endpoints that ask for the password again are limited by address`(method: String, path: String) throws {
         let accounts = try AccountWorld { $0.limits.limitLoopback = true }
         let ana = try accounts.call("POST", "/v1/accounts", ["email": "ana@example.org", "password": "correct horse"])
         let token = ana.json["accessToken"] as? String
-        // Right ones are not counted.
+        // Correct passwords are not counted.
         for _ in 0..<12 {
             let right = ["email": "ana@example.org", "password": "correct horse"]
             #expect(try accounts.call("POST", "/v1/sessions", right).status == 200)
@@ -118,7 +118,7 @@ import WebSockets
         #expect(try accounts.call(method, path, body, token: token).reason == "invalid_credentials")
     }
 
-    @Test func `addresses that tried passwords are forgotten`() throws {
+    @Test func `addresses that tried passwords are forgotten after a while`() throws {
         var guesses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.guesses)
         for minute in 1...100 {
             let address = try #require(PeerAddress(host: "192.0.2.\(minute)")?.block)
@@ -127,7 +127,7 @@ import WebSockets
         #expect(guesses.count <= 2)
     }
 
-    @Test func `each failure is remembered for a hundredth of 30 days, whether there is an account or not`() throws {
+    @Test func `each failure is remembered for a hundredth of 30 days, with or without an account`() throws {
         _ = try signUp()
         let share = Accounts.guessMemory / 100
         for email in ["ana@example.org", "nobody@example.org"] {
@@ -143,7 +143,7 @@ import WebSockets
         }
     }
 
-    @Test func `tokens of mails end when their time is over`() throws {
+    @Test func `tokens in mails expire`() throws {
         _ = try signUp()
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
         let (verify, token) = (try accounts.mailToken("verify"), try accounts.mailToken("reset"))
@@ -152,7 +152,7 @@ import WebSockets
         #expect(reset.status == 401 && reset.reason == "token_expired")
         let verified = try accounts.call("POST", "/v1/emails/verify", ["token": verify])
         #expect(verified.status == 401 && verified.reason == "token_expired")
-        // A reset verifies the address as well.
+        // A password reset verifies the address, too.
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
         var next: String?
         try accounts.world.run(until: "there is another mail") {
@@ -166,21 +166,21 @@ import WebSockets
         #expect(account?["emailVerified"] as? Bool == true)
     }
 
-    @Test func `the link of a sign-up is good for almost 30 minutes`() throws {
+    @Test func `the link of a sign-up is valid for almost 30 minutes`() throws {
         _ = try signUp()
         let verify = try accounts.mailToken("verify")
         accounts.world.redisEpoch += 1_790_000
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
     }
 
-    @Test func `a name that was claimed is not said to be unchanged when the answer cannot be read`() throws {
+    @Test func `a claimed name is not reported as unchanged if the result cannot be read`() throws {
         let access = try signUp()["accessToken"] as? String
         let world = accounts.world
         var reads = 0
         world.redis.ran = { script, _, _ in
             guard script == .account else { return }
             reads += 1
-            // The first looks whether there is an account, the second reads what it is by then.
+            // The first read checks that the account exists, the second one returns its result.
             if reads == 2 { world.after(0) { world.shards[0].cut(.commands) } }
         }
         let claimed = try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access)
@@ -190,14 +190,15 @@ import WebSockets
         #expect(name.json["reason"] as? String == "yours")
     }
 
-    /// What was not known was taken for another's.
-    @Test func `a sign-up that is repeated is not told that its own username is taken while Redis refuses`() throws {
+    /// The server took an unknown owner for another user.
+    @Test func `a repeated sign-up does not fail with its own username taken while Redis is busy`() throws {
         let body = [
             "email": "ana@example.org", "password": "correct horse", "username": "soup", "idempotency": "first",
         ]
         let user = try accounts.call("POST", "/v1/accounts", body).json["user"] as? String
         let redis = accounts.world.redis
-        // The claim, and the record of who has it: each is read to see whether the name is taken, and again to see whose it is.
+        // The claim and the owner's record: each is read to check that the name is free, and again to compare the
+        // owner.
         for (command, place) in [("HGET", 1), ("HMGET", 1), ("HGET", 2), ("HGET", 3), ("HMGET", 2)] {
             var count = 0
             redis.refuse = { script, words in
@@ -216,7 +217,7 @@ import WebSockets
     }
 
     /// While the revocation of their token cannot be read, a user must not be treated as a caller without one.
-    @Test func `nobody is told that their own name is taken while Redis refuses`() throws {
+    @Test func `a user's own name is not reported as taken while Redis is busy`() throws {
         let access = try signUp()["accessToken"] as? String
         #expect(try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access).status == 200)
         let redis = accounts.world.redis

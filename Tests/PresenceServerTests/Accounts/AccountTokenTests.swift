@@ -8,7 +8,7 @@ import Testing
     private let key = [UInt8](repeating: 7, count: 16)
     private var token: RefreshToken { RefreshToken(user: user, grant: Identifier("g1")!, counter: 258) }
 
-    @Test func `a refresh token is read as it was written, and is genuine by its key alone`() throws {
+    @Test func `a refresh token can be decoded, and is genuine with its own key only`() throws {
         let (read, mac) = try #require(RefreshToken.read(token.text(key: key)))
         #expect(read == token)
         #expect(read.isGenuine(mac, key: key))
@@ -17,7 +17,7 @@ import Testing
         #expect(!RefreshToken(user: UserID("u-abd")!, grant: read.grant, counter: 258).isGenuine(mac, key: key))
     }
 
-    @Test func `no change of a single character leaves it genuine`() {
+    @Test func `a change of any single character makes it invalid`() {
         let text = Array(token.text(key: key))
         for index in text.indices {
             var changed = text
@@ -27,14 +27,14 @@ import Testing
         }
     }
 
-    @Test func `what is cut short or too long is no refresh token`() {
+    @Test func `a truncated or longer text is no refresh token`() {
         let text = token.text(key: key)
         for count in 0..<text.count { #expect(RefreshToken.read(String(text.prefix(count))) == nil) }
         #expect(RefreshToken.read(text + "AAAA") == nil && RefreshToken.read(text + "=") == nil)
         #expect(RefreshToken.read(RefreshToken(user: user, grant: token.grant, counter: 0).text(key: key)) == nil)
     }
 
-    @Test func `a token of a mail is read as it was written, and only its digest is kept`() throws {
+    @Test func `a mail's token can be decoded, and only its digest is stored`() throws {
         let made = MailToken(user: user, purpose: .reset)
         let read = try #require(MailToken(made.text))
         #expect(read == made && read.user == user && read.digest == made.digest && made.digest.count == 64)
@@ -43,7 +43,7 @@ import Testing
         #expect(MailToken(made.text + "AAAA") == nil)
     }
 
-    @Test func `claims are read as they were written`() {
+    @Test func `claims can be decoded`() {
         let claim = EmailClaim(user: user, number: 3)
         #expect(EmailClaim(claim.text) == claim && claim.text == "u-abc 3")
         for text in ["", "u", "u ", " 1", "u x", "u 1 2", "u  1"] { #expect(EmailClaim(text) == nil) }
@@ -54,7 +54,7 @@ import Testing
     private let mail = Mail(
         id: "1763712000000-abc", to: EmailAddress("ana@example.org")!, subject: "Hello", text: "one\n\ntwo\n")
 
-    @Test func `a mail is read as it was written`() {
+    @Test func `a mail can be decoded`() {
         #expect(Mail(mail.encoded) == mail)
     }
 
@@ -62,11 +62,11 @@ import Testing
         "", "a\nb", "1-a\nno address\nSubject\ntext", "../x\nana@example.org\nSubject\ntext",
         "1-a\nana@example.org\r\nSubject\ntext", "1-a\nana@example.org\nBcc:\rx\ntext",
     ])
-    func `what could get into a header or a path is no mail`(_ text: String) {
+    func `a mail that could inject headers or paths is rejected`(_ text: String) {
         #expect(Mail(text) == nil)
     }
 
-    @Test func `its message has the headers of one that a machine sends, and lines that end in CR LF`() {
+    @Test func `a message has the headers of an automatic mail, and lines that end with CR LF`() {
         let message = String(decoding: mail.message(from: "Ann <ann@b.org>", at: 1_763_712_000_000), as: UTF8.self)
         #expect(
             message
@@ -78,7 +78,7 @@ import Testing
                 ].joined(separator: "\r\n"))
     }
 
-    @Test func `a mail server's address is told from its user and password`() {
+    @Test func `the mail server's URL is split into address, user and password`() {
         let server = MailSender.server("smtps://ann%40b.org:p%3Aw@mail.example.org:465")
         #expect(server?.url == "smtps://mail.example.org:465")
         #expect(server?.1?.user == "ann@b.org" && server?.1?.password == "p:w")

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Changes of addresses, and what is left of them.
+/// Changes of email addresses, and their traces.
 extension AccountWorld {
     static let password = "correct horse"
     static let oldAddress = "ana@example.org"
@@ -19,7 +19,7 @@ extension AccountWorld {
         try call("POST", "/v1/sessions", ["email": email, "password": Self.password], at: 1)
     }
 
-    /// Somebody signs up, and asks for another address: its mail's token.
+    /// Signs up, requests a change to another address, and returns the token from its mail.
     func ask(from old: String = oldAddress, for new: String = newAddress) throws -> String {
         let ana = try signUp(old)
         #expect(ana.status == 201)
@@ -37,7 +37,7 @@ extension AccountWorld {
         }
     }
 
-    /// Has the first server die when it has run so many of the change's scripts.
+    /// Kills the first server after it has run this many scripts of the change.
     func dieAfter(_ count: Int) {
         let scripts: [Script] = [.wantEmail, .takeClaim, .switchEmail, .releaseClaim, .endEmail]
         var left = count
@@ -58,7 +58,7 @@ extension AccountWorld {
         return try keys.flatMap { try world.redis.command(["HKEYS", $0]).get().array?.compactMap(\.string) ?? [] }
     }
 
-    /// Users whose addresses are to be given up.
+    /// The number of users with an address that is still to be released.
     func releasing() throws -> Int {
         let keys = try world.redis.command(["KEYS", "*:user:*"]).get().array?.compactMap(\.string) ?? []
         return try keys.count { try world.redis.command(["HEXISTS", $0, "emailReleasing"]).get().int == 1 }

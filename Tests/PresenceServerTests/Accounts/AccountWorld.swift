@@ -6,12 +6,12 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Two servers with accounts, calls to them, and the mails that they write.
+/// Two servers with accounts, calls to them, and their outgoing mails.
 final class AccountWorld {
     let world: World
     private let folder: String
 
-    /// - Parameter redis: One that earlier worlds have used; it is emptied.
+    /// - Parameter redis: An instance that earlier worlds have used; it is emptied.
     init(
         seed: UInt64 = 1, partitions: Int = 4, redis: SimulatedRedis? = nil,
         _ adjust: (inout ServerConfiguration) -> Void = { _ in }
@@ -29,7 +29,7 @@ final class AccountWorld {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Calls, and waits for the answer.
+    /// Sends a request and waits for its answer.
     func call(
         _ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil, at shard: Int = 0
     ) throws -> SimulatedCall {
@@ -38,7 +38,7 @@ final class AccountWorld {
         return call
     }
 
-    /// The newest mail's token of a kind.
+    /// The token of the newest mail of a kind.
     func mailToken(_ page: String, to address: String? = nil) throws -> String {
         var found: String?
         try world.run(until: "there is a mail about \(page)") {
@@ -48,7 +48,7 @@ final class AccountWorld {
         return found!
     }
 
-    /// The tokens of the mails of a kind, the oldest first.
+    /// The tokens of all mails of a kind, the oldest first.
     func tokens(_ page: String, to address: String? = nil) -> [String] {
         mails(to: address).compactMap { text in
             guard let start = text.range(of: "/\(page)#token=") else { return nil }
@@ -56,7 +56,7 @@ final class AccountWorld {
         }
     }
 
-    /// What is in the outbox, the oldest first.
+    /// The mails in the outbox, the oldest first.
     func mails(to address: String? = nil) -> [String] {
         let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder + "/outbox")) ?? []).sorted()
         return files.filter { $0.hasSuffix(".eml") }.compactMap { name -> String? in

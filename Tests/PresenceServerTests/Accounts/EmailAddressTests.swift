@@ -8,7 +8,7 @@ import Testing
         "a@xn--exmple-cua.org",
         "#!$%&'*+-/=?^_`{|}~@example.org", "1@2a.org", "a@1.example",
     ])
-    func `addresses are kept in lower case`(_ text: String) {
+    func `addresses are stored in lower case`(_ text: String) {
         #expect(EmailAddress(text)?.text == text.lowercased())
     }
 
@@ -18,11 +18,11 @@ import Testing
         "a@b c.co", "a@-b.co", "a@b-.co", "a@b_c.co", "a@1.2.3.4", "a@[1.2.3.4]", "\"a\"@b.co", "ä@b.co", "a@ä.co",
         "a@b.co\r\nBcc: c@d.co", "a@b.co\n", "a\u{0}@b.co", "a@b.co,c@d.co", "Ana <a@b.co>", " a@b.co", "a@b.co ",
     ])
-    func `anything else is none`(_ text: String) {
+    func `malformed addresses are rejected`(_ text: String) {
         #expect(EmailAddress(text) == nil)
     }
 
-    @Test func `the bounds of lengths are exact`() {
+    @Test func `the limits on lengths are exact`() {
         let local = String(repeating: "a", count: 64)
         #expect(EmailAddress(local + "@b.co") != nil && EmailAddress(local + "a@b.co") == nil)
         let label = String(repeating: "b", count: 63)

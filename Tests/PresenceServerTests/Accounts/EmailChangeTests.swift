@@ -6,7 +6,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A change of address goes over three partitions: whatever dies on the way, it is made or not, and nothing is left of it.
+/// A change of address spans three partitions. Whatever fails on the way, it is complete or undone, and leaves no
+/// trace.
 @Suite struct EmailChangeTests {
     private let accounts: AccountWorld
     private let old = AccountWorld.oldAddress
@@ -18,7 +19,7 @@ import Testing
     private var world: World { accounts.world }
 
     @Test(arguments: 1...5)
-    func `a change that its server dies of is made by another within a sweep`(_ step: Int) throws {
+    func `a change whose server dies is completed by another one within a sweep`(_ step: Int) throws {
         let token = try accounts.ask()
         accounts.dieAfter(step)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
@@ -35,7 +36,7 @@ import Testing
         #expect(accounts.tokens("verify", to: new).count == 1)
     }
 
-    @Test func `a change whose address is taken meanwhile is refused, and nothing is left of it`()
+    @Test func `a change to an address that was taken meanwhile is rejected and leaves no trace`()
         throws
     {
         let token = try accounts.ask()
@@ -47,7 +48,7 @@ import Testing
     }
 
     @Test
-    func `a change whose time is over before it is carried on is not made, and its address is free`()
+    func `a change that expires before it continues is dropped, and its address is free`()
         throws
     {
         let token = try accounts.ask()
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `a new password ends a change that is under way, and gives up what it has claimed`(_ step: Int) throws {
+    func `a new password cancels a pending change and releases its claim`(_ step: Int) throws {
         let token = try accounts.ask()
         accounts.dieAfter(step)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
@@ -82,7 +83,7 @@ import Testing
         #expect(try accounts.signUp(new).status == 201, "the address that was claimed is free")
     }
 
-    /// Another address of hers, which does not lie in the partition of her account.
+    /// Changes the user's address to one in another partition than the account's.
     private func move() throws -> (email: String, user: UserID, token: String?) {
         let ana = try accounts.signUp(old)
         let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
@@ -100,7 +101,7 @@ import Testing
         return (email, user, token)
     }
 
-    @Test func `an account that is deleted leaves no claim elsewhere, though its server dies`() throws {
+    @Test func `a deleted account leaves no claim in other partitions, even if its server dies`() throws {
         let (email, user, token) = try move()
         #expect(try accounts.claims().count == 1)
         var isDeleted = false
@@ -114,7 +115,7 @@ import Testing
         }
         _ = SimulatedCall("DELETE", "/v1/me", ["password": password], token: token, to: world.shards[0])
         try world.run(until: "it is deleted") { isDeleted }
-        // What is left of it until a sweep is no account.
+        // The remaining record, which exists until the next sweep, is not an account.
         #expect(try accounts.releasing() == 1)
         let disabled = try accounts.call("POST", "/v1/users/\(user)/account/disable", token: "!backend", at: 1)
         #expect(disabled.status == 404)
@@ -124,7 +125,7 @@ import Testing
         #expect(try accounts.signUp(email).status == 201)
     }
 
-    @Test func `an address that was changed is free at once when its account is deleted`() throws {
+    @Test func `a changed address is free as soon as its account is deleted`() throws {
         let (email, _, token) = try move()
         let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: token, at: 1)
         #expect(call.status == 204)
@@ -134,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `an account that is deleted while its address is changed leaves no claim`(_ step: Int) throws {
+    func `an account deleted during a change of its address leaves no claim`(_ step: Int) throws {
         let token = try accounts.ask()
         accounts.dieAfter(step)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
@@ -147,11 +148,11 @@ import Testing
         #expect(try accounts.releasing() == 0)
     }
 
-    @Test func `a second wish gives up what the first had claimed`() throws {
+    @Test func `a second request releases the claim of the first`() throws {
         let token = try accounts.ask()
         accounts.dieAfter(2)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
-        // Before a sweep comes to it.
+        // Before the next sweep.
         try world.run(for: 20)
         let access = try accounts.signIn(old).json["accessToken"] as? String
         let third = "third@example.org"

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Claims on addresses: what a server says of one that may no longer write where it asks.
+/// Claims on addresses: the answers of a server that has lost its right to write in the claim's partition.
 @Suite struct EmailClaimTests {
     private let accounts: AccountWorld
     private let ana = ["email": "ana@example.org", "password": "correct horse"]
@@ -13,7 +13,7 @@ import Testing
 
     init() throws { accounts = try AccountWorld() }
 
-    /// The first server may no longer write in a partition when it runs a script.
+    /// Fences the first server in a partition when it runs a script.
     private func fence(in keys: PartitionKeys, at script: Script) {
         let (redis, incarnation) = (world.redis, world.shards[0].logic.link.incarnation)
         redis.runs = { [unowned redis] running, _ in
@@ -28,18 +28,18 @@ import Testing
         return (user, call.json["accessToken"] as? String)
     }
 
-    @Test func `a server that may not ask whose an address is does not say that it is taken`() throws {
+    @Test func `a fenced server does not report an address as taken`() throws {
         let user = try signUp().user
         fence(in: world.shards[0].logic.partitions.keys(of: user), at: .holdsClaim)
         let call = try accounts.call("POST", "/v1/accounts", ana)
         #expect(call.status == 503 && call.json["code"] as? String == "unavailable", "\(call.json)")
-        // It has noticed, and is another one now.
+        // The server has noticed and now has a new incarnation.
         world.redis.runs = { _, _ in }
         try world.run(for: 5_000)
         #expect(try accounts.call("POST", "/v1/accounts", ana).reason == "email_taken")
     }
 
-    @Test func `an address that could not be given back is not free`() throws {
+    @Test func `an address is not free until its claim has been released`() throws {
         let (user, token) = try signUp()
         let logic = world.shards[0].logic!
         let addresses = try #require(logic.feature(Accounts.self)?.addresses)

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Wishes for another address: when they end, which number they have, and which links are good beside them.
+/// Requests for another address: their expiry, their numbers, and the links that stay valid beside them.
 @Suite struct EmailWishTests {
     private let accounts: AccountWorld
     private let old = AccountWorld.oldAddress
@@ -16,7 +16,7 @@ import Testing
 
     private var world: World { accounts.world }
 
-    @Test func `servers that die when a change has run out leave no claim for it`() throws {
+    @Test func `servers that die when a change has expired leave no claim for it`() throws {
         let token = try accounts.ask()
         accounts.dieAfter(2)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
@@ -41,7 +41,7 @@ import Testing
         #expect(try accounts.releasing() == 0)
     }
 
-    @Test func `a change that had run out when somebody asked stays over, though Redis' clock goes back`() throws {
+    @Test func `an expired change stays expired, even if Redis' clock is set back`() throws {
         let token = try accounts.ask()
         let user = try #require(MailToken(token)).user
         accounts.dieAfter(2)
@@ -50,7 +50,7 @@ import Testing
         world.redisEpoch += MailToken.lifetime
         #expect(try accounts.signUp(new).status == 201)
         world.redisEpoch -= MailToken.lifetime
-        // An executor that had claimed the address before goes on only now.
+        // An executor that had claimed the address before continues only now.
         let logic = world.shards[1].logic!
         let keys = logic.partitions.keys(of: user)
         let number = try #require(try world.redis.command(["HGET", keys.account(user), "emailWish"]).get().string)
@@ -65,7 +65,7 @@ import Testing
         #expect(try Set(accounts.claims()) == [old, new] && !accounts.isUnfinished() && accounts.releasing() == 0)
     }
 
-    @Test func `the number of a change does not come back when Redis has lost it`() throws {
+    @Test func `the number of a change is not reused after Redis has lost it`() throws {
         let token = try accounts.ask()
         try world.redis.remember()
         let numbers = try (0..<2).map { _ in
@@ -79,11 +79,11 @@ import Testing
         #expect(numbers[0] > 0 && numbers[1] > numbers[0])
     }
 
-    @Test func `a link to yet another address, asked for while the first is being changed, is good`() throws {
+    @Test func `a link to a third address is valid, even if requested during the first change`() throws {
         let token = try accounts.ask()
         accounts.dieAfter(1)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
-        // Before a sweep comes to it.
+        // Before the next sweep.
         try world.run(for: 20)
         let access = try accounts.signIn(old).json["accessToken"] as? String
         let third = "third@example.org"
@@ -96,14 +96,14 @@ import Testing
         #expect(try !accounts.isUnfinished() && accounts.claims() == [third] && accounts.signIn(third).status == 200)
     }
 
-    @Test func `a link that is followed twice at once is answered alike`() throws {
+    @Test func `a link opened twice at once gets the same answer twice`() throws {
         let token = try accounts.ask()
         let calls = world.shards.map { SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: $0) }
         try world.run(until: "both are answered") { calls.allSatisfy { $0.status != nil } }
         #expect(calls.map(\.status) == [204, 204])
         try world.run(for: 1_000)
         #expect(try !accounts.isUnfinished() && accounts.claims() == [new])
-        // Afterwards it has been used.
+        // Afterwards the token counts as used.
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token]).reason == "token_expired")
     }
 }

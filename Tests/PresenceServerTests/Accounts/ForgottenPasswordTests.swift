@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A mail to reset a password is asked for, and answered before anybody looks: what Redis does not take then is tried again.
+/// A request for a reset mail is answered before the lookup. If Redis fails then, the server retries.
 @Suite struct ForgottenPasswordTests {
     private let accounts: AccountWorld
     private let email = "ana@example.org"
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [true, false], [busy, .overloaded, .timedOut(sent: false)])
-    func `a mail comes once Redis takes it`(isScript: Bool, failure: RedisFailure) throws {
+    func `a mail is written once Redis accepts it`(isScript: Bool, failure: RedisFailure) throws {
         var refused = 0
         world.redis.refuse = { [self] script, words in
             guard isReset(script, words), (script != nil) == isScript, refused < 4 else { return nil }
@@ -46,7 +46,7 @@ import Testing
         #expect(try reset(accounts.mailToken("reset")) == 204)
     }
 
-    @Test func `a mail whose answer was lost is written once`() throws {
+    @Test func `a mail whose reply was lost is written once`() throws {
         world.redis.ran = { [world] script, _, _ in
             guard script == .forgot else { return }
             world.redis.ran = { _, _, _ in }
@@ -57,13 +57,13 @@ import Testing
         #expect(world.redis.counts["forgot"] == 2)
         #expect(accounts.tokens("reset").count == 1)
         #expect(try reset(accounts.mailToken("reset")) == 204)
-        // It has counted as one of the three that there are in an hour.
+        // It counts as one of the three mails allowed in an hour.
         for _ in 0..<3 { try forget() }
         try world.run(for: 60_000)
         #expect(accounts.tokens("reset").count == 3)
     }
 
-    @Test func `a server that is away from Redis for some seconds writes the mail afterwards`() throws {
+    @Test func `a server that loses Redis for some seconds writes the mail afterwards`() throws {
         world.redis.refuse = { [self] script, words in
             guard isReset(script, words) else { return nil }
             world.redis.refuse = { _, _ in nil }
@@ -78,7 +78,7 @@ import Testing
         try world.run(until: "there is a mail", within: 30_000) { !accounts.tokens("reset").isEmpty }
     }
 
-    @Test func `it is given up after half a minute, and at once if trying again does not help`() throws {
+    @Test func `retries end after half a minute, and at once if the error is permanent`() throws {
         world.redis.refuse = { [self] script, words in isReset(script, words) ? Self.busy : nil }
         try forget()
         try world.run(for: 60_000)
@@ -95,7 +95,7 @@ import Testing
         #expect(accounts.tokens("reset").isEmpty)
     }
 
-    @Test func `a flood that Redis refuses keeps no more than a thousand of them`() throws {
+    @Test func `a flood of requests keeps at most a thousand retries`() throws {
         world.redis.refuse = { [self] script, words in isReset(script, words) ? Self.busy : nil }
         let calls = (0..<1_100).map { _ in
             SimulatedCall("POST", "/v1/passwords/forgot", ["email": email], to: world.shards[0])

@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What counts as a wrong password: each that was looked at, and no other.
+/// Exactly the passwords that were verified count as failed attempts.
 @Suite struct GuessTests {
     private let accounts: AccountWorld
     private var world: World { accounts.world }
@@ -18,7 +18,7 @@ import Testing
 
     private func signUp() throws -> String {
         let access = try accounts.call("POST", "/v1/accounts", ana).json["accessToken"] as? String
-        // Its mail is sent on a thread too.
+        // Its mail is sent by a thread, too.
         _ = try accounts.mailToken("verify")
         return try #require(access)
     }
@@ -32,7 +32,7 @@ import Testing
 
     private func hasFailures(_ count: Int) -> Bool { (try? failures()) == count }
 
-    /// Every thread of a shard hashes for so long, and what comes after that waits.
+    /// Keeps all threads of a shard busy for this time, so that later jobs wait.
     private func keepBusy(_ shard: Int, for time: Milliseconds) throws {
         let workers = try #require(world.shards[shard].workers)
         workers.times = time...time
@@ -44,7 +44,7 @@ import Testing
         try world.run(until: "all threads are busy") {
             workers.ran - ran == Accounts.passwords.threads(world.configuration)
         }
-        // What other threads do, such as verifying tokens.
+        // Jobs of other kinds, such as verifying tokens.
         workers.times = 1...1
     }
 
@@ -65,7 +65,7 @@ import Testing
         ("POST", "/v1/sessions"), ("POST", "/v1/me/password"), ("POST", "/v1/me/email"), ("DELETE", "/v1/me"),
     ]
 
-    @Test(arguments: paths) func `a password that is refused since too many wait is no failure, and costs nothing`(
+    @Test(arguments: paths) func `a password rejected because too many wait is no failed attempt and costs nothing`(
         method: String, path: String
     ) throws {
         let token = try signUp()
@@ -83,7 +83,7 @@ import Testing
         #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
     }
 
-    @Test(arguments: paths) func `a password whose client goes while it waits is no failure`(
+    @Test(arguments: paths) func `a password whose client leaves while it waits is no failed attempt`(
         method: String, path: String
     )
         throws
@@ -100,7 +100,7 @@ import Testing
         #expect(try accounts.call("POST", "/v1/sessions", ana, at: 1).status == 200)
     }
 
-    @Test func `a password that is looked at is a failure, though its client goes meanwhile`() throws {
+    @Test func `a verified wrong password is a failed attempt, even if its client leaves meanwhile`() throws {
         _ = try signUp()
         world.shards[0].workers.times = 1_000...1_000
         let ran = world.shards[0].workers.ran
@@ -111,7 +111,7 @@ import Testing
         #expect(try failures() == 1 && call.status == nil)
     }
 
-    @Test func `a try is no failure if the store fails before its password is looked at`() throws {
+    @Test func `an attempt is no failure if the store fails before its password is verified`() throws {
         _ = try signUp()
         world.redis.refuse = { _, words in
             words.first == "HMGET" ? .server(code: "BUSY", message: "BUSY for a moment") : nil
@@ -121,9 +121,9 @@ import Testing
         try world.run(until: "the try is taken back") { hasFailures(0) }
     }
 
-    /// Of its own, and that of a sign-up that is repeated.
+    /// The password of a sign-in, and that of a repeated sign-up.
     @Test(arguments: ["/v1/sessions", "/v1/accounts"])
-    func `the right password is no failure if the store does not take the sign-in`(path: String) throws {
+    func `the right password is no failed attempt if the store fails during the sign-in`(path: String) throws {
         let body = ana.merging(["idempotency": "first"]) { $1 }
         #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
         world.redis.refuse = { script, _ in script == .signIn ? Self.busy : nil }
@@ -137,7 +137,7 @@ import Testing
 
     private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
 
-    @Test func `the right password is no failure if the store does not forget the others`() throws {
+    @Test func `the right password is no failed attempt if the store does not clear the others`() throws {
         _ = try signUp()
         for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
         refuseToForget()
@@ -151,8 +151,8 @@ import Testing
         }
     }
 
-    /// The owner reads the mail, and need not wait because others guessed.
-    @Test func `a reset forgets the failures, or has not been made`() throws {
+    /// The owner reads the mail and need not wait because others guessed.
+    @Test func `a reset clears the failed attempts, or fails`() throws {
         _ = try signUp()
         for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
         #expect(try accounts.call("POST", "/v1/passwords/forgot", ana).status == 202)
@@ -170,8 +170,8 @@ import Testing
         #expect(try accounts.call("POST", "/v1/sessions", changed).status == 200)
     }
 
-    /// The key of a sign-up that is repeated is nothing that has to be kept secret.
-    @Test func `passwords that are tried by repeating a sign-up are counted`() throws {
+    /// The idempotency key of a repeated sign-up need not be secret.
+    @Test func `passwords guessed by repeating a sign-up are counted`() throws {
         let body = ana.merging(["idempotency": "first"]) { $1 }
         #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
         let tried = body.merging(["password": "another horse"]) { $1 }
@@ -184,7 +184,7 @@ import Testing
         #expect(try failures() == 0)
     }
 
-    @Test func `what is taken back was not forgotten before: nothing is taken from later failures`() throws {
+    @Test func `a withdrawn attempt that was already cleared is not subtracted from later ones`() throws {
         _ = try signUp()
         try keepBusy(0, for: 10_000)
         let early = try waiting("POST", "/v1/sessions", wrong, at: 0)
@@ -197,12 +197,12 @@ import Testing
         #expect(try failures() == 2)
     }
 
-    @Test func `the pause of a try that is taken back ends, and that of one after it stays`() throws {
+    @Test func `the delay of a withdrawn attempt ends, that of a later one stays`() throws {
         _ = try signUp()
         for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401) }
         try world.run(for: 1_000)
         try keepBusy(0, for: 30_000)
-        // The sixth, after which there is a pause of 2 s; then the next is counted, with one of 4 s.
+        // The sixth attempt causes a delay of 2 s; the next one is counted, with a delay of 4 s.
         let sixth = try waiting("POST", "/v1/sessions", wrong, at: 0)
         try world.run(for: 2_000)
         let seventh = try waiting("POST", "/v1/sessions", wrong, at: 0)
@@ -211,15 +211,15 @@ import Testing
         #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401)
         sixth.leave()
         try world.run(until: "the sixth is taken back") { hasFailures(6) }
-        // As if there had been six only, the last of them now.
+        // As if there had been only six, the last of them now.
         let slowed = try accounts.call("POST", "/v1/sessions", wrong, at: 1)
         let wait = try #require(slowed.json["retryAfter"] as? Int)
         #expect(slowed.status == 429 && wait > 1_000)
     }
 
-    /// However many come at once, on two servers, with clients that go at any moment, and with the owner signing in between: no
-    /// more are looked at than are counted, and none within a pause.
-    @Test(arguments: 1...30 as ClosedRange<UInt64>) func `clients that go get no guess more`(seed: UInt64) throws {
+    /// Many clients at once, on two servers, leave at random moments while the owner signs in: no more passwords are
+    /// verified than are counted, and none during a delay.
+    @Test(arguments: 1...30 as ClosedRange<UInt64>) func `clients that leave get no more guesses`(seed: UInt64) throws {
         let accounts = try AccountWorld(seed: seed)
         let world = accounts.world
         var random = SplitMix64(seed)
@@ -252,7 +252,7 @@ import Testing
         let key = addresses.keys(of: ana["email"]!).guesses(addresses.guesses(of: ana["email"]!))
         let record = try world.redis.command(["GET", key]).get().string ?? "0"
         #expect(try #require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")
-        // After the fifth pauses of 1, 2, 4, … s: in 120 steps of 50 ms there is time for four more.
+        // After the fifth attempt the delays are 1, 2, 4, … s: 120 steps of 50 ms leave time for four more.
         #expect(lookedAt.count <= 9)
     }
 }

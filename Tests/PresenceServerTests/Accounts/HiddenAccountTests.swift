@@ -5,15 +5,16 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Where accounts are hidden (`accounts.hideExisting`), the time of an answer does not tell of them: before it the store is asked as
-/// often for an address that is somebody's as for one that is nobody's, and written to once.
+/// With hidden accounts (`accounts.hideExisting`), the time of an answer must not reveal whether an address has an
+/// account. Before the answer, the server sends the store as many reads for a taken address as for a free one, and one
+/// write.
 @Suite struct HiddenAccountTests {
     private let accounts: AccountWorld
     private let password = "correct horse"
 
     init() throws { accounts = try AccountWorld { $0[.hideExisting] = 1 } }
 
-    /// What is asked before a call is answered.
+    /// The commands and scripts sent before a call is answered.
     private func asked(
         _ path: String, _ body: [String: Any], token: String? = nil, status: Int = 202
     ) throws -> [String: Int] {
@@ -21,7 +22,7 @@ import Testing
         let before = redis.counts
         let call = try accounts.call("POST", path, body, token: token)
         #expect(call.status == status, "\(call.json)")
-        // Mails are sent meanwhile, and leases renewed.
+        // Mails are sent and leases renewed meanwhile.
         let others = ["take-mail", "settle-mail", "renew", "sweep", "PUBLISH", "SRANDMEMBER", "SET"]
         return redis.counts.merging(before) { $0 - $1 }.filter { $0.value > 0 && !others.contains($0.key) }
     }
@@ -32,7 +33,7 @@ import Testing
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token]).status == 204)
     }
 
-    @Test func `signing up asks as often for a taken address`() throws {
+    @Test func `signing up sends as many commands for a taken address`() throws {
         try signUp("ana@example.org")
         try accounts.world.run(for: 5_000)
         let taken = try asked("/v1/accounts", ["email": "ana@example.org", "password": password])
@@ -41,9 +42,9 @@ import Testing
         #expect(taken == free && taken["sign-up"] == 1 && taken["tell-existing"] == 1, "\(taken), \(free)")
     }
 
-    /// The steps after the one that may make the account.
+    /// The steps after the one that may create the account.
     @Test(arguments: [Script.holdsClaim, .tellExisting], ["BUSY", "an answer that is lost"])
-    func `what Redis refuses is said of a taken address as of a free one, and no mail is said to be sent`(
+    func `a taken and a free address get the same error when Redis fails, and no mail is promised`(
         script: Script, failure: String
     ) throws {
         try signUp("ana@example.org")
@@ -65,15 +66,15 @@ import Testing
         for email in ["ana@example.org", "bob@example.org"] {
             let body = ["email": email, "password": password]
             #expect(try accounts.call("POST", "/v1/accounts", body).status == 202)
-            // Both have had a mail, and each is told of the sign-up with an address that has an account by now.
+            // Both have received a mail; a second sign-up sends each of them a notice, as both have an account by now.
             try world.run(until: "a mail tells \(email) of it") { accounts.mails(to: email).count == 2 }
         }
     }
 
-    @Test func `sign-ups with an address that is taken send it three mails an hour`() throws {
+    @Test func `sign-ups with a taken address send it three mails an hour`() throws {
         let email = "ana@example.org"
         try signUp(email)
-        // From anywhere: nobody's address is counted here.
+        // From any address: client addresses are not counted here.
         for shard in [0, 1, 0, 1, 0, 1] {
             let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": password], at: shard)
             #expect(call.status == 202)
@@ -86,9 +87,8 @@ import Testing
         #expect(accounts.mails(to: email).count == 4)
     }
 
-    /// Somebody signs up with another's address, and then signs in with the password that they chose themselves.
-    @Test func `signing in asks as often after a sign-up with a free address as after one with a taken address`() throws
-    {
+    /// Signs up with another user's address and then signs in with the password of that sign-up.
+    @Test func `signing in sends as many commands after signing up with a taken address as with a free one`() throws {
         try signUp("ana@example.org")
         let chosen = "another horse"
         for email in ["ana@example.org", "bob@example.org"] {
@@ -100,7 +100,7 @@ import Testing
         #expect(taken == free && taken["guess"] == 1, "\(taken), \(free)")
     }
 
-    @Test func `a change of address asks as often for a taken address`() throws {
+    @Test func `a change of address sends as many commands for a taken address`() throws {
         try signUp("ana@example.org")
         try signUp("bob@example.org")
         let ana = ["email": "ana@example.org", "password": password]

@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What was asked for by a device that is signed out, or by an account that is deleted, before a server comes to it.
+/// Requests that a server handles only after their device was signed out or their account deleted.
 @Suite struct LateWriteTests {
     private let accounts: AccountWorld
     private let password = "correct horse"
@@ -28,7 +28,7 @@ import Testing
         return try world.redis.command(["HKEYS", key]).get().array?.compactMap(\.string).sorted() ?? []
     }
 
-    @Test func `a deleted account's profile and status do not come back`() throws {
+    @Test func `a deleted account's profile and status do not return`() throws {
         let ana = try signUp()
         let client = SimulatedClient(ana.user.string, in: world)
         client.signedToken = ana.token
@@ -53,8 +53,9 @@ import Testing
         #expect(try world.redis.command(["EXISTS", keys.inbox(UserID("bob")!)]).get().int == 0)
     }
 
-    /// A conversation lies in another partition than its members: their tokens are asked about just before.
-    @Test func `a server that stood still while it asked about a token asks again`() throws {
+    /// A conversation is in another partition than its members, so the server checks their tokens just before the
+    /// write.
+    @Test func `a server that paused while it checked a token checks it again`() throws {
         let ana = try signUp()
         let client = SimulatedClient(ana.user.string, in: world)
         client.signedToken = ana.token
@@ -83,7 +84,7 @@ import Testing
         #expect(client.closeCode == .unauthorized)
     }
 
-    /// The script after which the device is signed out, and the call that then goes on.
+    /// The script after which the device is signed out, and the call that then continues.
     @Test(
         arguments: [
             (.account, "PUT", "/v1/me/username", ["username": "late"]), (.account, "DELETE", "/v1/me/username", [:]),

@@ -6,11 +6,11 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Mails on their way to a mail server that takes them, refuses some, or is not there; while servers die.
+/// Mails to a mail server that accepts them, rejects some, or is unreachable, while servers die.
 @Suite struct MailQueueTests {
-    /// A mail server of the tests: what it says to each mail, and which it has been given.
+    /// A fake mail server: its answer to each mail, and the mails that it received.
     private final class Post: @unchecked Sendable {
-        // @unchecked: simulated threads are one.
+        // @unchecked: all simulated threads are one thread.
         var answer: (String) -> MailSender.Outcome
         private var asked: [Mail] = []
 
@@ -23,7 +23,7 @@ import Testing
 
         func count(to address: String) -> Int { asked.count { $0.to == address } }
 
-        /// What it has been given from now on.
+        /// Forgets the mails received so far.
         func forget() { asked = [] }
         var subjects: [String] { asked.map(\.subject) }
     }
@@ -45,7 +45,7 @@ import Testing
         #expect(try accounts.call("POST", "/v1/accounts", body, at: shard).status == 201)
     }
 
-    /// A mail of each kind that has a token, and one that has none.
+    /// Requests a mail of each kind with a token, and one without.
     private func askForAll() throws {
         let password = "correct horse"
         let ana = try accounts.call("POST", "/v1/accounts", ["email": email, "password": password])
@@ -58,7 +58,7 @@ import Testing
     }
     private let withoutToken = "Your password was changed"
 
-    /// What the servers of now count.
+    /// The count of the present servers.
     private func failures() -> Int {
         let metrics = world.shards.compactMap { shard in
             shard.logic.registry.metrics.first { $0.name == "mails_failed_total" }
@@ -81,7 +81,7 @@ import Testing
         try signUp(email)
         var isDead = false
         world.redis.ran = { [unowned world] ran, _, answer in
-            // Most often there is none to take.
+            // Usually there is no mail to take.
             let isOfMail = ran == .settleMail || (try? answer.get())?.array?.count == 2
             guard ran == script, isOfMail, !isDead else { return }
             isDead = true
@@ -123,7 +123,7 @@ import Testing
         try world.run(for: 1_000)
         #expect(post.count(to: email) == 1)
         try world.run(for: 20_000)
-        // Each has its own pauses, of twice the time.
+        // Each mail has its own delays, each twice as long as the last.
         let tries = post.count(to: "nobody0@example.org")
         #expect(outcome == .refused("550") ? tries == 1 : (2...5).contains(tries), "\(tries)")
         #expect(try left() == (outcome == .refused("550") ? 0 : 12))
@@ -138,7 +138,7 @@ import Testing
         try signUp(email)
         try signUp("bob@example.org", at: 1)
         try world.run(for: 1_200_000)
-        // A server asks once a minute, and not for each mail.
+        // A server connects once a minute, not once for each mail.
         #expect(post.count(to: email) + post.count(to: "bob@example.org") < 60)
         post.answer = { _ in .sent }
         try world.run(for: 120_000)
@@ -172,7 +172,7 @@ import Testing
         world.redisEpoch += MailToken.lifetime - 120_000
         try world.run(for: 60_000)
         #expect(try left() == 4, "there is half a minute left")
-        // A server rests for a minute, and may try the one without a token first.
+        // A server pauses for a minute, and may try the mail without a token first.
         try world.run(for: 180_000)
         #expect(try left() == 1)
         post.forget()

@@ -7,8 +7,8 @@ import Testing
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// The process that decodes pictures: what it may do, and how it ends. The tests' own executable is the worker's here, as the
-/// server's is the server's.
+/// The process that decodes pictures: its permissions and its end. The tests' own executable is the worker here, as the
+/// server's is in production.
 @Suite struct PhotoProcessTests {
     struct Act: Sendable, CustomTestStringConvertible {
         let name: String
@@ -25,10 +25,10 @@ import Testing
             _ = posix_spawn(&process, "/bin/true", nil, nil, [nil], [nil])
         },
         Act(name: "signal its parent") { _ = kill(getppid(), SIGTERM) },
-        Act(name: "map memory that can be run") {
+        Act(name: "map executable memory") {
             _ = mmap(nil, 4_096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         },
-        Act(name: "make memory one that can be run") {
+        Act(name: "make memory executable") {
             let page = mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
             _ = mprotect(page, 4_096, PROT_READ | PROT_EXEC)
         },
@@ -41,7 +41,7 @@ import Testing
         Act(name: "go to another folder") { _ = chdir("/") },
     ]
 
-    @Test(arguments: forbidden) func `whatever else it tries ends it`(_ act: Act) {
+    @Test(arguments: forbidden) func `any other system call ends it`(_ act: Act) {
         let status = photo_confined(Int32(photo_cpu_seconds), act.act)
         #expect(status & 0x7F == SIGSYS, "\(act.name): \(status)")
     }
@@ -53,19 +53,19 @@ import Testing
             memset(room, 1, 50_000_000)
             free(room)
         },
-        Act(name: "write what is open") { _ = write(2, "", 0) },
-        Act(name: "ask for too much memory, and be refused") {
+        Act(name: "write to an open file") { _ = write(2, "", 0) },
+        Act(name: "request too much memory, and get an error") {
             let room = mmap(nil, 2 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
             if room != MAP_FAILED { _exit(9) }
         },
     ]
 
-    @Test(arguments: allowed) func `it may compute, and write what is open`(_ act: Act) {
+    @Test(arguments: allowed) func `it may compute and write to open files`(_ act: Act) {
         #expect(photo_confined(Int32(photo_cpu_seconds), act.act) == 0, "\(act.name)")
     }
 
-    /// At the limit that cannot be raised the kernel sends SIGKILL, which would say nothing of the picture.
-    @Test func `a picture that needs too much of a core is known by its signal`() {
+    /// At the hard limit the kernel sends SIGKILL, which would not identify the picture as the cause.
+    @Test func `a picture that needs too much CPU time is identified by its signal`() {
         let status = photo_confined(1) { while true {} }
         #expect(status & 0x7F == SIGXCPU, "\(status)")
     }
@@ -75,17 +75,17 @@ import Testing
         return room.withUnsafeMutableBufferPointer { photo_make(program, input, timeout, $0.baseAddress!) }
     }
 
-    @Test func `a program that is not there is a failure of the server's, and not of the picture`() throws {
+    @Test func `a missing program is the server's failure, not the picture's`() throws {
         let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
         defer { close(null) }
         #expect(make("/nonexistent/presenced", null, within: 10_000).outcome == photo_failed)
-        // One that is not the worker.
+        // Programs other than the worker.
         #expect(make("/bin/false", null, within: 10_000).outcome != photo_done)
         #expect(make("/bin/echo", null, within: 10_000).outcome == photo_failed)
     }
 
-    @Test func `a picture that takes too long is given up`() throws {
-        // Its end never comes, for nobody writes.
+    @Test func `a picture that takes too long is abandoned`() throws {
+        // The input never ends, because the pipe has no writer.
         var pipes: [Int32] = [0, 0]
         try #require(pipe(&pipes) == 0)
         defer { pipes.forEach { close($0) } }
@@ -93,7 +93,7 @@ import Testing
         #expect(result.outcome == photo_killed && result.signal == SIGKILL)
     }
 
-    @Test func `what is no picture is told from what went wrong`() throws {
+    @Test func `a file that is no picture is distinguished from a failure`() throws {
         let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
         let empty = open("/dev/null", O_RDONLY | O_CLOEXEC)
         defer { [file, empty].forEach { close($0) } }
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `a name is drawn into the partition of its user`() {
+    @Test func `a random name is in the partition of its user`() {
         let partitions = Partitions(ServerConfiguration(), database: 0)
         for user in ["ana", "bob", "cy"].compactMap({ UserID($0) }) {
             let name = StoredName(near: user, in: partitions)
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `what is no name of a file never becomes a path`() {
+    @Test func `a malformed file name never becomes a path`() {
         let name = String(repeating: "0", count: 32)
         #expect(StoredFile(name + ".jpg")?.kind == .picture && StoredFile(name + "-small.jpg")?.kind == .thumbnail)
         #expect(StoredFile(name + ".bin")?.kind == .bytes && StoredFile(name + ".bin")?.text == name + ".bin")

@@ -4,7 +4,7 @@ import Testing
 
 /// Signatures and listings of S3-compatible storage.
 @Suite struct S3SignerTests {
-    /// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html has these, with this key.
+    /// Examples from https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, with this key.
     static let signer = S3Signer(
         accessKey: "AKIAIOSFODNN7EXAMPLE", secretKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", region: "us-east-1")
     /// 2013-05-24T00:00:00Z.
@@ -20,33 +20,33 @@ import Testing
         return value.split(separator: "Signature=").last.map(String.init)
     }
 
-    @Test func `an object is read as in the storage's own example`() {
+    @Test func `reading an object is signed as in Amazon's example`() {
         var request = S3Request("GET", "/test.txt")
         request.headers = [("range", "bytes=0-9")]
         #expect(signature(of: request) == "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41")
     }
 
-    @Test func `an object is written as in the storage's own example`() {
+    @Test func `writing an object is signed as in Amazon's example`() {
         var request = S3Request("PUT", "/test%24file.text")
         request.headers = [("date", "Fri, 24 May 2013 00:00:00 GMT"), ("x-amz-storage-class", "REDUCED_REDUNDANCY")]
         request.body = Array("Welcome to Amazon S3.".utf8)
         #expect(signature(of: request) == "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd")
     }
 
-    @Test func `objects are listed as in the storage's own example`() {
+    @Test func `listing objects is signed as in Amazon's example`() {
         var request = S3Request("GET", "/")
         request.query = [("prefix", "J"), ("max-keys", "2")]
         #expect(request.canonicalQuery == "max-keys=2&prefix=J")
         #expect(signature(of: request) == "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
     }
 
-    @Test func `a query is sent as it is signed`() {
+    @Test func `a query is sent exactly as it is signed`() {
         var request = S3Request("GET", "/")
         request.query = [("start-after", "a b/ä&+~"), ("list-type", "2")]
         #expect(request.canonicalQuery == "list-type=2&start-after=a%20b%2F%C3%A4%26%2B~")
     }
 
-    @Test func `a listing says what there is, since when, and whether there is more`() {
+    @Test func `a listing has the keys, their times, and whether more follow`() {
         let page = """
             <?xml version="1.0" encoding="UTF-8"?>
             <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>pictures</Name><Prefix>a</Prefix>
@@ -68,5 +68,5 @@ import Testing
         "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a</Key></ListBucketResult>",
     ])
-    func `what is no whole listing is none`(_ text: String) { #expect(S3Listing(Array(text.utf8)) == nil) }
+    func `an incomplete listing is rejected`(_ text: String) { #expect(S3Listing(Array(text.utf8)) == nil) }
 }

@@ -12,7 +12,7 @@ extension ScriptKeyTests {
         let body = ["email": email, "password": password]
         let ana = try accounts.call("POST", "/v1/accounts", body).json
         let token = ana["accessToken"] as? String
-        // Somebody else wants the address: whose it is, is asked.
+        // A second user wants the address, so the server looks up its owner.
         #expect(try accounts.call("POST", "/v1/accounts", body).status == 409)
         #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
         let refreshed = try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": ana["refreshToken"] ?? ""])
@@ -34,7 +34,7 @@ extension ScriptKeyTests {
         let user = try #require((ana["user"] as? String).flatMap { UserID($0) })
         let logic = accounts.world.shards[0].logic!
         let keys = logic.partitions.keys(of: user)
-        // As a server leaves it that dies on the way: a sweep looks how far it has come.
+        // As left by a server that dies on the way: the sweep checks its progress.
         _ = accounts.world.redis.command(["SADD", keys.unfinished, "email \(user.string)"])
         try accounts.world.run(for: 12_000)
         let addresses = try #require(logic.feature(Accounts.self)?.addresses)
@@ -88,7 +88,7 @@ extension ScriptKeyTests {
         #expect(try accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status == 409)
         body["username"] = "fig"
         #expect(try accounts.call("POST", "/v1/accounts", body).reason == "email_taken")
-        // A claim that nobody has confirmed.
+        // An unconfirmed claim.
         let keys = accounts.world.shards[0].logic.partitions.keys(of: Identifier("nobodys")!)
         _ = accounts.world.redis.command(["SADD", keys.unfinished, "username-claim nobodys"])
         try accounts.world.run(for: 25_000)

@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What a trace keeps, on invented time.
+/// The events that a trace keeps, in simulated time.
 @Suite struct TraceTests {
     private static func trace() -> Trace { Trace("one", of: UserID("ana")!, isUser: true, now: 0) }
 
@@ -27,7 +27,7 @@ import Testing
         for number in numbers { trace.add(now: now) { Array("\(number)".utf8) } }
     }
 
-    @Test func `what comes after a number is answered, in order`() throws {
+    @Test func `events after a number are returned in order`() throws {
         let trace = Self.trace()
         Self.add(1...5, to: trace, now: 0)
         var answer = try Self.answer(trace)
@@ -38,13 +38,13 @@ import Testing
         #expect(try Self.answer(trace, after: 9).events.isEmpty)
     }
 
-    @Test func `a number of another trace counts as none`() throws {
+    @Test func `a number from another trace is ignored`() throws {
         let trace = Self.trace()
         Self.add(1...3, to: trace, now: 0)
         #expect(try Self.answer(trace, after: 2, of: "other").events == [1, 2, 3])
     }
 
-    @Test func `of one second 200 are kept, and the others counted without being made`() throws {
+    @Test func `a second keeps 200 events, and counts the others without building them`() throws {
         let trace = Self.trace()
         var made = 0
         for _ in 1...201 {
@@ -60,7 +60,7 @@ import Testing
         #expect(answer.events == [202] && answer.lost == 0)
     }
 
-    @Test func `of many seconds at most 400 are kept, the newest`() throws {
+    @Test func `the newest 400 events are kept, however many seconds they span`() throws {
         let trace = Self.trace()
         Self.add(1...200, to: trace, now: 0)
         Self.add(201...400, to: trace, now: 1_000)
@@ -70,14 +70,14 @@ import Testing
         #expect(answer.events == Array(101...401) && answer.lost == 100)
     }
 
-    @Test func `it is over 10 s after the last call`() throws {
+    @Test func `a trace ends 10 s after the last call`() throws {
         let trace = Self.trace()
         #expect(!trace.isOver(now: 9_999) && trace.isOver(now: 10_000))
         _ = try Self.answer(trace, now: 9_999)
         #expect(!trace.isOver(now: 19_998) && trace.isOver(now: 19_999))
     }
 
-    @Test func `a shard hears for it only while somebody asks`() throws {
+    @Test func `a shard collects events only while a client polls`() throws {
         let world = try World(shards: 1) { $0[.consoleEnabled] = 1 }
         let shard = world.shards[0]
         try world.run(until: "the server is live") { shard.logic.link.isLive }
@@ -91,7 +91,7 @@ import Testing
         #expect(!isHeard)
         #expect(try kinds().isEmpty && isHeard)
         try SimulatedClient("kim", in: world).connect(to: shard)
-        // The event is on its way as the client's answer is.
+        // The event arrives shortly after the client's answer.
         try world.run(for: 100)
         #expect(try kinds() == ["presence"])
         try world.run(for: 9_000)

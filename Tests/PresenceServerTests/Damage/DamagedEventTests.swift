@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A record that nobody can read keeps no event of others from those who are to be told.
+/// An unreadable record does not stop the events of other users from reaching their receivers.
 @Suite struct DamagedEventTests {
     private let talk: PushTalk
     private let bob = UserID("bob")!
@@ -22,7 +22,7 @@ import Testing
 
     private func redis(_ words: String...) throws -> RedisValue { try talk.world.redis.command(words).get() }
 
-    /// Bob is written to, and cy, in a group of the three.
+    /// Sends a message to a new group of ana, bob and cy.
     private func sayToAll() throws {
         talk.ana.sendText(
             #"{"type":"createConversation","id":700,"participants":["bob","cy"],"name":"All"}"#)
@@ -46,21 +46,21 @@ import Testing
         }
     }
 
-    /// Endpoints and push services have a queue each.
+    /// The webhook endpoint and each push service have their own queue.
     private func queue(_ place: Int) -> (keys: [String], receiver: any EventReceiver) {
         let queues = talk.world.shards[0].logic.feature(Webhooks.self)!.courier!.queues
         let receiver = queues[place].receiver
         return (partitions.keys(of: receiver.id).webhook(receiver.id), receiver)
     }
 
-    @Test(arguments: 0...2) func `a queue that is damaged holds up no other receiver`(key: Int) throws {
+    @Test(arguments: 0...2) func `a damaged queue holds up no other receiver`(key: Int) throws {
         let damaged = queue(0).keys[key]
         _ = try redis("DEL", damaged)
         _ = try redis("SET", damaged, "x")
         talk.say()
         try talk.world.run(until: "APNs is handed it", within: 20_000) { talk.handed.count == 1 }
         try expectNothingWaits()
-        // Nor does it grow.
+        // The damaged queue does not grow, either.
         #expect(try redis("TYPE", damaged).string == "string")
         for other in queue(0).keys where other != damaged && other != queue(0).keys[0] {
             #expect(try redis("EXISTS", other).int == 0)
@@ -68,7 +68,7 @@ import Testing
         #expect(talk.webhooks.couriers[0].logic.metrics.damagedRecords > 0)
     }
 
-    @Test func `an event in a queue that is none goes, and those behind it are told`() throws {
+    @Test func `a malformed event in a queue is removed, and those behind it are delivered`() throws {
         let (keys, _) = queue(0)
         for number in 0..<40 {
             _ = try redis("ZADD", keys[1], "1", "damaged\(number)")
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `what somebody was pushed for is damaged, and the others are told`() throws {
+    @Test func `a damaged list of one user's pushes does not stop those of others`() throws {
         _ = try redis("DEL", partitions.keys(of: bob).pushed(bob))
         _ = try redis("SET", partitions.keys(of: bob).pushed(bob), "x")
         try sayToAll()
@@ -92,16 +92,16 @@ import Testing
         }
         try expectNothingWaits()
         #expect(talk.pushes.isEmpty)
-        // Mended: the next message is told.
+        // After a repair, the next message causes a push.
         _ = try redis("DEL", partitions.keys(of: bob).pushed(bob))
         talk.say()
         try talk.world.run(until: "bob is told of", within: 20_000) { talk.pushes.count == 1 }
     }
 
-    @Test(arguments: ["sessions", "pushed"]) func `what is damaged once it was noted is due no more`(what: String)
+    @Test(arguments: ["sessions", "pushed"]) func `a push is dropped if a record is damaged meanwhile`(what: String)
         throws
     {
-        // A session that is there: it is decided ten seconds later.
+        // With an open session, the push is decided ten seconds later.
         try talk.bob.connect(to: talk.world.shards[1])
         talk.say()
         try talk.world.run(for: 3_000)
@@ -114,7 +114,7 @@ import Testing
         #expect(try redis("ZCARD", keys.push).int == 0)
     }
 
-    @Test func `devices of somebody that are damaged hold up nobody else's pushes`() throws {
+    @Test func `one user's damaged devices hold up no pushes to others`() throws {
         let body = ["pushToken": "0c0d", "platform": "apns"]
         let call = SimulatedCall(
             "PUT", "/v1/me/devices/current", body, token: "cy", to: talk.world.shards[0])
@@ -135,8 +135,8 @@ import Testing
         }
     }
 
-    @Test func `a conversation that is damaged before it was told of holds up no other`() throws {
-        // Nothing is taken for a moment.
+    @Test func `a conversation that is damaged before its event was delivered holds up no other`() throws {
+        // Events cannot be read for a moment.
         talk.world.redis.refuse = { _, words in
             words.first == "XRANGE" ? .server(code: "BUSY", message: "BUSY a script is running") : nil
         }

@@ -6,7 +6,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A record that nobody can read keeps nobody else stale: after a break the shard is live again, whatever a feature reads then.
+/// An unreadable record makes no other user stale: after a break the shard becomes live, whatever a feature has to
+/// read.
 @Suite struct DamagedRecordTests {
     private func reconnect(_ shard: SimulatedShard, in world: World) throws {
         shard.cut(.commands)
@@ -28,7 +29,7 @@ import Testing
         return answer!
     }
 
-    @Test func `an inbox: its reader comes back, and is refused until it is mended`() throws {
+    @Test func `an inbox: its user can reconnect, and gets errors until it is repaired`() throws {
         let world = try World(shards: 1)
         let shard = world.shards[0]
         let ana = try SimulatedClient("ana", in: world).connect(to: shard)
@@ -46,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["of another type", "with an index that is none"])
-    func `notifications: their reader is told what there is once they are mended`(damage: String) throws {
+    func `notifications: their user gets them once they are repaired`(damage: String) throws {
         let world = try World(shards: 1)
         let shard = world.shards[0]
         let user = UserID("ana")!
@@ -66,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `an account: its owner hears nothing of it`() throws {
+    @Test func `an account: its owner gets no event about it`() throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         try SimulatedClient("ana", in: world).connect(to: shard)
@@ -77,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ["pairKey", "addressKey"])
-    func `a key of the installation: who has read it goes on, and who comes later can do all else`(key: String) throws {
+    func `a key of the installation: servers that have read it keep working, new ones do all else`(key: String) throws {
         let accounts = try AccountWorld()
         let (world, shard) = (accounts.world, accounts.world.shards[0])
         let space = shard.logic.partitions.space
@@ -94,7 +95,7 @@ import Testing
         #expect((later.logic.feature(Accounts.self)?.addresses == nil) == (key == "addressKey"))
     }
 
-    /// Whether a direct conversation can be made at a shard.
+    /// Whether a direct conversation can be created at a shard.
     private func isMade(at shard: SimulatedShard, in world: World) throws -> Bool {
         let ana = try SimulatedClient("ana", in: world).connect(to: shard)
         let asked = ana.send(.createConversation(participants: [UserID("bob")!]))

@@ -4,7 +4,7 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// A feature with unique names, for what the doctor says of them.
+/// A feature with unique names, for the doctor's findings about claims.
 final class UniqueNames: Feature {
     static let names = ClaimPlan(
         "nickname", record: "nickname", claim: "nicknamed",
@@ -19,21 +19,21 @@ extension Damage {
     static let everyBeyondRepair = beyondRepair + contestedClaims + ofConversationsBeyondRepair
 
     private static let claims: [Damage] = [
-        Damage("a name that no record names", [.unnamedClaim]) { try $0.claim("soup", for: "bob", "5") },
+        Damage("a name without a record", [.unnamedClaim]) { try $0.claim("soup", for: "bob", "5") },
         Damage("a name whose owner has another", [.unnamedClaim]) {
             try $0.name("bob", "pie", "7")
             try $0.claim("pie", for: "bob", "7")
             try $0.claim("soup", for: "bob", "5")
         },
-        Damage("a name that its owner's open change does not give up", [.unnamedClaim]) {
+        Damage("a name that its owner's open change does not release", [.unnamedClaim]) {
             try $0.isGivingUp("soup", number: "5", of: "bob", for: "pie", number: "7")
             try $0.claim("stew", for: "bob", "5")
         },
-        Damage("a name that is not taken", [.lostClaim]) { try $0.name("bob", "soup", "5") },
+        Damage("a name without a claim", [.lostClaim]) { try $0.name("bob", "soup", "5") },
         Damage("an address that a deleted account has claimed", [.unheldAddress]) {
             try $0.claim("ana@example.org", "bob 3", in: 2)
         },
-        Damage("an address that its account has changed for another", [.unheldAddress]) {
+        Damage("an address that its account has replaced", [.unheldAddress]) {
             try $0.claim("ana@example.org", "bob 3", in: 2)
             let account = $0.partitions.keys(of: UserID("bob")!).account(UserID("bob")!)
             for (field, value) in [("email", "other@example.org"), ("emailClaim", "4"), ("emailWish", "4")] {
@@ -44,25 +44,25 @@ extension Damage {
         Damage("an address that is not claimed for its account", [.lostAddress]) {
             try $0.account("bob", "bob@example.org", "3")
         },
-        Damage("an address that is claimed by a wish that was never carried out", [.unheldAddress, .lostAddress]) {
+        Damage("an address claimed by a change that was never made", [.unheldAddress, .lostAddress]) {
             try $0.account("bob", "bob@example.org", "3")
             try $0.claim("bob@example.org", "bob 4")
         },
-        Damage("an address whose claim is that of an account which has another", [.unheldAddress, .lostAddress]) {
+        Damage("an address claimed by an account that has another", [.unheldAddress, .lostAddress]) {
             try $0.account("bob", "bob@example.org", "3")
             try $0.claim("bob@example.org", "cy 4")
         },
-        Damage("a change of an address with which nobody goes on", [.unlistedAddressChange]) {
+        Damage("a change of an address that no server continues", [.unlistedAddressChange]) {
             try $0.account("bob", "bob@example.org", "3")
             try $0.claim("bob@example.org", "bob 3")
             try $0.set($0.user("bob"), "emailWanted", "other@example.org \(try $0.time(600_000))")
             try $0.set($0.user("bob"), "emailWish", "4")
         },
-        Damage("a deleted account whose address nobody gives up", [.unlistedAddressChange]) {
+        Damage("a deleted account whose address no server releases", [.unlistedAddressChange]) {
             try $0.claim("bob@example.org", "bob 3")
             try $0.set($0.user("bob"), "emailReleasing", "3 bob@example.org")
         },
-        Damage("a change of a name with which nobody goes on", [.unlistedIntent]) {
+        Damage("a change of a name that no server continues", [.unlistedIntent]) {
             try $0.set($0.record("bob"), "wish", "6")
             try $0.set($0.record("bob"), "wanted", "soup")
         },
@@ -79,14 +79,14 @@ extension Damage {
             try $0.account("dee", "bob@example.org", "4")
             try $0.claim("bob@example.org", "dee 4")
         },
-        Damage("a claim that cannot be read", [.malformedValue]) {
+        Damage("an unreadable claim", [.malformedValue]) {
             try $0.set($0.claimKey("soup"), "soup", "bob")
         },
     ]
 }
 
 extension Installation {
-    /// A change of a name whose server was killed after it was made, and before the former name was free.
+    /// A change of a name whose server was killed after the switch, before the former name was released.
     func isGivingUp(
         _ former: String, number formerNumber: String, of owner: String, for thing: String, number: String
     ) throws {
@@ -105,7 +105,7 @@ extension Installation {
         try set(partitions.keys(partition).emails(with: EmailAddress(address)!), address, value)
     }
 
-    /// In its place, as servers look for it.
+    /// Stores the claim where servers look it up.
     fileprivate func claim(_ address: String, _ value: String) throws {
         let key = [UInt8](repeating: 7, count: AddressPartitions.keyBytes)
         try redis.command("SET", .string(partitions.space.addressKey), .string(key.hexadecimal))

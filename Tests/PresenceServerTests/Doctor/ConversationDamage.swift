@@ -13,7 +13,7 @@ extension Installation {
     fileprivate var changes: String { home.changes(Self.talk) }
     fileprivate func inbox(_ user: String) -> String { keys(user).inbox(UserID(user)!) }
 
-    /// A group of two with five messages, of which one was edited and one is deleted; both inboxes have heard of it.
+    /// A conversation of two users with five messages, one of them edited and one deleted; both inboxes are up to date.
     fileprivate func talk() throws {
         let id = Self.talk
         let members = ["ana", "bob"]

@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// One way in which Redis can be wrong, how it is made, and what the doctor has to call it.
+/// One kind of damage in Redis: how it is made, and which findings the doctor must report.
 struct Damage: Sendable, CustomTestStringConvertible {
     let name: String
     let kinds: Set<DoctorFinding.Kind>
@@ -25,8 +25,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
 }
 
 extension Damage {
-    /// On one server each; and in a cluster what has to do with leases and partitions at once, which are on different
-    /// servers there, or with servers as such. (A cluster takes two seconds to begin.)
+    /// Each on a single server. Those that involve leases and partitions at once, or servers as such, also in a
+    /// cluster, where the two are on different servers. (A cluster takes two seconds to start.)
     static func placed(_ damages: [Damage]) -> [(Damage, Installation.Form)] {
         let spanning: Set<DoctorFinding.Kind> = [
             .ghost, .deadIncarnation, .overdueLease, .missingWriter, .unreachableKey,
@@ -36,42 +36,42 @@ extension Damage {
             + damages.filter { !$0.kinds.isDisjoint(with: spanning) }.map { ($0, .cluster) }
     }
 
-    /// What `--repair` clears.
+    /// Damages that `--repair` clears.
     static let repairable: [Damage] = [
         Damage("sessions of an incarnation without a lease", [.ghost, .deadIncarnation]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
             try $0.leave("dead")
         },
-        Damage("the same, and on no list", [.ghost]) {
+        Damage("sessions of an incarnation without a lease, on no list", [.ghost]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
             try $0.leave("dead")
             try $0.redis.command("DEL", .string($0.keys("bob").users(ofShard: "dead")))
         },
         Damage("an incarnation without a lease that may still write", [.deadIncarnation]) { try $0.join("dead") },
-        Damage("a lease that ran out with nobody to reap it", [.overdueLease]) {
+        Damage("an expired lease that no server reaps", [.overdueLease]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
             try $0.lease("dead", renewed: -60_000, until: -50_000)
         },
-        Damage("a reaper that died on the way", [.overdueLease]) {
+        Damage("a reaper that died before it was done", [.overdueLease]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
             try $0.set($0.partitions.space.leases, "dead", "reaping \(try $0.time(-60_000)) \(try $0.time(-40_000))")
         },
-        Damage("a lease that cannot be read", [.malformedLease]) {
+        Damage("an unreadable lease", [.malformedLease]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
             try $0.set($0.partitions.space.leases, "dead", "soon")
         },
-        Damage("a time of the last sweep that cannot be read", [.malformedSweep]) {
+        Damage("an unreadable time of the last sweep", [.malformedSweep]) {
             try $0.set($0.partitions.space.leases, "swept", "yesterday")
         },
         Damage("a live incarnation that may not write", [.missingWriter]) {
             try $0.redis.command("SREM", .string($0.partitions.keys(2).shards), .string($0.live))
         },
-        Damage("a session that cannot be read", [.malformedSession]) {
+        Damage("an unreadable session", [.malformedSession]) {
             try $0.open("bob", "s1", on: $0.live)
             try $0.set($0.sessions("bob"), "s2", "living - phone")
         },
@@ -83,33 +83,33 @@ extension Damage {
             try $0.open("bob", "s1", on: $0.live)
             try $0.redis.command("DEL", .string($0.keys("bob").users(ofShard: $0.live)))
         },
-        Damage("a list with somebody who has no session", [.listedWithoutSession]) {
+        Damage("a list with a user who has no session", [.listedWithoutSession]) {
             try $0.redis.command("SADD", .string($0.keys("bob").users(ofShard: $0.live)), "bob")
         },
-        Damage("somebody shown as here without a session", [.wrongPresence, .listedWithoutSession]) {
+        Damage("a user shown online without a session", [.wrongPresence, .listedWithoutSession]) {
             try $0.open("bob", "s1", on: $0.live)
             try $0.redis.command("DEL", .string($0.sessions("bob")))
         },
-        Damage("somebody shown as away who is here", [.wrongPresence]) {
+        Damage("a user shown away who is online", [.wrongPresence]) {
             try $0.open("bob", "s1", on: $0.live)
             try $0.set($0.user("bob"), "status", "away")
         },
-        Damage("a session of somebody of whom nothing is known", [.wrongPresence]) {
+        Damage("a session of an unknown user", [.wrongPresence]) {
             try $0.open("bob", "s1", on: $0.live)
             try $0.redis.command("DEL", .string($0.user("bob")))
         },
-        Damage("a chosen status that nobody ended", [.overdueStatus]) {
+        Damage("an expired status that was not ended", [.overdueStatus]) {
             try $0.open("bob", "s1", on: $0.live)
             try $0.status("bob", "busy", clearAfter: "3600000")
             try $0.set($0.user("bob"), "clearAt", try $0.time(-60_000))
         },
-        Damage("sessions where nobody looks for them", [.unreachableKey]) {
+        Damage("sessions in a place where no server looks", [.unreachableKey]) {
             try $0.set("{p009}:sessions:bob", "s1", "living - phone a 1")
         },
-        Damage("sessions in another's partition", [.unreachableKey]) {
+        Damage("sessions in another user's partition", [.unreachableKey]) {
             try $0.set($0.wrongKeys("bob").sessions(UserID("bob")!), "s1", "living - phone a 1")
         },
-        Damage("typing that cannot be read", [.malformedTyping]) {
+        Damage("unreadable typing", [.malformedTyping]) {
             let key = $0.keys("c1").typing(UserID("c1")!)
             try $0.set(key, "bob s1", "soon")
             try $0.redis.command("PEXPIRE", .string(key), 3_600_000)
@@ -127,20 +127,20 @@ extension Damage {
             try $0.redis.command("DEL", .string($0.partitions.keys(1).floor))
             try $0.redis.command("RPUSH", .string($0.partitions.keys(1).floor), "1")
         },
-        Damage("a user whose visibility cannot be read", [.malformedVisibility]) {
+        Damage("a user with unreadable visibility", [.malformedVisibility]) {
             try $0.set($0.user("bob"), "visibility", "1 n x")
         },
         Damage("a session that its server denies", [.ghostSession]) {
             try $0.open("bob", "denied", on: $0.live)
             try $0.deny("denied")
         },
-        // Servers load them by themselves.
-        Damage("scripts that Redis forgot, which is none", []) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
+        // Servers load scripts by themselves.
+        Damage("scripts that Redis lost, which is no damage", []) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
     ]
 
-    /// What the doctor only tells of.
+    /// Damages that the doctor only reports.
     static let beyondRepair: [Damage] = [
-        Damage("servers of which none sweeps", [.nobodySweeps]) {
+        Damage("servers none of which sweeps", [.nobodySweeps]) {
             try $0.set($0.partitions.space.leases, "swept", try $0.time(-60_000))
         },
         Damage("a version that is no number", [.malformedValue]) {
@@ -168,7 +168,7 @@ extension Damage {
         Damage("a conversation that is a list", [.wrongType]) {
             try $0.redis.command("RPUSH", .string($0.keys("c1").conversation(UserID("c1")!)), "bob")
         },
-        Damage("a profile in another's partition", [.unreachableRecord]) {
+        Damage("a profile in another user's partition", [.unreachableRecord]) {
             try $0.set($0.wrongKeys("bob").user(UserID("bob")!), "displayName", "\"Bob\"")
         },
         Damage("a version far ahead", [.versionAhead]) {
@@ -178,13 +178,13 @@ extension Damage {
         Damage("a floor far ahead", [.versionAhead]) {
             try $0.redis.command("SET", .string($0.partitions.keys(1).floor), .string(try $0.time(3_600_000)))
         },
-        Damage("somebody last seen tomorrow", [.timeAhead]) {
+        Damage("a user last seen tomorrow", [.timeAhead]) {
             try $0.set($0.user("bob"), "lastSeen", try $0.time(86_400_000))
         },
-        Damage("a partition that nobody hears", [.unheardPartition]) {
+        Damage("a partition without a subscriber", [.unheardPartition]) {
             try $0.listener.command("UNSUBSCRIBE", .string($0.partitions.eventChannels[3]))
         },
-        Damage("a server more than listen", [.unheardPartition]) {
+        Damage("a server that does not subscribe", [.unheardPartition]) {
             try $0.lease("deaf", renewed: 30_000, until: 600_000)
             try $0.join("deaf")
         },
@@ -197,7 +197,7 @@ extension Damage {
         },
         Damage("a Redis that is full", [.memoryFull]) { try $0.redis.everywhere("CONFIG", "SET", "maxmemory", "1") },
         Damage("a Redis that cannot write to the disk", [.cannotPersist]) { installation in
-            // Where the snapshot should go is a directory.
+            // The snapshot's path is a directory.
             let place = (installation.servers[0].socketPath as NSString).deletingLastPathComponent
             try FileManager.default.createDirectory(atPath: place + "/dump.rdb/x", withIntermediateDirectories: true)
             let admin = try installation.servers[0].admin()

@@ -6,11 +6,11 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Each kind of damage is made by hand, found for what it is and nothing else, and cleared if that is safe.
+/// Each kind of damage is made by hand, reported as exactly that, and repaired if this is safe.
 @Suite struct DoctorTests {
     private func kinds(_ findings: [DoctorFinding]) -> Set<DoctorFinding.Kind> { Set(findings.map(\.kind)) }
 
-    /// Everything that a healthy Redis holds.
+    /// A Redis with all kinds of healthy records.
     private func healthy(_ form: Installation.Form) throws -> Installation {
         let installation = try Installation(form)
         let live = installation.live
@@ -19,7 +19,7 @@ import Testing
         try installation.status("ana", "busy", clearAfter: "3600000")
         try installation.open("dan", "dan-phone", on: live)
         try installation.status("dan", "invisible")
-        // One who was here, one whom nobody may see, and one who chose something and left.
+        // One user who was here, one invisible user, and one who set a status and left.
         let dan = installation.keys("dan")
         let id = UserID("dan")!
         try installation.run(
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: Installation.Form.allCases)
-    func `what healthy servers leave is well, and counted`(form: Installation.Form) throws {
+    func `a healthy Redis has no findings, and its records are counted`(form: Installation.Form) throws {
         let installation = try healthy(form)
         try installation.redis.command("SET", "somebody:elses", "key")
         let report = try installation.doctor().examine()
@@ -54,14 +54,14 @@ import Testing
         #expect(report.text.hasSuffix("all is well"))
     }
 
-    @Test func `a name that an open change of its owner gives up is nothing wrong, if servers go on with it`() throws {
+    @Test func `a name that its owner's open change releases is no finding while servers continue it`() throws {
         let installation = try healthy(.allCases[0])
         try installation.isGivingUp("soup", number: "5", of: "bob", for: "pie", number: "7")
         let report = try installation.doctor().examine()
         #expect(report.findings == [], "\(report.text)")
     }
 
-    @Test func `the damages together are all kinds that there are`() {
+    @Test func `the damages cover all kinds of findings`() {
         let made = (Damage.everyRepairable + Damage.everyBeyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
         #expect(made == Set(DoctorFinding.Kind.allCases))
         for kind in Damage.everyRepairable.flatMap(\.kinds) { #expect(kind.isRepairable) }
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: Damage.placed(Damage.everyRepairable))
-    func `it is found, cleared, and gone`(damage: Damage, form: Installation.Form) throws {
+    func `damage is found, repaired, and gone`(damage: Damage, form: Installation.Form) throws {
         let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().examine()
@@ -78,7 +78,7 @@ import Testing
         #expect(kinds(cleared.repaired) == damage.kinds)
         #expect(cleared.isHealthy, "\(cleared.text)")
         try installation.goOnSweeping()
-        // Nothing is left for a second time, and nobody else was touched.
+        // A second run finds nothing, and other users' records are unchanged.
         let after = try installation.doctor().repair()
         #expect(after.isHealthy && after.repaired.isEmpty, "\(after.text)")
         #expect(try installation.field("ana", "status") == "busy")
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: Damage.placed(Damage.everyBeyondRepair))
-    func `it is found, and repairing leaves it`(damage: Damage, form: Installation.Form) throws {
+    func `damage beyond repair is found and left`(damage: Damage, form: Installation.Form) throws {
         let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().repair()
@@ -96,7 +96,7 @@ import Testing
         #expect(!found.isHealthy && found.text.hasSuffix("something is wrong that repairing does not clear"))
     }
 
-    @Test func `watchers are told that a ghost has gone, last seen at the last renewal`() throws {
+    @Test func `watchers see a removed ghost offline, last seen at the last renewal`() throws {
         let installation = try Installation()
         try installation.join("dead")
         try installation.open("bob", "s1", on: "dead")
@@ -114,7 +114,7 @@ import Testing
         #expect(try installation.redis.command("HEXISTS", "leases", "dead").int == 0)
     }
 
-    @Test func `while a slot moves it says so, and afterwards it looks where the slot went`() throws {
+    @Test func `while a slot moves it reports that, and afterwards it reads from the slot's new server`() throws {
         let installation = try healthy(.cluster)
         let cluster = try #require(installation.cluster)
         let key = installation.user("ana")
@@ -123,22 +123,22 @@ import Testing
         let failure = #expect(throws: DoctorFailure.self) { try installation.doctor().repair() }
         #expect(failure?.description.hasSuffix("(tried 5 times)") == true, "\(failure?.description ?? "")")
         try cluster.endMove(slotOf: key)
-        // All is where it belongs, but nobody listens there yet.
+        // All keys are in their places, but no server has subscribed there yet.
         let found = try installation.doctor().examine()
         #expect(kinds(found.findings) == [.unheardPartition], "\(found.text)")
         #expect(found.counts.users == 3 && found.counts.sessions == 3)
     }
 
-    @Test func `a server that was killed a moment ago does not count as one that runs`() throws {
+    @Test func `a server killed a moment ago does not count as running`() throws {
         let installation = try healthy(.oneServer)
         try installation.lease("killed", renewed: 0, until: 600_000)
         try installation.join("killed")
-        // Its renewal is younger than a renewal may be late; but it has not renewed since the first look.
+        // Its renewal is recent enough, but it has not renewed since the first look.
         let found = try installation.doctor().examine()
         #expect(found.findings == [], "\(found.text)")
     }
 
-    @Test func `one user of a dead server whose record is damaged does not keep the others from being ended`() throws {
+    @Test func `a dead server's damaged user does not keep its other sessions from being ended`() throws {
         let installation = try Installation()
         try installation.join("dead")
         for number in 0..<120 { try installation.open("u\(number)", "s", on: "dead") }
@@ -151,7 +151,7 @@ import Testing
         #expect(try installation.field("u8", "status") == "offline")
     }
 
-    @Test func `who lives is not reaped, whatever was found before`() throws {
+    @Test func `a live session is not reaped, whatever was found before`() throws {
         let installation = try Installation()
         try installation.open("bob", "s1", on: installation.live)
         try Repair(try installation.doctor()).clear([
@@ -169,7 +169,7 @@ import Testing
         #expect(try installation.doctor().examine().isHealthy)
     }
 
-    @Test func `hundreds of ghosts are counted, some are named, and all go`() throws {
+    @Test func `hundreds of ghosts are counted, some are listed, and all are removed`() throws {
         let installation = try Installation()
         try installation.join("dead")
         for number in 0..<300 { try installation.open("u\(number)", "s", on: "dead") }
@@ -184,24 +184,24 @@ import Testing
     @Test(arguments: [
         "redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/people", "redis://127.0.0.1:1", "nonsense",
     ])
-    func `where it cannot look it says so`(url: String) {
+    func `a Redis that it cannot read is reported as such`(url: String) {
         let failure = #expect(throws: DoctorFailure.self) { try Doctor(url: url, configuration: ServerConfiguration()) }
         #expect(failure?.description.contains(url == "nonsense" ? "redis://" : "127.0.0.1:1") == true)
     }
 
-    @Test func `it neither asks for all keys nor for much at once`() throws {
+    @Test func `it uses no KEYS command and scans in small steps`() throws {
         let installation = try Installation()
         for number in 0..<1_000 { try installation.open("u\(number)", "s", on: installation.live) }
         try installation.redis.everywhere("CONFIG", "RESETSTAT")
         #expect(try installation.doctor().examine().isHealthy)
         let statistics = try #require(try installation.redis.everywhere("INFO", "commandstats").string)
         #expect(!statistics.contains("cmdstat_keys:"))
-        // A user and their sessions are two keys, and a step looks for a hundred.
+        // A user and their sessions are two keys; a step scans a hundred.
         let scans = try #require(statistics.firstMatch(of: /cmdstat_scan:calls=([0-9]+)/))
         #expect(try #require(Int(scans.1)) >= 15)
     }
 
-    @Test func `a Redis that is not there is no finding but a failure, without its password`() throws {
+    @Test func `an unreachable Redis is a failure, reported without its password`() throws {
         let failure = #expect(throws: DoctorFailure.self) {
             try Doctor(url: "redis://:geheim@127.0.0.1:1", configuration: ServerConfiguration())
         }

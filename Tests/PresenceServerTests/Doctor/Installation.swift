@@ -7,22 +7,23 @@ import TestSupport
 @testable import PresenceServer
 @testable import Simulator
 
-/// What servers leave in a Redis, made by hand with their own scripts: one incarnation that lives and hears everything.
+/// The state of servers in Redis, made by hand with their own scripts, with one live incarnation subscribed to all
+/// partitions.
 final class Installation {
-    /// What the state is kept in.
+    /// The kind of Redis that stores the state.
     enum Form: CaseIterable {
         case oneServer, cluster
     }
 
-    /// A server's, and one that has unique names.
+    /// The server's features, and one with unique names.
     static let features = Features.all + [UniqueNames.self]
 
-    /// The only one, or the masters of a cluster.
+    /// The only server, or the masters of a cluster.
     let servers: [RedisServer]
     let url: String
     let redis: Redises
     let partitions = Partitions(count: 4)
-    /// The incarnation that lives.
+    /// The live incarnation.
     let live = "living"
     /// Subscribed to every partition's events, as the living shard is.
     let listener: Redises
@@ -37,7 +38,7 @@ final class Installation {
         try redis.command("SET", .string(partitions.space.format), "\(Partitions.layout) 4")
         for script in Script.all(of: Self.features) { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
         for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
-        // Renewed and swept a little ahead of time, so that no test has to keep it up.
+        // The times are in the future, so that tests need not renew them.
         try lease(live, renewed: 30_000, until: 600_000)
         try set(partitions.space.leases, "swept", try time(600_000))
         try join(live)
@@ -50,7 +51,7 @@ final class Installation {
         return try Doctor(url: url, configuration: configuration, features: Self.features)
     }
 
-    /// Redis' time, so many ms later.
+    /// Redis' time plus `ahead` ms.
     func time(_ ahead: Milliseconds) throws -> String {
         String(DoctorRedis.milliseconds(try redis.everywhere("TIME")) + ahead)
     }
@@ -59,12 +60,12 @@ final class Installation {
         try redis.command("HSET", .string(key), .string(field), .string(value))
     }
 
-    /// Enters a lease, renewed and ending so many ms from now.
+    /// Stores a lease. Its renewal and its end are given in ms from now.
     func lease(_ incarnation: String, renewed: Milliseconds, until: Milliseconds) throws {
         try set(partitions.space.leases, incarnation, "\(try time(renewed)) \(try time(until))")
     }
 
-    /// As servers that run would go on doing, however long a test stands still. What cannot be read stays.
+    /// Renews the sweep's time, as running servers would, however long a test pauses. An unreadable value is left.
     func goOnSweeping() throws {
         let swept = try redis.command("HGET", .string(partitions.space.leases), "swept").string
         if swept.flatMap(Int64.init) != nil { try set(partitions.space.leases, "swept", try time(600_000)) }
@@ -77,7 +78,7 @@ final class Installation {
         }
     }
 
-    /// What an incarnation leaves that lost its right to write, and whose lease is none.
+    /// Leaves the state of an incarnation that was fenced and has no lease.
     func leave(_ incarnation: String) throws {
         for partition in 0..<partitions.count {
             try redis.command("SREM", .string(partitions.keys(partition).shards), .string(incarnation))
@@ -107,7 +108,7 @@ final class Installation {
             ])
     }
 
-    /// Answers as a living shard does that does not hold a session, on a thread of its own, until Redis ends.
+    /// Denies having a session, as a live shard does, on a thread of its own until Redis ends.
     func deny(_ session: String) throws {
         let isListening = DispatchSemaphore(value: 0)
         let (channels, live) = (partitions.eventChannels, live)
@@ -145,7 +146,7 @@ final class Installation {
     func user(_ name: String) -> String { keys(name).user(UserID(name)!) }
     func sessions(_ name: String) -> String { keys(name).sessions(UserID(name)!) }
 
-    /// The keys of a partition in which nobody looks for this user.
+    /// The keys of a partition other than the user's, where no server looks for them.
     func wrongKeys(_ user: String) -> PartitionKeys {
         partitions.keys((partitions.index(of: UserID(user)!) + 1) % partitions.count)
     }
@@ -157,7 +158,7 @@ struct Redises {
 
     init(_ servers: [RedisServer]) throws { connections = try servers.map { try $0.admin() } }
 
-    /// The one that holds a key: of two masters, each has half of the slots.
+    /// The server with this key: each of two masters has half of the slots.
     func of(_ key: String) -> BlockingRedis {
         connections[HashSlot.of(key) * connections.count / HashSlot.count]
     }
@@ -169,7 +170,7 @@ struct Redises {
         return try of(key).command(words)
     }
 
-    /// A command to each; the last one's answer.
+    /// Sends a command to each server, and returns the last reply.
     @discardableResult
     func everywhere(_ words: RedisArgument...) throws -> RedisValue {
         try connections.map { try $0.command(words) }.last!

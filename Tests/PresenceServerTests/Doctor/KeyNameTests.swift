@@ -9,7 +9,7 @@ import Testing
     private let families = Features.all.flatMap { $0.plan.keys }
 
     @Test(arguments: ["", "staging", "p-1.x_y"])
-    func `every key that a partition has is read back, and no other installation's`(prefix: String) {
+    func `every key of a partition can be parsed, and no key of other installations`(prefix: String) {
         let space = KeySpace(prefix: prefix, database: 3)
         let partitions = Partitions(count: 1_500, in: space)
         let others = ["", "other", "staging", "p"].filter { $0 != prefix }.map { KeySpace(prefix: $0) }
@@ -44,7 +44,7 @@ import Testing
         "", "user:bob", "{p1}:user:bob", "{p017}", "{p017}:", "{p017}:user", "{pxyz}:floor",
         "{p017}x:user:bob", "{p017}:floor:2", "{p017}:user:b b", "{p017}:shard::users", "{p017}:events",
     ])
-    func `anything else is unknown`(key: String) {
+    func `any other key is unknown`(key: String) {
         #expect(KeyName(key, in: KeySpace(), families) == .unknown)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceCore
 
-/// Addresses in profiles, whose beginning is put there when they are told.
+/// Addresses in profiles, whose prefix is inserted on delivery.
 @Suite struct BodyMarkTests {
     private let mark = BodyMark("photo:", told: "https://e.org/\"v1\"/")
 
@@ -11,7 +11,7 @@ import Testing
         String(decoding: BodyMark?.some(mark).filled(Array(body.utf8)), as: UTF8.self)
     }
 
-    @Test func `each value that begins with the mark gets the beginning of its address`() {
+    @Test func `each value that begins with the mark gets the address's prefix`() {
         #expect(
             filled(#""photoURL":"photo:a.jpg","thumbnailURL":"photo:b.jpg","createdAt":1}"#)
                 == #""photoURL":"https://e.org/\"v1\"/a.jpg","thumbnailURL":"https://e.org/\"v1\"/b.jpg","createdAt":1}"#
@@ -24,11 +24,11 @@ import Testing
             #""displayName":"\":\"photo:","createdAt":1}"#, #""displayName":"\\\":\"photo:","createdAt":1}"#,
             #""photoURL":"https://e.org/photo:a","createdAt":1}"#, #""photoURL":"phot"#,
         ])
-    func `what a user has written is told as it is`(body: String) {
+    func `users' own text is delivered unchanged`(body: String) {
         #expect(filled(body) == body)
     }
 
-    @Test func `without a mark a body is told as it is`() {
+    @Test func `without a mark a body is delivered unchanged`() {
         let body = Array(#""photoURL":"photo:a.jpg"}"#.utf8)
         #expect(BodyMark?.none.filled(body) == body)
     }

@@ -6,12 +6,12 @@ import WebSockets
 @testable import PresenceServer
 @testable import Simulator
 
-/// Fan-out between changes and sockets that note what they are given.
-@Suite("What changed in a turn is written at its end")
+/// Fan-out between changes and sockets that record their writes.
+@Suite("Changes of a turn are written at its end")
 struct DeliveryTests {
     private final class NotingSockets: Sockets {
         var written: [UInt32: [String]] = [:]
-        /// Sockets that take the write that they are given, and then no more.
+        /// Sockets that accept one more write and are congested then.
         var slow: Set<UInt32> = []
 
         func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
@@ -59,7 +59,7 @@ struct DeliveryTests {
             watchers.subscribe(connections[connection], to: people.map { self.people[$0] })
         }
 
-        /// Ends the turn; what this connection was written in it, a string a write.
+        /// Ends the turn, and returns this connection's writes in it.
         func endTurn(_ connection: UInt32 = 0) -> [String] {
             sockets.written = [:]
             #expect(delivery.flush(commandsPending: 0) == nil)
@@ -78,7 +78,7 @@ struct DeliveryTests {
         #expect(bench.metrics.deliveries == 4)
     }
 
-    @Test func `a connection that watches some of what changed gets just that`() {
+    @Test func `a connection receives only the changes that it watches`() {
         let bench = Bench(people: 5, connections: 1)
         bench.watch(0, [0, 2, 3])
         for person in 0..<5 { bench.change(person, "<\(person)>") }
@@ -87,7 +87,7 @@ struct DeliveryTests {
         #expect(bench.endTurn() == ["<3b>"])
     }
 
-    @Test func `of several changes of a register in one turn the newest leaves, and one person's in their order`() {
+    @Test func `of several changes of a register in one turn the newest is sent, and one user's in their order`() {
         let bench = Bench(people: 1, connections: 1)
         bench.watch(0, [0])
         bench.change(0, "<presence 1>")
@@ -97,7 +97,7 @@ struct DeliveryTests {
         #expect(bench.metrics.conflated == 1)
     }
 
-    @Test func `a slow connection gets the newest of each once it reads again`() {
+    @Test func `a slow connection receives the newest of each register once it reads again`() {
         let bench = Bench(people: 2, connections: 1)
         bench.watch(0, [0, 1])
         bench.sockets.slow = [0]
@@ -117,7 +117,7 @@ struct DeliveryTests {
         #expect(bench.endTurn() == [])
     }
 
-    @Test func `a client in the background gets nothing, and the newest when it is back`() {
+    @Test func `a client in the background receives nothing, and the newest when it returns`() {
         let bench = Bench(people: 2, connections: 1)
         bench.watch(0, [0, 1])
         bench.watchers.set(.background, true, on: bench.connections[0])
@@ -130,7 +130,7 @@ struct DeliveryTests {
         #expect(bench.endTurn() == ["<2><other>"])
     }
 
-    @Test func `who begins to watch in the turn of a change has it in the snapshot and gets no event`() {
+    @Test func `a connection that subscribes in the turn of a change has it in the snapshot and gets no event`() {
         let bench = Bench(people: 2, connections: 2)
         bench.watch(0, [0])
         bench.change(0, "<1>")
@@ -140,19 +140,19 @@ struct DeliveryTests {
         #expect(bench.sockets.written[0] == ["<1>"])
     }
 
-    @Test func `who stops watching in the turn of a change gets no event`() {
+    @Test func `a connection that unsubscribes in the turn of a change gets no event`() {
         let bench = Bench(people: 3, connections: 2)
         bench.watch(0, [0, 1, 2])
         bench.change(0, "<0>")
         bench.change(1, "<1>")
-        // Lays the changes out before the turn's end.
+        // Assigns the changes to the connections before the end of the turn.
         bench.watch(1, [0])
         bench.change(2, "<2>")
         bench.watchers.unsubscribe(bench.connections[0], from: bench.people[1])
         #expect(bench.endTurn() == ["<0><2>"])
     }
 
-    @Test func `more than one write should hold goes in several, and what the socket does not take is kept`() {
+    @Test func `a batch above the limit becomes several writes, and what the socket does not accept is kept`() {
         let bench = Bench(people: 40, connections: 1)
         bench.watch(0, Array(0..<40))
         let long = String(repeating: "x", count: 4_000)
@@ -173,7 +173,7 @@ struct DeliveryTests {
         #expect(rest == (0..<39).map { "<\($0)>\(long)" }.joined() + "<39 again>")
     }
 
-    @Test func `under load changes under way are waited for, for a quarter of the last flush`() {
+    @Test func `under load a flush waits for pending commands, for a quarter of the last flush`() {
         let bench = Bench(people: 1, connections: 1)
         bench.watch(0, [0])
         bench.change(0, "<1>")
@@ -188,13 +188,13 @@ struct DeliveryTests {
         bench.clock.advance(to: 1_010)
         #expect(bench.delivery.flush(commandsPending: 5) == nil)
         #expect(bench.sockets.written == [0: ["<2>"]])
-        // With nothing under way nothing is waited for.
+        // Without pending commands a flush does not wait.
         bench.delivery.turnEnded(after: 40)
         bench.change(0, "<3>")
         #expect(bench.endTurn() == ["<3>"])
     }
 
-    @Test func `what it watches is found again after others have gone`() {
+    @Test func `subscriptions are still found after other connections have closed`() {
         let bench = Bench(people: 4, connections: 3)
         for connection in 0..<3 { bench.watch(connection, [0, 1, 2, 3]) }
         bench.watchers.remove(bench.connections[1])
@@ -206,7 +206,7 @@ struct DeliveryTests {
         #expect(bench.watchers.subscriptionCount == 7)
     }
 
-    @Test func `what a background phone keeps of thousands costs the same a change, and its end too`() {
+    @Test func `a background phone's pending set costs the same for each change, and at its end`() {
         let count = 4_000
         let bench = Bench(people: count, connections: 2)
         bench.watch(0, Array(0..<count))
@@ -221,7 +221,7 @@ struct DeliveryTests {
         }
         let kept = bench.watchers.lines[0].kept
         #expect(kept.count <= 3 * count && Set(kept.map(\.topic)).count == count)
-        // Looked at in merging, over 12,000 changes: with a search for each it would be some 20 million.
+        // Steps of merging, over 12,000 changes; a search for each change would be some 20 million.
         #expect(bench.watchers.merger.steps < 8 * 3 * count, "\(bench.watchers.merger.steps)")
         bench.watchers.set(.background, false, on: bench.connections[0])
         let written = bench.endTurn().joined()
@@ -239,7 +239,7 @@ struct DeliveryTests {
         #expect(bench.endTurn(1) == ["on"])
     }
 
-    @Test func `leaving many at once leaves what is kept of the others in its order`() {
+    @Test func `unsubscribing from many topics keeps the pending ones of the others in order`() {
         let bench = Bench(people: 100, connections: 1)
         bench.watch(0, Array(0..<100))
         bench.watchers.set(.background, true, on: bench.connections[0])

@@ -5,10 +5,10 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Events that are missed while Redis' answer to a first reading is on its way: what the shard reads anew afterwards is what it
-/// holds, and that does not have it yet.
+/// Events that are missed while Redis' answer to a first read is on its way: the shard reads again all topics that it
+/// knows, and this one is not among them yet.
 @Suite struct MissedWhileReadingTests {
-    @Test func `a user who is read while a slot moves is shown as they are`() throws {
+    @Test func `a user who is read while a slot moves is shown correctly`() throws {
         let world = try World(shards: 2)
         let shard = world.shards[0]
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])

@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-@Suite("Topics are found by the bytes of an id")
+@Suite("Topics are looked up by the bytes of an id")
 struct SubjectTableTests {
-    @Test func `after any adding and removing, each that is there is found and no other`() {
+    @Test func `after any insertions and removals, exactly the present names are found`() {
         var table = SubjectTable()
         var names: [Identifier] = (0..<400).map { Identifier("user-\($0)")! }
         names.shuffle()
@@ -29,7 +29,7 @@ struct SubjectTableTests {
         #expect(table.count == held.count)
     }
 
-    @Test func `ids that begin alike are told apart`() {
+    @Test func `ids with a common prefix are distinguished`() {
         let names = ["a", "ab", "abc", "b"].map { Identifier($0)! }
         var table = SubjectTable()
         for (number, name) in names.enumerated() { name.withBytes { table.insert(UInt32(number), $0) } }

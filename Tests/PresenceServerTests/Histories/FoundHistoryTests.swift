@@ -4,23 +4,23 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Histories that once went wrong, as few steps as were enough.
+/// Histories that once failed, shrunk to a minimum of steps.
 @Suite struct FoundHistoryTests {
-    /// A mistake and the history that showed it.
+    /// A bug and the history that revealed it.
     struct Found: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let history: SimulatedHistory
     }
 
     @Test(arguments: found)
-    func `what once went wrong does not`(found: Found) throws {
+    func `a history that once failed does not fail`(found: Found) throws {
         let wrong = try Seeds().violation(of: found.history, SimulatedRedis())
         #expect(wrong == nil, "\(wrong!)")
     }
 
     static let found = [
         Found(
-            testDescription: "what is chosen for a time ends for someone who has left, and is over when they are back",
+            testDescription: "a timed status ends while its user is away, and is over when they return",
             history: SimulatedHistory(
                 seed: 1384, people: 2, shards: 2, times: .short,
                 steps: [
@@ -30,7 +30,7 @@ import Testing
                     .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0), .quiet,
                 ])),
         Found(
-            testDescription: "a subscription that is slow and made anew is not given up again at once",
+            testDescription: "a slow subscription that was renewed is not abandoned again at once",
             history: SimulatedHistory(
                 seed: 7, people: 5, shards: 2,
                 steps: [
@@ -41,19 +41,20 @@ import Testing
                     .wait(19),
                 ])),
         Found(
-            testDescription: "a subscription that falls silent while Redis is silent too is noticed",
+            testDescription: "a subscription that falls silent together with Redis is detected",
             history: SimulatedHistory(
                 seed: 20, people: 3, shards: 4, times: .defaults,
                 steps: [.deafen(shard: 0), .silence(ms: 4513), .quiet])),
         Found(
-            testDescription: "nobody hears of staleness before they are greeted",
+            testDescription: "no client is told `stale` before `connected`",
             history: SimulatedHistory(
                 seed: 10, people: 3, shards: 2,
                 steps: [
                     .connect(person: 0, place: 2, shard: 2, activity: 0, status: 0), .silence(ms: 4115), .quiet,
                 ])),
         Found(
-            testDescription: "after Redis' clock went back, a device's new connection does not give way to its old one",
+            testDescription:
+                "after Redis' clock was set back, a device's new connection is not replaced by its old one",
             history: SimulatedHistory(
                 seed: 9, people: 5, shards: 4,
                 steps: [
@@ -62,7 +63,7 @@ import Testing
                     .wait(4), .remember, .roll(shard: 2), .restart(after: 1411, data: 2, clock: -791178), .wait(154),
                 ])),
         Found(
-            testDescription: "a connection of which Redis hears late does not pass for younger than the next one",
+            testDescription: "a connection that reaches Redis late does not count as newer than the next one",
             history: SimulatedHistory(
                 seed: 143,
                 shards: 2,
@@ -73,7 +74,7 @@ import Testing
                     .quiet,
                 ])),
         Found(
-            testDescription: "who becomes active just before their server is live again is seen to",
+            testDescription: "activity just before the server becomes live again is shown",
             history: SimulatedHistory(
                 seed: 218, shards: 4,
                 steps: [
@@ -82,7 +83,7 @@ import Testing
                     .wait(116), .quiet,
                 ])),
         Found(
-            testDescription: "an incarnation that was taken for dead does not join by what was still on its way",
+            testDescription: "a reaped incarnation does not join by a delayed command",
             history: SimulatedHistory(
                 seed: 55, people: 5, shards: 4,
                 steps: [
@@ -90,7 +91,7 @@ import Testing
                     .holdCommands(shard: 2, ms: 7616), .wait(3),
                 ])),
         Found(
-            testDescription: "a status that comes with a connect is told to its user's other sessions on that server",
+            testDescription: "a status in a connect reaches the user's other sessions on that server",
             history: SimulatedHistory(
                 seed: 291, people: 3,
                 steps: [
@@ -104,7 +105,7 @@ import Testing
                     .quiet,
                 ])),
         Found(
-            testDescription: "what came just before a question to Redis is not taken for newer than its answer",
+            testDescription: "an event just before a read of Redis does not count as newer than the reply",
             history: SimulatedHistory(
                 seed: 25, people: 5, shards: 4, times: .short,
                 steps: [
@@ -119,7 +120,7 @@ import Testing
                     .quiet,
                 ])),
         Found(
-            testDescription: "who asks again about someone is not told the same by what waited for them",
+            testDescription: "a repeated read is not followed by the same pending register",
             history: SimulatedHistory(
                 seed: 80, people: 3, shards: 2,
                 steps: [
@@ -130,7 +131,7 @@ import Testing
                     .watch(person: 0, place: 1, whom: 0),
                 ])),
         Found(
-            testDescription: "when all servers are gone again, those that died last do not count as there",
+            testDescription: "when all servers have died again, the last ones do not count as running",
             history: SimulatedHistory(
                 seed: 20_261_541, people: 3, shards: 4, times: .defaults,
                 steps: [
@@ -138,7 +139,7 @@ import Testing
                     .blackout(ms: 1016),
                 ])),
         Found(
-            testDescription: "a renewal that comes after its server died does not count for it",
+            testDescription: "a renewal that arrives after its server died does not count",
             history: SimulatedHistory(
                 seed: 900_000_987, people: 4, shards: 3, times: .short,
                 steps: [
@@ -146,7 +147,7 @@ import Testing
                     .holdLease(shard: 2, ms: 5732), .wait(550), .blackout(ms: 5741),
                 ])),
         Found(
-            testDescription: "who is let in without their status is told it, also if an earlier answer has brought it",
+            testDescription: "a user connected without their status receives it, even if an earlier answer had it",
             history: SimulatedHistory(
                 seed: 20_261_715, people: 4, shards: 3, times: .short, connections: 2,
                 steps: [
@@ -154,7 +155,7 @@ import Testing
                     .connect(person: 1, place: 2, shard: 3, activity: 0, status: 0), .quiet,
                 ])),
         Found(
-            testDescription: "of two connections of a device that came in the same ms the later one stays",
+            testDescription: "of two connections of a device in the same ms the later one stays",
             history: SimulatedHistory(
                 seed: 20_261_949, people: 2, shards: 2, times: .short, connections: 2,
                 steps: [
@@ -162,12 +163,12 @@ import Testing
                     .wait(529), .move(person: 1, place: 0, shard: 3, after: 189), .deafen(shard: 1), .wait(341), .quiet,
                 ])),
         Found(
-            testDescription: "a server whose subscription breaks while it enters a new incarnation enters it again",
+            testDescription: "a server whose subscription breaks during a new incarnation's start repeats the start",
             history: SimulatedHistory(
                 seed: 910_001_742, people: 2, shards: 2, times: .short,
                 steps: [.roll(shard: 0), .wait(200), .wait(14), .cutSubscription(shard: 0), .quiet])),
         Found(
-            testDescription: "who becomes idle and active again at once is active",
+            testDescription: "a user who becomes idle and at once active is active",
             history: SimulatedHistory(
                 seed: 920_001_503, people: 4, shards: 4, times: .short,
                 steps: [
@@ -175,7 +176,7 @@ import Testing
                     .activity(person: 2, place: 1, state: 2), .quiet,
                 ])),
         Found(
-            testDescription: "a status that Redis has lost is restored by a session that came while it was away",
+            testDescription: "a status that Redis has lost is restored by a session opened in its absence",
             history: SimulatedHistory(
                 seed: 396, people: 4, shards: 2, times: .short, connections: 1, interests: true,
                 steps: [
@@ -185,7 +186,7 @@ import Testing
                     .restart(after: 3404, data: 1, clock: 0), .close(person: 0, place: 2), .quiet,
                 ])),
         Found(
-            testDescription: "a lease counts from when its renewal was sent, also in what histories expect",
+            testDescription: "a lease counts from when its renewal was sent, also in the histories' model",
             history: SimulatedHistory(
                 seed: 508, people: 5, shards: 3, times: .defaults, connections: 1, interests: true,
                 steps: [
@@ -193,7 +194,7 @@ import Testing
                     .wait(309), .stop(shard: 2), .wait(6262), .wait(524), .silence(ms: 2536), .quiet,
                 ])),
         Found(
-            testDescription: "an administrator's disconnect holds when Redis' clock goes back in the same moment",
+            testDescription: "an administrator's disconnect holds if Redis' clock is set back at the same moment",
             history: SimulatedHistory(
                 seed: 1_795_347_978_986, people: 5, shards: 2, times: .defaults,
                 steps: [
@@ -201,7 +202,7 @@ import Testing
                     .disconnect(person: 4, shard: 1), .jump(clock: -2_382_267), .quiet,
                 ])),
         Found(
-            testDescription: "a session that an earlier incarnation has still to open stays the later one's",
+            testDescription: "a session that an earlier incarnation is about to open remains the later one's",
             history: SimulatedHistory(
                 seed: 1_795_673_733_222, people: 3, shards: 2, times: .short, connections: 0, interests: true,
                 steps: [
@@ -236,7 +237,7 @@ import Testing
                     .wait(3971),
                 ])),
         Found(
-            testDescription: "Redis is silent twice, while a shard waits to come back: nobody could renew",
+            testDescription: "Redis is silent twice while a shard waits to return: no server could renew",
             history: SimulatedHistory(
                 seed: 1_795_705_633_935, people: 4, shards: 2, times: .defaults, connections: 2,
                 steps: [

@@ -4,10 +4,10 @@ import Testing
 @testable import PresenceCore
 @testable import Simulator
 
-/// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
+/// Thousands of random histories, each with the real scripts on a real Redis, in simulated time.
 ///
-/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `FRESH_SEED` with which those begin
-/// that no run had before, `SOAK_SECONDS` for how long, and `CROWD` how many people a crowd has (2,000).
+/// `SIMULATOR_SEEDS` is the number of seeds, `SEED` the first one (alone: the only one), `FRESH_SEED` the first of
+/// those that no run has used before, `SOAK_SECONDS` the duration, and `CROWD` the number of users in a crowd (2,000).
 @Suite struct HistoryTests {
     @Test func `whatever happens, what is promised holds`() async throws {
         for seeds in Seeds.fromEnvironment() {
@@ -17,15 +17,15 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: Seeds.isWhole || Seeds.crowd != nil)) func `so it does in a crowd`() async throws {
+    @Test(.enabled(if: Seeds.isWhole || Seeds.crowd != nil)) func `the promises hold in a crowd, too`() async throws {
         let outcome = try await Seeds(first: 1, count: 2).run { SimulatedHistory.crowd(Seeds.crowd ?? 2_000, from: $0) }
         print(outcome.summary)
         for failure in outcome.failures { Issue.record("\(failure.report)") }
     }
 
-    @Test func `refusals are drawn of the scripts that histories run, and of no others`() throws {
+    @Test func `random refusals cover exactly the scripts that histories run`() throws {
         let redis = try SimulatedRedis()
-        // It takes an old copy of Redis' data, in which a name has changed since.
+        // This script runs only after Redis has lost a change of a name, from an older copy of its data.
         var run: Set = [Script.renumber.name]
         for seed: UInt64 in 1...40 where !run.isSuperset(of: Script.played.map(\.name)) {
             try HistoryRun(.drawn(from: seed), on: redis).play()

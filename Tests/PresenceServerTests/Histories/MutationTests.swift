@@ -4,17 +4,16 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That histories find mistakes: each of these is made on purpose, and has to be found. Without it the same histories find
-/// nothing.
+/// Histories find bugs: each of these deliberate bugs has to be found. Without it the same histories find nothing.
 @Suite(.serialized) struct MutationTests {
-    /// So many seeds may pass before a mistake is found.
+    /// The number of seeds within which a bug has to be found.
     private static let most = 150
-    /// So many ways through the networks may pass before a kept history shows its mistake: what decides them changes with
-    /// the simulator, and the steps are enough by most of them.
+    /// The number of network schedules within which a stored history has to show its bug: the schedules change with the
+    /// simulator, and most of them suffice for the steps.
     private static let ways: UInt64 = 30
 
     @Test(.enabled(if: Seeds.isWhole), arguments: Mutation.all)
-    func `a mistake is shown by the history that once found it`(mutation: Mutation) async throws {
+    func `a bug is shown by the history that once found it`(mutation: Mutation) async throws {
         try checkSubstitutes(mutation)
         let shown = try await onThread {
             let redis = try SimulatedRedis()
@@ -32,7 +31,7 @@ import Testing
     }
 
     @Test(.enabled(if: Seeds.isSoak), arguments: Mutation.all.filter(\.isSearched))
-    func `a mistake is found`(mutation: Mutation) async throws {
+    func `a bug is found`(mutation: Mutation) async throws {
         try checkSubstitutes(mutation)
         let outcome = try await Seeds(count: Self.most, mutation: mutation, enough: 1)
             .run { SimulatedHistory.drawn(from: $0, faults: mutation.faults) }

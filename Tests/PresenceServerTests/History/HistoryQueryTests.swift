@@ -15,7 +15,7 @@ import Testing
             ("to=201", 0...2, false), ("limit=2", 3...4, true), ("limit=5", 0...4, false),
             ("limit=1&to=101", 1...1, true),
         ] as [(String, ClosedRange<Int>, Bool)])
-    func `a query selects what overlaps its time, the newest first to be told`(
+    func `a query selects the intervals that overlap its time, and its limit keeps the newest`(
         text: String, places: ClosedRange<Int>, more: Bool
     ) throws {
         let page = try HistoryQuery(text).page(of: intervals, keptFrom: 0)
@@ -23,13 +23,13 @@ import Testing
         #expect(page.more == more)
     }
 
-    @Test func `what is too old is not told, and what lasts always is`() throws {
+    @Test func `intervals that are too old are left out, a current one never is`() throws {
         #expect(try HistoryQuery("").page(of: intervals, keptFrom: 1_000).page == [intervals[4]])
         #expect(try HistoryQuery("").page(of: intervals, keptFrom: 249).page == Array(intervals[2...]))
     }
 
     @Test(arguments: ["from=x", "from", "to=-1", "limit=0", "limit=1001", "viewer=a%20b", "viewer=%4", "from=5&to=4"])
-    func `a malformed query is refused`(text: String) {
+    func `a malformed query is rejected`(text: String) {
         #expect(throws: DecodingFailure.self) { try HistoryQuery(text) }
     }
 
@@ -37,7 +37,7 @@ import Testing
         #expect(try HistoryQuery("viewer=a%2Fb&x=y").viewer == UserID("a/b"))
     }
 
-    @Test func `an interval is read as it is written, and nothing else is one`() {
+    @Test func `an interval can be decoded, and other bytes are rejected`() {
         let bytes: [UInt8] = [0x61, 0x01, 0x9a, 0xaa, 0x00, 0x00, 0x01, 0, 0, 0, 0, 1, 2]
         let from: Int64 = 0x019a_aa00_0001
         #expect(PastInterval(packed: bytes) == PastInterval(status: "away", from: from, to: from + 258))

@@ -7,9 +7,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What is kept of presence that is over, on invented time: also where times are known late, and after faults.
+/// The stored history of presence, in simulated time: also with times that become known late, and after faults.
 @Suite struct HistorySimulationTests {
-    @Test func `two devices that are lost one after the other: what is kept ends when the second was last heard`()
+    @Test func `if two devices are lost one after the other, the history ends at the second one's last message`()
         throws
     {
         let world = try World.keeping()
@@ -22,7 +22,7 @@ import Testing
         phone.send(.activity(.idle))
         try world.run(for: 10)
         phone.lost()
-        // Away begins when the first one has lingered, which is after the second was last heard.
+        // Away begins when the first device's linger ends, after the second one's last message.
         try world.run(until: "bob is away") { try! world.register(of: "bob").status == "away" }
         #expect(try world.kept(of: "bob").map(\.status) == ["online"])
         try world.run(until: "bob is gone") { try! world.register(of: "bob").status == "offline" }
@@ -30,7 +30,7 @@ import Testing
         #expect(try world.kept(of: "bob") == [PastInterval(status: "online", from: since, to: lastSeen)])
     }
 
-    @Test func `what a dead server left ends at its last renewal`() throws {
+    @Test func `history left by a dead server ends at its last renewal`() throws {
         let world = try World.keeping()
         for name in ["bob", "cy"] { try SimulatedClient(name, in: world).connect(to: world.shards[0]) }
         try world.run(for: 10_000)
@@ -44,16 +44,16 @@ import Testing
         }
     }
 
-    @Test func `a session that is told again began when it began: what was kept since then was not so`() throws {
+    @Test func `a session that is written again keeps its start, and history since then is removed`() throws {
         let world = try World.keeping()
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         try world.run(for: 5_000)
         let since = try world.register(of: "bob").since
-        // Somebody else's repair, say: the session is gone from Redis, and its shard does not know.
+        // For example after a repair: the session is missing in Redis, and its shard does not know.
         let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
         let session = try #require(bob.session)
         let other = world.shards[1].logic!
-        // The shard of the session lists the user, and the other one ends it.
+        // The session's shard lists the user, and the other shard ends the session.
         let call = ScriptCall(
             .end, in: keys,
             [
@@ -72,7 +72,7 @@ import Testing
         #expect(try world.kept(of: "bob").allSatisfy { $0.to! <= again })
     }
 
-    @Test(arguments: 1...12) func `whatever happens, what is kept is in order and agrees with what is shown`(
+    @Test(arguments: 1...12) func `whatever happens, history is in order and agrees with the presence shown`(
         seed: UInt64
     )
         throws

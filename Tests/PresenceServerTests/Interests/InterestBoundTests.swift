@@ -5,11 +5,11 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// How much is kept of what nobody watches any more.
+/// Limits on the interests that are kept without a watcher.
 @Suite struct InterestBoundTests {
     private func world() throws -> World { try World(shards: 1) { $0.redis.interests = true } }
 
-    @Test func `leaving keeps up with any number of new ones`() throws {
+    @Test func `unsubscribing keeps up with any rate of new interests`() throws {
         let world = try world()
         let shard = world.shards[0]
         let interests = try #require(shard.logic.interests)
@@ -25,11 +25,11 @@ import Testing
             }
             try world.run(for: 50)
         }
-        // Each is kept for a second, and for another one if Redis had not confirmed it by then.
+        // Each is kept for a second, and for one more if Redis has not confirmed it by then.
         #expect(interests.count < 25_000)
     }
 
-    @Test func `to be followed costs the same for each, however many wait for it`() throws {
+    @Test func `each confirmation costs the same, however many wait`() throws {
         let world = try world()
         let interests = try #require(world.shards[0].logic.interests)
         let channels = (0..<80_000).map { "channel-\($0)" }
@@ -41,11 +41,11 @@ import Testing
         let began = ContinuousClock.now
         for channel in channels { interests.confirm(channel) }
         #expect(followed == channels.count)
-        // By the square it is many times that.
+        // Quadratic time would be many times that.
         #expect(ContinuousClock.now - began < .seconds(2))
     }
 
-    @Test func `while Redis is away nothing is kept of what nobody wants any more`() throws {
+    @Test func `while Redis is away no unwatched interest is kept`() throws {
         let world = try world()
         let shard = world.shards[0]
         let watcher = try SimulatedClient("ana", in: world).connect(to: shard).watch("bob")
@@ -53,7 +53,7 @@ import Testing
         world.redis.isGone = true
         shard.cutAll()
         for round in 0..<20 {
-            // What a backend asks for that knows a thousand users.
+            // Requests of a backend that knows a thousand users.
             shard.input { logic in
                 let people = (0..<1_000).map { logic.watchers.hold(person: UserID("u\(round)-\($0)")!) }
                 logic.loader.load(people) { outcome in
@@ -72,7 +72,7 @@ import Testing
         try watcher.watch("u0-0")
     }
 
-    @Test func `one that is not confirmed yet is left when it is, and not before`() throws {
+    @Test func `an unconfirmed interest is dropped once it is confirmed, and not before`() throws {
         let world = try world()
         let shard = world.shards[0]
         let interests = try #require(shard.logic.interests)

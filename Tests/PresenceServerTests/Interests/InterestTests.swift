@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Where changes go only to shards that watch (`redis.interests`), on invented time.
+/// Delivery of changes only to shards that watch (`redis.interests`), in simulated time.
 @Suite struct InterestTests {
     private func world(shards: Int, seed: UInt64 = 1) throws -> World {
         try World(shards: shards, seed: seed) { $0.redis.interests = true }
@@ -16,7 +16,7 @@ import Testing
         Partitions(world.configuration, database: 0).keys(of: UserID(user)!).events + user
     }
 
-    @Test func `a change comes only to shards where it is watched`() throws {
+    @Test func `only shards with a watcher receive a change`() throws {
         let world = try world(shards: 3)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -31,7 +31,7 @@ import Testing
         #expect(world.shards.map { $0.logic.interests?.count } == [1, 0, 0])
     }
 
-    @Test func `without the setting every shard hears every change, on the channels of ever`() throws {
+    @Test func `without the setting every shard receives every change, on the partitions' channels`() throws {
         let world = try World(shards: 2) { $0.redis.interests = false }
         var channels: Set<String> = []
         let publish = world.redis.publish
@@ -51,7 +51,7 @@ import Testing
         #expect(leases.allSatisfy { !$0.hasSuffix("i") })
     }
 
-    @Test func `a channel is left a second after its last watcher, and is still followed for one who returns earlier`()
+    @Test func `a channel is left a second after its last watcher, and kept for one who returns earlier`()
         throws
     {
         let world = try world(shards: 1)
@@ -72,7 +72,7 @@ import Testing
         #expect(shard.logic.interests?.asked == 2)
     }
 
-    @Test func `a thousand that go together are left some at a time`() throws {
+    @Test func `a thousand interests that end together are left in batches`() throws {
         let world = try world(shards: 1)
         let interests = try #require(world.shards[0].logic.interests)
         let users = (0..<1_300).map { UserID("u\($0)")! }
@@ -85,7 +85,7 @@ import Testing
         #expect(interests.left == 1_300 && interests.count == 0)
     }
 
-    @Test func `what changes while the first watcher comes is not missed`() throws {
+    @Test func `a change during the first watcher's subscription is not missed`() throws {
         for seed: UInt64 in 1...60 {
             let world = try world(shards: 2, seed: seed)
             let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `while channels are not confirmed, who wants to watch waits, and is refused if the connection breaks`()
+    @Test func `a subscription waits until its channel is confirmed, and fails if the connection breaks`()
         throws
     {
         let world = try world(shards: 1)
@@ -120,7 +120,7 @@ import Testing
         try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
     }
 
-    @Test func `a server of the other kind does not begin while one is there, and says so`() throws {
+    @Test func `a server with the other setting refuses to start while one is running, and reports why`() throws {
         for interests in [false, true] {
             let world = try World(shards: 2) { $0.redis.interests = interests }
             let shard = world.shards[0]
@@ -134,15 +134,14 @@ import Testing
             let (own, other) = interests ? ("on", "off") : ("off", "on")
             #expect(refusal.hasPrefix("redis.interests is \(own) here, and \(other) at other servers"))
             #expect(!shard.logic.link.isLive && world.shards[1].logic.link.isLive)
-            // When that lease has run out, nothing stands in the way.
+            // When that lease has run out, the server can start.
             try world.run(until: "its lease is over") { world.redisNow > until }
             shard.cutAll()
             try world.run(until: "it is live") { shard.logic.link.isLive }
         }
     }
 
-    @Test func `what is kept of the installation changes with its servers when none of the other kind is there`() throws
-    {
+    @Test func `the installation's format is rewritten when no server with the other setting is running`() throws {
         for (interests, other, own) in [(false, "2 4 interests", "2 4"), (true, "2 4", "2 4 interests")] {
             let world = try World(shards: 1) { $0.redis.interests = interests }
             _ = world.redis.command(["SET", "presence:format", other])
@@ -153,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `a server that heard of no version keeps others from being given again`() throws {
+    @Test func `a server that saw no version still prevents versions from being given twice`() throws {
         let world = try world(shards: 3)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
@@ -163,7 +162,7 @@ import Testing
             try world.run(for: 50)
         }
         let shown = try #require(ana.presences[UserID("bob")!]).version
-        // Only the third server is left, which neither watched nor had a session.
+        // Only the third server is left, which had neither a watcher nor a session.
         world.shards[0].die()
         world.shards[1].die()
         try world.run(for: 10)
@@ -180,7 +179,7 @@ import Testing
         #expect(try #require(watcher.presences[UserID("bob")!]).version > shown)
     }
 
-    @Test func `versions stay below a clock that runs from the highest of what was known`() {
+    @Test func `version ceilings run with the clock from the highest known version`() {
         var ceiling = VersionCeiling(partitions: 2)
         #expect(ceiling.version(0, at: 1_000) == 0)
         ceiling.learn(50_000, at: 1_000)
@@ -191,14 +190,14 @@ import Testing
         #expect(ceiling.version(0, at: 1_300) == 50_300 && ceiling.version(1, at: 1_300) == 90_100)
     }
 
-    @Test func `the courier hears of each offer, also without any watcher`() throws {
+    @Test func `the courier receives every offer, also without watchers`() throws {
         let webhooks = try WebhookWorld(shards: 3, interests: true)
         let world = webhooks.world
         try world.run(for: 8_000)
         for number in 0..<5 {
             try SimulatedClient("u\(number)", in: world).connect(to: world.shards[number % 3])
         }
-        // Far sooner than the courier's rounds.
+        // Far sooner than the courier's next scan.
         try world.run(for: 1_000)
         #expect(webhooks.calls("user.online").count == 5)
         let couriers = world.shards.filter { $0.subscription.known.contains { $0.hasSuffix(":offers") } }
@@ -208,7 +207,7 @@ import Testing
         #expect(world.shards.count { !$0.isDead && $0.subscription.known.count == world.configuration.partitions } == 1)
     }
 
-    @Test func `an operator's look hears what nobody watches there, once each, and nothing any more when it is over`()
+    @Test func `an operator's trace receives all events once each, also unwatched ones, and none after its end`()
         throws
     {
         let world = try world(shards: 2)
@@ -231,7 +230,7 @@ import Testing
         #expect(heard.isEmpty && !shard.subscription.isOverhearing)
     }
 
-    @Test func `ids that begin with a colon, or have one, are told to their own watchers alone`() throws {
+    @Test func `ids with a colon reach their own watchers only`() throws {
         let world = try world(shards: 2)
         let (odd, plain) = (":bob:", "bob")
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch(odd)

@@ -11,7 +11,7 @@ import Testing
 
     private func user(_ number: Int) -> UserID { UserID("user\(number)")! }
 
-    /// How long the user has to wait; `nil`: it was their turn, and decoding took so much.
+    /// Tries a decoding that takes `used` ms. Returns the wait, or `nil` if it was the user's turn.
     private func decode(_ number: Int, from address: AddressBlock, used: Int, at now: Milliseconds) -> Milliseconds? {
         switch turns.begin(user(number), from: address, at: now) {
         case .success(let turn):
@@ -26,17 +26,17 @@ import Testing
         #expect(decode(0, from: two, used: 1, at: 0) == 1_000)
         #expect(decode(4, from: one, used: 1, at: 0) == 1_000)
         #expect(decode(4, from: two, used: 1, at: 0) == nil)
-        // An address that is not counted has no turn of its own.
+        // Uncounted addresses are not limited.
         #expect(decode(5, from: .none, used: 1, at: 0) == nil)
         turns.end(begun[0], used: 0, at: 0)
         #expect(decode(4, from: one, used: 1, at: 0) == nil)
         #expect(decode(0, from: two, used: 1, at: 0) == nil)
     }
 
-    @Test func `a user has so much time and not a ms more, and what was taken beyond it comes back first`() {
+    @Test func `a user's decoding time is limited to the ms, and an excess is repaid first`() {
         #expect(decode(0, from: .none, used: 999, at: 0) == nil)
         #expect(decode(0, from: .none, used: 501, at: 0) == nil)
-        // A ms of it in 3.6 s: the one that is asked for, and 500 that were too many.
+        // A user regains 1 ms in 3.6 s: the one requested, and the 500 in excess.
         let whole: Milliseconds = 501 * 3_600
         #expect(decode(0, from: .none, used: 1, at: 0) == whole)
         #expect(decode(0, from: .none, used: 1, at: whole - 1) == 1)
@@ -44,7 +44,7 @@ import Testing
         #expect(decode(1, from: .none, used: 1, at: 0) == nil)
     }
 
-    @Test func `an address has so much time, however many users are there`() {
+    @Test func `an address's decoding time is limited, however many users it has`() {
         for number in 0..<6 { #expect(decode(number, from: one, used: 500, at: 0) == nil) }
         #expect(decode(6, from: one, used: 1, at: 0) == 1_200)
         #expect(decode(6, from: two, used: 1, at: 0) == nil)

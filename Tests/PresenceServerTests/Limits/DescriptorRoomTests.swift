@@ -9,7 +9,7 @@ import Testing
         return DescriptorRoom(of: files, shards: shards, limits: limits)
     }
 
-    @Test func `connections of each kind, Redis and the rest fit into the open files together`() {
+    @Test func `all kinds of connections, Redis and the rest fit into the open files`() {
         #expect(room(20_000).handshakes == 1_000 && room(20_000).webSockets == 20_000 - 200 - 1_000)
         #expect(room(20_000, handshakes: 16).webSockets == 20_000 - 200 - 16)
         #expect(room(20_000, shards: 64).webSockets == 20_000 - 136 - 64 * 32 - 1_000)
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `where files are few, most of them are for WebSockets, and there are always some of both`() {
+    @Test func `with few open files, most are for WebSockets, and both kinds always have some`() {
         #expect(room(1_024).handshakes == 206 && room(1_024).webSockets == 618)
         #expect(room(64).handshakes == 16 && room(64).webSockets == 16)
     }

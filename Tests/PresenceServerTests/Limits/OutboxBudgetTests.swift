@@ -4,7 +4,7 @@ import Testing
 @testable import WebSockets
 
 @Suite struct OutboxBudgetTests {
-    @Test func `answers over HTTP have at most half, and leave that much less to WebSockets`() {
+    @Test func `HTTP responses use at most half, and leave that much less to WebSockets`() {
         let budget = OutboxBudget(1_000, shards: 2)
         #expect(budget.answers.all.take(500) && !budget.answers.all.take(1))
         let (one, two) = (Outboxes(budget), Outboxes(budget))
@@ -12,16 +12,16 @@ import Testing
         two.change(by: 200)
         #expect(one.settle() == 0 && two.settle() == 0)
         two.change(by: 100)
-        // 100 too many, which those who have more than 250 let go.
+        // 100 bytes too many, freed by the shards with more than 250.
         #expect(two.settle() == 50 && one.settle() == 50)
-        // What is counted in any case takes nothing of the other half.
+        // Bytes that are counted in any case take nothing from the other half.
         budget.answers.all.add(600)
         #expect(two.settle() == 50)
         budget.answers.all.give(1_100)
         #expect(two.settle() == 0 && one.settle() == 0)
     }
 
-    @Test func `without a limit nothing is too much`() {
+    @Test func `without a limit nothing is freed`() {
         let budget = OutboxBudget(0)
         let outboxes = Outboxes(budget)
         outboxes.change(by: 1_000_000)

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// One address has a share of the passwords that are hashed, or wait for it.
+/// Each address has a share of the places for passwords that are being hashed or wait for it.
 @Suite struct PasswordPlacesTests {
     private let accounts: AccountWorld
     private var world: World { accounts.world }
@@ -15,19 +15,19 @@ import Testing
 
     init() throws { accounts = try AccountWorld() }
 
-    /// Somebody whom the server does not know tries to sign in, each time another: one account's tries are counted.
+    /// Tries to sign in as an unknown user, a different one each time, because attempts on one account are limited.
     private func tryToSignIn(_ number: Int, from address: String) -> SimulatedCall {
         let body = ["email": "nobody\(number)@example.org", "password": "wrong password"]
         return SimulatedCall("POST", "/v1/sessions", body, from: address, to: world.shards[0])
     }
 
-    /// As many as an address may have when others have so many.
+    /// The places that an address may have when others hold `held` of them.
     private func share(besides held: Int = 0) -> Int {
         (Accounts.passwords.places(world.configuration) - held + 1) / 2
     }
 
-    @Test func `an address has half of the places, and another one half of the rest`() throws {
-        // Longer than all of this takes.
+    @Test func `an address has half of the places, and another address half of the rest`() throws {
+        // Longer than the whole test.
         world.shards[0].workers.times = 5_000...5_000
         let first = share()
         let held = (0..<first).map { tryToSignIn($0, from: one) }
@@ -42,7 +42,7 @@ import Testing
         let refused = tryToSignIn(300, from: another)
         try world.run(until: "one more is refused") { refused.status == 429 }
         #expect(held.allSatisfy { $0.status == nil } && others.allSatisfy { $0.status == nil })
-        // Who hangs up gives back, and so does what is done.
+        // A client that hangs up frees its place, and so does a finished job.
         let places = try #require(world.shards[0].workers).places(of: Accounts.passwords)
         #expect(places.held == first + second)
         let gone = try #require(held.last)

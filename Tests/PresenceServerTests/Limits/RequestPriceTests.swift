@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What requests cost by their length, and how much of them one user may have under way.
+/// The price of requests by their length, and how many pending bytes one user may have.
 @Suite struct RequestPriceTests {
-    @Test func `a request costs what its ids or its bytes cost, whichever is more`() {
+    @Test func `a request costs its ids or its bytes, whichever is more`() {
         #expect(RequestPrice.of(bytes: 4_095, or: 1) == 1)
         #expect(RequestPrice.of(bytes: 4_096, or: 1) == 2)
         #expect(RequestPrice.of(bytes: 61_500, or: 1) == 16)
@@ -15,7 +15,7 @@ import Testing
         #expect(RequestPrice.of(bytes: 61_500, or: 0) == 0)
     }
 
-    @Test func `one user has a quarter of what may wait for Redis`() {
+    @Test func `one user has a quarter of the bytes pending for Redis`() {
         let (ana, bob) = (UserID("ana")!, UserID("bob")!)
         var shares = PendingShares(of: 8 << 20)
         for _ in 0..<2 { shares.add(1 << 20, of: ana) }
@@ -24,14 +24,14 @@ import Testing
         #expect(shares.hasRoom(for: 4_096, of: bob))
         shares.add(-(1 << 20), of: ana)
         #expect(shares.hasRoom(for: 1 << 20, of: ana) && !shares.hasRoom(for: 1 << 20 + 1, of: ana))
-        // The first is taken however long it is.
+        // The first request is accepted at any length.
         var small = PendingShares(of: 1)
         #expect(small.hasRoom(for: 1 << 20, of: ana))
         small.add(1 << 20, of: ana)
         #expect(!small.hasRoom(for: 4_096, of: ana))
     }
 
-    @Test func `long lists of those who go are kept for a moment, so many ids at most`() {
+    @Test func `long lists of users who left are kept for a while, up to a number of ids`() {
         var kept = KeptPolicies()
         func user(_ number: Int) -> UserID { UserID("u\(number)")! }
         func keep(_ number: Int, _ listed: Int, at now: Milliseconds) -> Bool {
@@ -42,7 +42,7 @@ import Testing
         for number in 1...5 { #expect(keep(number, 20_000, at: Milliseconds(number))) }
         #expect(excess() == [])
         #expect(keep(6, 100, at: 6) && excess() == [user(1)])
-        // One that is kept anew is the newest.
+        // An entry kept again counts as the newest.
         #expect(keep(2, 20_000, at: 7) && keep(7, 20_000, at: 8) && excess() == [user(3)])
         #expect(kept.isOver(user(4), at: KeptPolicies.duration + 4) && !kept.isOver(user(4), at: KeptPolicies.duration))
         #expect(!kept.isOver(user(3), at: .max))
@@ -59,7 +59,7 @@ import Testing
         (world.redis.counts["SMEMBERS"] ?? 0) + (world.redis.counts["SSCAN"] ?? 0)
     }
 
-    @Test func `who comes and goes has long lists read once`() throws {
+    @Test func `reconnecting many times reads long lists once`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try block(900, by: ana, in: world)
@@ -73,7 +73,7 @@ import Testing
             try world.run(for: 1_000)
         }
         #expect(readings(world) == 1)
-        // Another server has changed them meanwhile.
+        // Another server has changed the lists meanwhile.
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         try ana.connect(to: world.shards[0])
         ana.send(.block([UserID("bob")!]))
@@ -84,7 +84,7 @@ import Testing
         #expect(users.first?.presence == .unknown)
     }
 
-    /// Whose tokens there still are, of so many.
+    /// Whether the user's bucket has this many tokens left.
     private func hasLeft(_ tokens: Int, _ user: String, in world: World) -> Bool {
         let logic = world.shards[0].logic!
         return logic.userRates.wait(for: tokens, by: UserID(user)!, at: logic.clock.now) == nil
@@ -112,17 +112,17 @@ import Testing
         return (world, ana)
     }
 
-    @Test func `who watches somebody with long lists pays for their reading`() throws {
+    @Test func `watching a user with long lists costs their reading`() throws {
         let (world, _) = try worldOfLists()
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         #expect(hasLeft(999, "bob", in: world))
         try bob.watch("ana")
-        // 3,000 ids are 23 requests.
+        // 3,000 ids cost 23 requests.
         #expect(hasLeft(970, "bob", in: world) && !hasLeft(978, "bob", in: world))
     }
 
     @Test(arguments: ["bob", "person-7"])
-    func `who looks at somebody with long lists has only that asked which decides`(viewer: String) throws {
+    func `reading a user with long lists asks only for the viewer's entries`(viewer: String) throws {
         let (world, ana) = try worldOfLists()
         let bob = try SimulatedClient(viewer, in: world).connect(to: world.shards[0])
         world.redis.counts = [:]
@@ -130,11 +130,11 @@ import Testing
         #expect(readings(world) == 0 && world.redis.counts["SISMEMBER"] == 2)
         #expect(hasLeft(990, viewer, in: world))
         #expect((before == .unknown) == (viewer != "bob"))
-        // While somebody watches her the lists are there, and decide for all.
+        // While she is watched, the lists are in memory and decide for all viewers.
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0]).watch("ana")
         #expect(try shown(to: bob, in: world) == before)
         cy.close(code: 1000)
-        // What was seen of her is not kept.
+        // The results of single queries are not kept.
         try ana.connect(to: world.shards[0])
         ana.send(viewer == "bob" ? .block([UserID("bob")!]) : .unblock([UserID("person-7")!]))
         try world.run(for: 2_000)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct TokenBucketTests {
     private let limit = RateLimit(perSecond: 4, burst: 3)!
 
-    @Test func `a full bucket gives its burst at once, and then as fast as it fills`() {
+    @Test func `a full bucket gives its burst at once, and then its rate`() {
         var bucket = TokenBucket()
         var given: [Milliseconds] = []
         for now in Milliseconds(1_000)...3_000 {
@@ -20,7 +20,7 @@ import Testing
         #expect(given == [1_000, 1_000, 1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750, 3_000])
     }
 
-    @Test func `whoever waits as long as was said gets it, and not a ms earlier`() {
+    @Test func `a request after the announced wait succeeds, and not a ms earlier`() {
         for perSecond in [1, 3, 7, 100, 999, 1_001, 700_000] {
             let limit = RateLimit(perSecond: perSecond, burst: 5)!
             var bucket = TokenBucket()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `what costs more than a bucket holds costs a full one`() {
+    @Test func `a price above the burst costs a full bucket`() {
         var bucket = TokenBucket()
         #expect(bucket.wait(for: 1_000, at: 0, limit) == nil)
         bucket.take(1_000, at: 0, limit)
@@ -41,7 +41,7 @@ import Testing
         #expect(bucket.wait(for: 0, at: 0, limit) == nil)
     }
 
-    @Test func `0 a second is no limit`() {
+    @Test func `0 a second means no limit`() {
         #expect(RateLimit(perSecond: 0, burst: 5) == nil)
         var rates = Rates<UserID>(nil)
         for _ in 0..<1_000 { rates.take(1, by: UserID("ana")!, at: 0) }
@@ -49,12 +49,12 @@ import Testing
         #expect(rates.count == 0)
     }
 
-    @Test func `a user's bucket is forgotten when it is full again, and not before`() {
+    @Test func `a user's bucket is dropped when it is full again, and not before`() {
         var rates = Rates<UserID>(limit)
         let ana = UserID("ana")!
         for now in Milliseconds(0)...20_000 {
             rates.expire(now: now)
-            // Asks once a filling time, at moments that drift through the tables' turns.
+            // Asks once per refill time, at moments that drift over the tables' rotations.
             if now % 797 == 0 {
                 #expect(rates.wait(for: 3, by: ana, at: now) == nil)
                 rates.take(3, by: ana, at: now)
@@ -69,13 +69,13 @@ import Testing
     @Test func `refusals are counted in windows of 10 s`() {
         var refusals = RateRefusals()
         #expect((0..<5).map { refusals.count(at: 4_294_960_000 + $0 * 100) } == [1, 2, 3, 4, 5])
-        // Past the number of ms that 32 bits hold.
+        // Above the ms that fit in 32 bits.
         #expect(refusals.count(at: 4_294_969_999) == 6)
         #expect(refusals.count(at: 4_294_970_000) == 1)
         #expect(refusals.count(at: 4_294_990_000) == 1)
     }
 
-    @Test func `what a connection keeps of its rate is 16 bytes`() {
+    @Test func `a connection's rate takes 16 bytes`() {
         #expect(MemoryLayout<TokenBucket>.stride + MemoryLayout<RateRefusals>.stride == 16)
     }
 }

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `an address gets its share of downloads to the last one, and not one more`() throws {
+    @Test func `an address gets exactly its share of downloads`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 2) }
         var slots = [try transfers.beginDownload(to: one, at: 0), try transfers.beginDownload(to: one, at: 0)]
         #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloadsPerAddress)
@@ -39,7 +39,7 @@ import Testing
         #expect(transfers.downloads == 0)
     }
 
-    @Test func `an address gets its share of uploads, and a user one from anywhere`() throws {
+    @Test func `an address gets its share of uploads, and a user one from all addresses`() throws {
         let transfers = transfers { ($0.uploads, $0.uploadsPerAddress) = (3, 1) }
         let slots = [
             try transfers.beginUpload(by: ana, from: one, at: 0),
@@ -52,14 +52,14 @@ import Testing
         withExtendedLifetime((slots, last)) {}
     }
 
-    @Test func `without a share an address may have all of them`() throws {
+    @Test func `without a share an address may use all places`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 0) }
         let slots = try (0..<3).map { _ in try transfers.beginDownload(to: one, at: 0) }
         #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloads)
         withExtendedLifetime(slots) {}
     }
 
-    @Test func `when all places are taken, the slowest of the address that has most makes room`() throws {
+    @Test func `when all places are taken, the slowest transfer of the address with the most gives way`() throws {
         let transfers = transfers { ($0.uploads, $0.uploadsPerAddress) = (4, 3) }
         let ended = Locked<[String]>([])
         func begin(_ name: String, from address: AddressBlock, at now: Milliseconds) throws -> Transfers.Slot {
@@ -75,23 +75,23 @@ import Testing
         slots[0].move(2_000)
         slots[1].move(1_000)
         slots[2].move(32 * 1024 * 5)
-        // Young ones stay.
+        // Young transfers stay.
         #expect(limit { try begin("new", from: two, at: 4_999) } == .uploads)
         #expect(limit { try begin("new", from: one, at: 5_000) } == .uploadsPerAddress)
         let third = PeerAddress(host: "192.0.2.3")!.block
         slots.append(try begin("new", from: third, at: 5_000))
         #expect(ended.withLock { $0 } == ["slowest"] && transfers.uploads == 4)
-        // Who was displaced may come again; what it gives back is another's.
+        // The displaced user may try again; the place that they give back belongs to another transfer.
         slots.remove(at: 1)
         #expect(transfers.uploads == 4 && limit { try begin("slowest", from: third, at: 5_000) } == .uploads)
-        // Two against one is as even as it gets, and what is fast keeps its place.
+        // Two against one is as even as possible, and a fast transfer keeps its place.
         #expect(limit { try begin("more", from: two, at: 60_000) } == .uploads)
         slots.removeAll()
         #expect(transfers.uploads == 0 && limit { try begin("slow", from: one, at: 0) } == nil)
         #expect(transfers.uploads == 0)
     }
 
-    @Test func `whatever is fast enough keeps its place`() throws {
+    @Test func `a fast enough transfer keeps its place`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (2, 2) }
         let slots = try (0..<2).map { _ in try transfers.beginDownload(to: one, at: 0) }
         for slot in slots { slot.move(Transfers.fastEnough * 10) }

@@ -4,7 +4,7 @@ import WebSockets
 
 @testable import PresenceCore
 
-/// Fan-out with logs, between a store that has every entry and sockets that note what they are given.
+/// Fan-out with logs, between a store that has every entry and sockets that record their writes.
 ///
 /// Its messages are text: `e3,17,…;` is entry 17 of topic 3, `p2,5;` version 5 of person 2.
 final class LogBench: TopicKind {
@@ -12,7 +12,7 @@ final class LogBench: TopicKind {
         var written: [UInt32: [UInt8]] = [:]
         var writes: [UInt32: Int] = [:]
         var longest = 0
-        /// Sockets that take the write that they are given, and then no more.
+        /// Sockets that accept one more write and are congested then.
         var slow: Set<UInt32> = []
 
         func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
@@ -42,11 +42,11 @@ final class LogBench: TopicKind {
     private(set) var people: [Topic] = []
     private(set) var connections: [Connection] = []
     private var generation: UInt32 = 3
-    /// What the store has of each log.
+    /// The store's entries of each log.
     var store: [[[UInt8]]]
-    /// What it was asked and has not answered.
+    /// Unanswered requests of catch-ups.
     var requests: [CatchUp] = []
-    /// The same of what logs lack.
+    /// Unanswered reads of entries that logs lack.
     var reads: [(topic: Topic, after: Int64, reply: (Result<LogPage, RedisFailure>) -> Void)] = []
 
     init(logs count: Int = 1, people: Int = 0, connections: Int = 1) {
@@ -63,7 +63,7 @@ final class LogBench: TopicKind {
         }
     }
 
-    /// The same socket's index, another connection.
+    /// A new connection with the same socket index.
     func reconnect(_ index: Int) {
         outboxes.release(connections[index])
         watchers.close(connections[index])
@@ -81,7 +81,7 @@ final class LogBench: TopicKind {
 
     // MARK: Entries
 
-    /// The store has another entry, of which the shard has not heard. Returns its number.
+    /// Adds an entry to the store without an event for the shard. Returns its number.
     @discardableResult
     func write(_ log: Int, padding: Int = 0) -> Int {
         let text = "e\(log),\(store[log].count + 1)," + String(repeating: "x", count: padding) + ";"
@@ -89,7 +89,7 @@ final class LogBench: TopicKind {
         return store[log].count
     }
 
-    /// The shard hears of it; what it says is missing is read and appended.
+    /// Delivers the event to the shard, which reads and appends missing entries before it.
     func hear(_ log: Int, _ sequence: Int) {
         guard case .hole(let after) = append(log, sequence) else { return }
         for missing in Int(after) + 1...sequence { _ = append(log, missing) }
@@ -111,7 +111,7 @@ final class LogBench: TopicKind {
 
     // MARK: Connections
 
-    /// A reply: it leaves before whatever follows on it.
+    /// A reply, which leaves before later messages to the connection.
     func say(_ text: String, to connection: Int) {
         connections[connection].outbox += Array(text.utf8)
         outboxes.change(by: text.utf8.count)
@@ -131,7 +131,7 @@ final class LogBench: TopicKind {
         watchers.set(.background, isSet, on: connections[connection])
     }
 
-    /// Ends the turn; what a connection was written in it.
+    /// Ends the turn, and returns this connection's output in it.
     func endTurn(_ connection: UInt32 = 0) -> String {
         sockets.written = [:]
         _ = delivery.flush(commandsPending: 0)
@@ -153,11 +153,11 @@ final class LogBench: TopicKind {
         Array("r\(topic.subject.string.dropFirst()),\(end);".utf8)
     }
 
-    /// A page of what one that was asked for needs.
+    /// A page of entries for a catch-up.
     func page(_ request: CatchUp, _ count: Int) -> [LogEntry] {
         let log = Int(request.topic.subject.string.dropFirst())!
         let after = Int(request.after)
-        // No log has an entry before the first: who asks for that begins anew.
+        // No log has an entry before the first: such a reader restarts at the end.
         guard after >= 0 else {
             let end = Int64(store[log].count)
             return [LogEntry(sequence: end, frame: restartFrame(of: request.topic, at: end))]
@@ -167,7 +167,7 @@ final class LogBench: TopicKind {
         }
     }
 
-    /// The first read that waits, as the store is now.
+    /// Answers the first waiting read from the store's present state.
     func answerRead(page count: Int = 100) {
         let (topic, after, reply) = reads.removeFirst()
         let log = Int(topic.subject.string.dropFirst())!

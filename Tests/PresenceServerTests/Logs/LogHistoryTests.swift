@@ -5,22 +5,22 @@ import WebSockets
 @testable import PresenceCore
 @testable import Simulator
 
-/// Drawn histories of appending, congestion, background, watching, resting, leaving and going, with rings that are too small
-/// and a store that loses entries. What each client reads is compared with a plain model: the next number of each log that it
-/// watches.
-@Suite("Whatever happens when, a log has no hole and nothing twice") struct LogHistoryTests {
+/// Random histories of appends, congestion, background, subscribing, resting, unsubscribing and closing, with rings
+/// that are too small and a store that loses entries. A plain model checks each client's input: the next number of each
+/// log that it watches.
+@Suite("In any order of events, a log's readers miss nothing and get nothing twice") struct LogHistoryTests {
     @Test(arguments: Seeds.halves(of: 8).flatMap(Array.init))
     func `each reader has every entry once and in order`(seed: UInt64) {
         var history = LogHistory(seed: seed)
         history.run(steps: 3_000)
         #expect(history.faults.prefix(3) == [], "SEED=\(seed)")
-        // It came to what it is about.
+        // The histories reach the cases under test.
         guard seed <= 8 else { return }
         #expect(history.bench.metrics.catchUps > 20 && history.entries > 3_000 && history.congestions > 20)
         #expect(history.losses > 5 && history.rests > 20)
     }
 
-    @Test(arguments: LogHistory.Mistake.made) func `a mistake made on purpose is found`(mistake: LogHistory.Mistake) {
+    @Test(arguments: LogHistory.Mistake.made) func `a deliberate bug is detected`(mistake: LogHistory.Mistake) {
         let isFound = (1...8).contains { seed in
             var history = LogHistory(seed: UInt64(seed))
             history.mistake = mistake
@@ -34,10 +34,10 @@ import WebSockets
 struct LogHistory {
     enum Mistake: CaseIterable {
         case none
-        /// What the fan-out might do wrong to its cursors.
+        /// Possible bugs of the fan-out's cursors.
         case skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer
-        /// What a feature might do wrong: a page has a hole; what a hole lacks is not read; a watch that rested goes on with what
-        /// comes next; nobody is told that the store has lost entries.
+        /// Possible bugs of a feature: a page has a hole; a hole is not read; a rested watch continues with the next
+        /// entry; a loss in the store is not reported.
         case pageWithHole, holeUnread, goesOnAtTheEnd, lossUntold
         static let made = allCases.filter { $0 != .none }
     }
@@ -54,11 +54,11 @@ struct LogHistory {
     private(set) var losses = 0
     private(set) var rests = 0
     private var random: SplitMix64
-    /// What each client waits for: the next number, by log. Its own view: changed by what it reads.
+    /// The next number that each client expects, by log. The client's own view, changed by its input.
     private var next: [[Int: Int]] = Array(repeating: [:], count: clients)
-    /// What the server has been told that it watches.
+    /// The logs that the server knows the client to watch.
     private var watched: [Set<Int>] = Array(repeating: [], count: clients)
-    /// Of these, what it is told nothing of for now.
+    /// Those of them that are resting.
     private var resting: [Set<Int>] = Array(repeating: [], count: clients)
     private var versions: [[Int: Int]] = Array(repeating: [:], count: clients)
     private var version: [Int64] = Array(repeating: 0, count: people)
@@ -67,7 +67,7 @@ struct LogHistory {
     init(seed: UInt64) { random = SplitMix64(seed &* 0x9E37_79B9 &+ 81) }
 
     mutating func run(steps: Int) {
-        // As small as it gets, or so that only some are trimmed.
+        // As small as possible, or so that only some are trimmed.
         bench.watchers.logs.most = draw(2) == 0 ? 3_000 : 40_000
         for log in bench.logs { bench.watchers.noteEnd(0, of: log) }
         for client in 0..<Self.clients { bench.watchers.subscribe(bench.connections[client], to: bench.people) }
@@ -105,12 +105,12 @@ struct LogHistory {
     }
 
     private mutating func nextVersion() -> Int64 {
-        // One number for all: versions only have to grow.
+        // One counter for all: versions only have to grow.
         version[0] += 1
         return version[0]
     }
 
-    /// Some are busy. What the shard hears may come twice, or not at all.
+    /// Some logs are busy. Events may reach the shard twice, or not at all.
     private mutating func append() {
         let log = min(draw(Self.logs), draw(Self.logs), draw(Self.logs))
         let count = draw(60) == 0 ? 270 : 1 + draw(4)
@@ -130,7 +130,7 @@ struct LogHistory {
         if mistake == .holeUnread { _ = bench.append(log, sequence) } else { bench.hear(log, sequence) }
     }
 
-    /// The store has less than it had, as after a failover. The shard hears of it before anything new has such a number.
+    /// Removes entries from the store, as after a failover. The shard notices before a new entry gets such a number.
     private mutating func lose() {
         guard let log = bench.store.indices.filter({ !bench.store[$0].isEmpty }).randomElement(using: &random) else {
             return
@@ -142,7 +142,7 @@ struct LogHistory {
         while !bench.reads.isEmpty { bench.answerRead() }
     }
 
-    /// The user may not hear of it for now.
+    /// Pauses a watch, as if the user may not see the log for now.
     private mutating func rest(_ client: Int) {
         guard let log = watched[client].subtracting(resting[client]).sorted().randomElement(using: &random) else {
             return
@@ -217,7 +217,7 @@ struct LogHistory {
         read()
     }
 
-    /// All read again, all is answered, and everyone has everything.
+    /// Lets all clients read, answers everything, and checks that each has all entries.
     private mutating func settle() {
         for log in 0..<Self.logs where !bench.store[log].isEmpty { hear(log, bench.store[log].count) }
         for client in 0..<Self.clients {
@@ -248,7 +248,7 @@ struct LogHistory {
         if !bench.watchers.lines.allSatisfy({ $0.kept.isEmpty }) { faults.append("something is still kept") }
     }
 
-    // MARK: What clients read
+    // MARK: The clients' input
 
     private mutating func read() {
         for (index, bytes) in bench.sockets.written {
@@ -263,7 +263,7 @@ struct LogHistory {
         let numbers = words.prefix(2).compactMap { Int(String(decoding: $0, as: UTF8.self)) }
         switch message.first {
         case UInt8(ascii: "s"): next[client][numbers[0]] = numbers[1] + 1
-        // It begins anew after that.
+        // The client restarts after that.
         case UInt8(ascii: "r"):
             if losses == 0 || next[client][numbers[0]] == nil { faults.append("\(client) begins anew for nothing") }
             next[client][numbers[0]] = numbers[1] + 1
@@ -280,7 +280,7 @@ struct LogHistory {
         }
     }
 
-    // MARK: Mistakes
+    // MARK: Bugs
 
     private mutating func err() {
         guard mistake != .none, let log = bench.logs.first(where: { !($0.log!.behind.isEmpty) })?.log,

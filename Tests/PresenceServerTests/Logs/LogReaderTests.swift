@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceCore
 
-@Suite("What a log lacks is read until it is there, and what the store has lost is told")
+@Suite("Entries that a log lacks are read until it is complete, and a loss in the store is reported")
 struct LogReaderTests {
     private func entries(_ range: ClosedRange<Int>) -> String { LogBench.entries(range) }
 
@@ -15,14 +15,14 @@ struct LogReaderTests {
         return bench
     }
 
-    @Test func `pages are read until all is there, and only then is it done`() {
+    @Test func `pages are read until the log is complete, and only then is the caller notified`() {
         let bench = bench()
         for _ in 0..<250 { bench.write(0) }
         var heard: [String] = []
         bench.delivery.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all" : "failed") }
         #expect(bench.reads.map(\.after) == [10])
         for _ in 0..<2 { bench.answerRead() }
-        // Somebody who knows of something newer asks meanwhile.
+        // A caller that knows of a newer entry asks meanwhile.
         bench.delivery.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all, later" : "failed") }
         #expect(heard.isEmpty)
         bench.answerRead()
@@ -33,7 +33,7 @@ struct LogReaderTests {
         #expect(bench.endTurn() == entries(11...261))
     }
 
-    @Test func `a read that fails is told, and repeated`() {
+    @Test func `a failed read is reported and repeated`() {
         let bench = bench()
         bench.write(0)
         var failures = 0
@@ -44,7 +44,7 @@ struct LogReaderTests {
         bench.delivery.logReader.tick()
         bench.answerRead()
         #expect(bench.endTurn() == entries(11...11))
-        // Of a topic that has gone nothing is read.
+        // Nothing is read for a topic that has been removed.
         bench.delivery.logReader.complete(bench.logs[0])
         bench.reads.removeFirst().reply(.failure(.overloaded))
         bench.watchers.unsubscribe(bench.connections[0], from: bench.logs[0])
@@ -54,7 +54,7 @@ struct LogReaderTests {
         #expect(bench.reads.isEmpty)
     }
 
-    @Test func `a store that lost entries is noticed, all are told once, and get what comes then`() {
+    @Test func `a store that lost entries is detected; every watcher is notified once and gets later entries`() {
         let bench = bench(300, connections: 4)
         bench.sockets.slow = [1]
         bench.background(2, true)
@@ -71,7 +71,7 @@ struct LogReaderTests {
         let first = bench.endTurn()
         #expect(first == "r0,0;")
         #expect(bench.sockets.written[2] == Array("r0,0;".utf8) && bench.sockets.written[3] == Array("r0,0;".utf8))
-        // What was asked for the old ones is for nobody.
+        // The answer to the earlier request reaches no connection.
         bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [LogEntry(sequence: 2, frame: [0x21])])
         bench.add(count: 2)
         #expect(bench.endTurn() == entries(1...2))
@@ -89,12 +89,12 @@ struct LogReaderTests {
         bench.delivery.logReader.complete(bench.logs[0])
         let read = bench.reads.removeFirst()
         bench.add()
-        // As it was when it was asked.
+        // The answer has the state at the time of the request.
         read.reply(.success(LogPage(entries: [], end: 10)))
         #expect(bench.endTurn() == entries(11...11) && bench.logs[0].log?.last == 11)
     }
 
-    @Test func `a cursor beyond the store's end is not waited for`() {
+    @Test func `a cursor beyond the store's end restarts at the end`() {
         let bench = bench(10, connections: 2)
         bench.watchers.subscribe(bench.connections[1], to: bench.logs[0], after: 10_000)
         #expect(bench.reads.count == 1)
@@ -102,14 +102,14 @@ struct LogReaderTests {
         #expect(bench.endTurn(1) == "r0,10;" && bench.sockets.written[0] == nil)
         bench.add()
         #expect(bench.endTurn(1) == entries(11...11))
-        // What the store has and this server has not heard of is no reason.
+        // An entry that is in the store but not yet known to this server causes no restart.
         bench.write(0)
         bench.watchers.subscribe(bench.connections[1], to: bench.logs[0], after: 12)
         bench.answerRead()
         #expect(bench.endTurn() == entries(12...12) && bench.sockets.written[1] == nil)
     }
 
-    @Test func `one that asks for entries that the store lost is told so`() {
+    @Test func `a client that asks for entries lost by the store restarts`() {
         let bench = LogBench()
         bench.add(count: 300)
         _ = bench.endTurn()

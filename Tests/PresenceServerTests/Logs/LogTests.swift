@@ -3,11 +3,11 @@ import Testing
 
 @testable import PresenceCore
 
-@Suite("Of a log everyone who watches gets every entry once and in order")
+@Suite("Every watcher of a log gets every entry once and in order")
 struct LogTests {
     private func entries(_ range: ClosedRange<Int>, of log: Int = 0) -> String { LogBench.entries(range, of: log) }
 
-    @Test func `entries of a turn leave in one write, in their order, with what else changed`() {
+    @Test func `entries of a turn leave in one write, in order, with the turn's other changes`() {
         let bench = LogBench(logs: 2, people: 1, connections: 2)
         bench.watchers.subscribe(bench.connections[0], to: bench.logs + bench.people)
         bench.watchers.subscribe(bench.connections[1], to: [bench.logs[1]])
@@ -23,10 +23,10 @@ struct LogTests {
         #expect(bench.logs.allSatisfy { !$0.log!.hasCursors })
     }
 
-    @Test func `an entry that is known, or leaves a hole, is refused with what is missing`() {
+    @Test func `a known entry, or one that leaves a hole, is rejected with what is missing`() {
         let bench = LogBench()
         for _ in 0..<9 { bench.write(0) }
-        // The first that is heard of says where the log stands.
+        // The first known entry sets the log's position.
         #expect(bench.append(0, 5) == .appended)
         #expect(bench.append(0, 5) == .known)
         #expect(bench.append(0, 3) == .known)
@@ -37,7 +37,7 @@ struct LogTests {
         #expect(bench.append(0, 6) == .appended)
     }
 
-    @Test func `a quick, a slow and a background reader each get everything, and the slow ones cost a number`() {
+    @Test func `fast, slow and background readers get everything, and the slow ones cost a number each`() {
         let bench = LogBench(connections: 3)
         for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
         bench.sockets.slow = [1]
@@ -51,7 +51,7 @@ struct LogTests {
             #expect(bench.sockets.written[2] == nil)
         }
         #expect(quick == entries(1...100))
-        // It took one write, and that is all that its socket holds.
+        // The socket accepted one write and is congested then.
         #expect(slow == entries(1...1) && bench.outboxes.held == slow.utf8.count)
         let log = bench.logs[0].log!
         #expect(log.behind == [1: 1, 2: 0])
@@ -65,7 +65,7 @@ struct LogTests {
         #expect(bench.endTurn(1) == entries(101...101))
     }
 
-    @Test func `who is further behind than memory gets older entries by the feature, and its other topics go on`() {
+    @Test func `a reader further behind than memory gets older entries from the feature, and other topics continue`() {
         let bench = LogBench(people: 1, connections: 1)
         bench.watchers.subscribe(bench.connections[0], to: bench.logs + bench.people)
         bench.background(0, true)
@@ -92,13 +92,13 @@ struct LogTests {
         #expect(bench.metrics.catchUps == 2 && bench.delivery.catchUps.count == 0 && bench.outboxes.held == 0)
     }
 
-    @Test func `a subscription may begin with a cursor: from memory, by the feature, or ahead of this server`() {
+    @Test func `a subscription's cursor may be in memory, older, or ahead of this server`() {
         let bench = LogBench(connections: 3)
         bench.add(count: 300)
         _ = bench.endTurn()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 297)
         bench.watchers.subscribe(bench.connections[1], to: bench.logs[0], after: 10)
-        // Another server has told it two more.
+        // Another server has delivered two more entries to the client.
         for _ in 0..<2 { bench.write(0) }
         bench.watchers.subscribe(bench.connections[2], to: bench.logs[0], after: 302)
         #expect(bench.endTurn() == entries(298...300))
@@ -113,7 +113,7 @@ struct LogTests {
         #expect(bench.logs[0].log?.hasCursors == false)
     }
 
-    @Test func `who begins to watch in the turn of an entry gets those that come after`() {
+    @Test func `a connection that subscribes in the turn of an entry gets those after it`() {
         let bench = LogBench(connections: 2)
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
         bench.add()
@@ -123,7 +123,7 @@ struct LogTests {
         #expect(bench.sockets.written[0] == Array(entries(1...2).utf8))
     }
 
-    @Test func `who leaves and comes back gets nothing of what was asked for before`() {
+    @Test func `a connection that unsubscribes and returns gets no answers to its earlier request`() {
         let bench = LogBench(connections: 1)
         bench.add(count: 300)
         _ = bench.endTurn()
@@ -138,7 +138,7 @@ struct LogTests {
         #expect(bench.endTurn() == "")
         bench.answer(page: 300)
         #expect(bench.endTurn() == entries(3...300))
-        // Nor does the connection that comes after it on the same socket.
+        // Nor does the next connection on the same socket.
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 1)
         _ = bench.endTurn()
         bench.reconnect(0)
@@ -148,7 +148,7 @@ struct LogTests {
         #expect(bench.endTurn() == entries(300...300))
     }
 
-    @Test func `what cannot be read is asked again, and so many at a time`() {
+    @Test func `a failed read is repeated, and the number of reads under way is limited`() {
         let count = CatchUps.mostUnderWay + 10
         let bench = LogBench(connections: count)
         bench.add(count: 300)
@@ -157,7 +157,7 @@ struct LogTests {
         _ = bench.endTurn()
         #expect(bench.requests.count == CatchUps.mostUnderWay && bench.delivery.catchUps.count == count)
         bench.delivery.catchUps.fail(bench.requests.removeFirst())
-        // An answer that brings nothing is none.
+        // An answer without entries counts as a failure.
         bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [])
         while !bench.requests.isEmpty { bench.answer(page: 300) }
         #expect(bench.delivery.catchUps.count == 2)
@@ -175,7 +175,7 @@ struct LogTests {
         #expect(bench.delivery.catchUps.count == 0)
     }
 
-    @Test func `an entry may stand for what the store no longer has`() {
+    @Test func `an entry may replace those that the store no longer has`() {
         let bench = LogBench()
         bench.add(count: 300)
         _ = bench.endTurn()
@@ -186,7 +186,7 @@ struct LogTests {
         #expect(bench.endTurn() == "reset;" + entries(291...300))
     }
 
-    @Test func `a turn of many long entries goes in several writes, and what is not taken follows from memory`() {
+    @Test func `a turn of many long entries takes several writes, and what is not accepted follows from memory`() {
         let bench = LogBench(logs: 2, connections: 2)
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
         bench.watchers.subscribe(bench.connections[1], to: [bench.logs[0]])
@@ -195,7 +195,7 @@ struct LogTests {
             bench.add(0, padding: 5_000)
             bench.add(1)
         }
-        // With a reply beside them too.
+        // Together with a reply.
         bench.say("reply;", to: 0)
         let all = bench.store[0].joined()
         let written = bench.endTurn()
@@ -210,12 +210,12 @@ struct LogTests {
             guard !more.isEmpty else { break }
             slow += more
         }
-        // 300 kB in a turn: more than the ring keeps, but not before the turn is over.
+        // 300 kB in a turn: more than the ring keeps, but the ring is only trimmed at the turn's end.
         if !bench.requests.isEmpty { bench.answer(page: 60); slow += Array(bench.endTurn(1).utf8) }
         #expect(slow == Array(all))
     }
 
-    @Test func `all logs together hold as much as they may, and each its share`() {
+    @Test func `all logs together stay within their limit, and each within its own`() {
         let bench = LogBench(logs: 8)
         for log in 0..<8 { bench.add(log, count: 400) }
         #expect(bench.watchers.logs.entries == 8 * 400)
@@ -233,7 +233,7 @@ struct LogTests {
         #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
     }
 
-    @Test func `a connection that takes no more holds one page, however many logs it watches`() {
+    @Test func `a congested connection holds one page, however many logs it watches`() {
         let bench = LogBench(logs: 50)
         for log in 0..<50 { bench.add(log, count: 300) }
         _ = bench.endTurn()
@@ -247,18 +247,18 @@ struct LogTests {
         while !bench.requests.isEmpty { bench.answer() }
         #expect(bench.outboxes.held == page && bench.endTurn() == "")
         #expect(bench.delivery.catchUps.count == 0)
-        // It reads again, and gets all of each.
+        // It reads again, and gets all entries of each log.
         var read: [Substring] = []
         for _ in 0..<20 {
             bench.readsAgain(0)
             read += bench.endTurn().split(separator: ";")
             while !bench.requests.isEmpty { bench.answer() }
         }
-        // Of the first one the rest was in memory.
+        // The rest of the first log was in memory.
         #expect(read.count == 49 * 300 && bench.logs.allSatisfy { !$0.log!.hasCursors })
     }
 
-    @Test func `nothing is read for a connection that takes no more`() {
+    @Test func `nothing is read for a congested connection`() {
         let bench = LogBench(logs: CatchUps.mostUnderWay + 10)
         for log in bench.logs.indices { bench.add(log, count: 300) }
         _ = bench.endTurn()
@@ -275,7 +275,7 @@ struct LogTests {
         #expect(bench.requests.count == CatchUps.mostUnderWay)
     }
 
-    @Test func `an entry for a topic that has gone is kept by nobody`() {
+    @Test func `an entry for a removed topic is dropped`() {
         let bench = LogBench()
         let topic = bench.logs[0]
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
@@ -287,7 +287,7 @@ struct LogTests {
         #expect(bench.append(0, 4) == .known && bench.watchers.noteEnd(9, of: topic) == .known)
         _ = bench.endTurn()
         #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
-        // Another topic stands in its place.
+        // Another topic takes its place.
         _ = bench.watchers.hold(Identifier("other")!, TopicKindID(rawValue: 1))
         #expect(bench.append(0, 4) == .known && bench.watchers.logs.entries == 0)
     }

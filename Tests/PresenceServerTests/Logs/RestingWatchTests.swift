@@ -3,15 +3,15 @@ import Testing
 
 @testable import PresenceCore
 
-@Suite("A watch that rests is told nothing, and goes on from where it was")
+@Suite("A resting watch receives nothing, and later continues where it was")
 struct RestingWatchTests {
-    @Test func `every entry comes once and in order, those of the pause when it is over`() {
+    @Test func `every entry arrives once and in order, those of the pause after it`() {
         let bench = LogBench(connections: 2)
         for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
         let (log, connection) = (bench.logs[0], bench.connections[0])
         bench.add(count: 2)
         #expect(bench.endTurn() == LogBench.entries(1...2))
-        // Of this turn it gets nothing any more: that is kept for it.
+        // It gets no more entries of this turn; they are kept for it.
         bench.add()
         bench.watchers.pause(connection, on: log)
         bench.add()
@@ -29,7 +29,7 @@ struct RestingWatchTests {
         #expect(log.paused == nil && bench.watchers.subscriptions(of: connection) == 1 && !log.log!.hasCursors)
     }
 
-    @Test func `one that was behind keeps its place, and reads from the store what is no longer in memory`() {
+    @Test func `a resting watch that was behind keeps its place, and reads older entries from the store`() {
         let bench = LogBench()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
         bench.background(0, true)
@@ -51,7 +51,7 @@ struct RestingWatchTests {
         #expect(heard == LogBench.entries(1...303))
     }
 
-    @Test func `of registers the newest comes when it goes on`() {
+    @Test func `of registers the newest value arrives when the watch resumes`() {
         let bench = LogBench(people: 1, connections: 1)
         bench.watchers.subscribe(bench.connections[0], to: bench.people)
         bench.change(0, 1)
@@ -65,7 +65,7 @@ struct RestingWatchTests {
         #expect(bench.endTurn() == "")
     }
 
-    @Test func `it ends with its connection, when that unsubscribes, and when it subscribes again`() {
+    @Test func `it ends with its connection, with unsubscribe, and with a new subscribe`() {
         let bench = LogBench(connections: 3)
         for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
         let log = bench.logs[0]
@@ -86,7 +86,7 @@ struct RestingWatchTests {
         #expect(bench.watchers.subscriptionCount == 0)
     }
 
-    @Test func `after the store has lost entries it begins anew`() {
+    @Test func `after the store has lost entries it restarts`() {
         let bench = LogBench()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
         bench.add(count: 5)
@@ -100,7 +100,7 @@ struct RestingWatchTests {
         _ = bench.endTurn()
         bench.watchers.resume(bench.connections[0], on: bench.logs[0])
         _ = bench.endTurn()
-        // It asks for what comes after nothing at all: the feature says that this is to begin anew.
+        // It asks for the entries after -1, which makes the feature send a restart.
         #expect(bench.requests.map(\.after) == [-1])
     }
 }

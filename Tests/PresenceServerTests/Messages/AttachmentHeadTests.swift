@@ -3,7 +3,7 @@ import Testing
 
 @testable import PresenceServer
 
-/// What an upload is named, what it is served as, and how its name is told.
+/// An upload's name, its content type, and the header with its name.
 @Suite struct AttachmentHeadTests {
     private func head(_ query: String = "", _ type: String? = nil) throws -> AttachmentHead {
         try AttachmentHead(query: query, type: type)
@@ -24,7 +24,7 @@ import Testing
         "name=a%0Ab", "name=a%7fb", "name=%C2%85", "name=a%2Fb", "name=a/b", "name=a%5Cb", "name=.", "name=..",
         "name=%E2%80%AEgpj.exe", "name=a&name=b",
     ])
-    func `what cannot be a name is refused`(_ query: String) {
+    func `a malformed name is rejected`(_ query: String) {
         let failure = #expect(throws: DecodingFailure.self) { try head(query) }
         #expect(failure?.field == "name" && failure?.code == .validationFailed)
     }
@@ -36,7 +36,7 @@ import Testing
         #expect(throws: DecodingFailure.self) { try head("name=" + String(repeating: "%C3%A9", count: 128)) }
     }
 
-    @Test func `pictures and videos are told from files, and only harmless types are told`() throws {
+    @Test func `pictures, videos and files are distinguished, and only harmless types are served`() throws {
         for (type, kind, served) in [
             ("image/jpeg", AttachmentHead.Kind.image, nil), ("IMAGE/PNG; x=y", .image, nil),
             ("image/gif", .file, "image/gif"), ("image/svg+xml", .file, nil), ("text/html", .file, nil),
@@ -50,7 +50,7 @@ import Testing
         #expect(try head().kind == .file && head().type == nil)
     }
 
-    @Test func `a name is told in ASCII and as it is`() {
+    @Test func `a name is sent in ASCII and in full`() {
         for (name, text) in [
             (nil, "attachment"), ("a.pdf", #"attachment; filename="a.pdf"; filename*=UTF-8''a.pdf"#),
             ("a b.pdf", #"attachment; filename="a b.pdf"; filename*=UTF-8''a%20b.pdf"#),

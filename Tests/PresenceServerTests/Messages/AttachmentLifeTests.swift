@@ -6,9 +6,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// How long what was uploaded stays, on invented time, with files that are there.
+/// How long uploads are kept, in simulated time, with files in a folder.
 @Suite struct AttachmentLifeTests {
-    /// Ana and bob in a group, whose uploads stay for an hour without a message: so a round takes a minute.
+    /// Ana and bob in a group. Uploads without a message are kept for an hour, so a sweep runs every minute.
     private final class Room {
         let world: World
         let folder: String
@@ -46,7 +46,7 @@ import Testing
         var logic: ShardLogic { world.shards[0].logic }
         var keys: PartitionKeys { logic.partitions.keys(of: id) }
 
-        /// What the script says of an upload by a user, whose file is there.
+        /// Writes an upload's file, runs its script, and returns its name.
         @discardableResult
         func upload(by user: String = "ana") throws -> StoredName {
             let name = StoredName(near: id, in: logic.partitions)
@@ -92,7 +92,7 @@ import Testing
             return FileManager.default.fileExists(atPath: file)
         }
 
-        /// Nothing is written down of a name.
+        /// Whether Redis has no record of a name.
         func isForgotten(_ name: StoredName) throws -> Bool {
             let held = try world.redis.command(["HEXISTS", keys.attachments(id), name.text]).get().int == 1
             let isKnown = try world.redis.command(["EXISTS", keys.attachment(name)]).get().int == 1
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `an upload goes that no message has mentioned in its time, and no earlier`() throws {
+    @Test func `an upload that no message mentions in its time is removed, and no earlier`() throws {
         let room = try Room()
         let (unused, used) = (try room.upload(), try room.upload())
         try room.say("m1", used)
@@ -114,13 +114,13 @@ import Testing
         #expect(room.isThere(used))
     }
 
-    @Test func `with the last message of its uploader that mentions it, it goes at once`() throws {
+    @Test func `an upload is removed at once with the last message of its uploader that mentions it`() throws {
         let room = try Room()
         let name = try room.upload()
         try room.say("m1", name)
         try room.say("m2", name, name)
         try room.say("m3", by: room.bob, name)
-        // The same send again is no other mention.
+        // A repeated send does not count as another mention.
         try room.say("m2", name, name)
         try room.delete("m1")
         try room.delete("m1")
@@ -130,7 +130,7 @@ import Testing
         #expect(try room.isForgotten(name))
     }
 
-    @Test func `messages that are too many take theirs with them`() throws {
+    @Test func `messages above the limit take their uploads with them`() throws {
         let room = try Room { $0[Messages.keepPerConversation] = 2 }
         let (first, second) = (try room.upload(), try room.upload())
         try room.say("m1", first)
@@ -142,7 +142,7 @@ import Testing
         #expect(try room.isForgotten(first))
     }
 
-    @Test func `messages that are too old take theirs with them`() throws {
+    @Test func `expired messages take their uploads with them`() throws {
         let room = try Room { $0[Messages.keepFor] = 2 * 3_600_000 }
         let name = try room.upload()
         try room.say("m1", name)
@@ -152,7 +152,7 @@ import Testing
         #expect(!room.isThere(name))
     }
 
-    @Test func `a conversation that ends takes all of them with it`() throws {
+    @Test func `a conversation that ends takes all uploads with it`() throws {
         let room = try Room()
         let (used, unused) = (try room.upload(), try room.upload(by: "bob"))
         try room.say("m1", used)
@@ -163,7 +163,7 @@ import Testing
         #expect(try room.isForgotten(used) && room.isForgotten(unused))
     }
 
-    @Test func `a user who is not a member uploads nothing, and the sweep finds the file`() throws {
+    @Test func `a user who is not a member cannot upload, and the sweep removes the file`() throws {
         let room = try Room { $0[.attachmentSweep] = 60_000 }
         let kept = try room.upload()
         let (old, young) = (try room.upload(by: "cy"), try room.upload(by: "cy"))
@@ -177,11 +177,11 @@ import Testing
         #expect(room.isThere(kept) && !room.isThere(old) && room.isThere(young))
     }
 
-    @Test func `a server that dies before the file is gone leaves it to the next one`() throws {
+    @Test func `a server that dies before it removed the file leaves it to the next one`() throws {
         let room = try Room()
         let name = try room.upload()
         try room.say("m1", name)
-        // As the script leaves it.
+        // The state that the script leaves.
         let keys = room.keys
         _ = try room.world.redis.command(["HDEL", keys.attachments(room.id), name.text]).get()
         _ = try room.world.redis.command(["ZADD", keys.attachmentsDue, "0", "\(name.text) \(room.id)"]).get()
@@ -194,12 +194,12 @@ import Testing
         #expect(try room.isForgotten(name))
     }
 
-    @Test func `what cannot be removed is tried again`() throws {
+    @Test func `a failed removal is repeated`() throws {
         let room = try Room()
         let name = try room.upload()
         try room.say("m1", name)
         let file = FileFolder(path: room.folder + "/attachments").path(of: StoredFile(name, .bytes))
-        // A folder in its place cannot be unlinked.
+        // A folder in the file's place cannot be unlinked.
         try FileManager.default.removeItem(atPath: file)
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         try room.delete("m1")

@@ -6,7 +6,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Redis' clock goes back, as after a failover to a host that is behind: nobody is shut out, and nothing is missed or shown wrongly.
+/// Redis' clock is set back, as after a failover to a host that is behind: no user is locked out, and nothing is missed
+/// or shown wrongly.
 @Suite struct ClockBackTests {
     private let world: World
     private let ana: SimulatedClient
@@ -24,7 +25,7 @@ import Testing
             #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"m\#(number)","text":"x"}}"#)
     }
 
-    /// What a client was told of the conversation last.
+    /// The client's latest entry of the conversation.
     private func told(_ client: SimulatedClient) -> [String: Any]? {
         client.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
             .compactMap { message in
@@ -38,7 +39,7 @@ import Testing
         try world.run(for: 500)
     }
 
-    @Test func `a user who was disconnected connects again`() throws {
+    @Test func `a user who was disconnected can connect again`() throws {
         let call = SimulatedCall("POST", "/v1/users/ana/disconnect", token: "!backend", to: world.shards[1])
         try world.run(until: "ana is disconnected") { call.status != nil && ana.closeCode == .disconnected }
         world.redisEpoch -= Self.hour
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [0, 50_000, 600_000, 7_200_000])
-    func `what was missed while Redis was lost is told`(step: Milliseconds) throws {
+    func `changes missed while Redis was lost are delivered`(step: Milliseconds) throws {
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob)
         try world.run(for: Self.hour)
@@ -59,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [0, 3_600_000])
-    func `what is muted for ten minutes is muted for ten minutes`(step: Milliseconds) throws {
+    func `a mute of ten minutes lasts ten minutes, even if Redis' clock is set back`(step: Milliseconds) throws {
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob)
         say(1)

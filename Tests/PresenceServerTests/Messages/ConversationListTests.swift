@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What those who watch their list of conversations are told when it has to be read.
+/// Events to watchers of a conversation list when a change has to be read from Redis.
 @Suite struct ConversationListTests {
     private let world: World
     private let ana: SimulatedClient
@@ -29,7 +29,7 @@ import Testing
         try world.run(for: 1_000)
     }
 
-    /// The texts of the newest messages that bob was told of, with the event that told them.
+    /// The texts of the newest messages in bob's events.
     private var told: [String] {
         bob.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
             .filter { $0["type"] as? String == "conversation" }
@@ -43,12 +43,12 @@ import Testing
         )
     }
 
-    @Test func `a long newest message is read, and told whole`() throws {
+    @Test func `a long newest message is read and delivered in full`() throws {
         let long = String(repeating: "x", count: 4_990)
         say(long, 100)
         try world.run(until: "bob is told") { told.last == long }
         let heard = told.count
-        // Further changes of it do not carry it to every shard.
+        // Further changes of the conversation do not carry the message to every shard.
         var bytes = 0
         let publish = world.redis.publish
         world.redis.publish = {
@@ -65,7 +65,7 @@ import Testing
         #expect(told.count == heard && told.last == long)
     }
 
-    @Test func `what Redis refuses to tell for a moment is told once it does`() throws {
+    @Test func `an event that Redis cannot supply for a moment is delivered later`() throws {
         let long = String(repeating: "y", count: 4_990)
         var refusals = 0
         world.redis.refuse = { script, words in

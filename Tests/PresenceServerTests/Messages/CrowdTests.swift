@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What the members of a very large group are told of it in their lists.
+/// List events for the members of a very large group.
 @Suite struct CrowdTests {
     private func parsed(_ client: SimulatedClient, since index: Int) -> [[String: Any]] {
         client.texts[index...].filter { $0.hasPrefix(#"{"type":"conversation","#) }.compactMap {
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [(50, 40...40), (300, 3...8)])
-    func `a list is told of a crowd at a pace, and of fewer people at once`(
+    func `list events of a large group are paced, those of a small one immediate`(
         count: Int, told: ClosedRange<Int>
     ) throws {
         let world = try World(shards: 2) { $0.limits.participants = 1_000 }
@@ -36,10 +36,10 @@ import Testing
         try world.run(for: 10_000)
         let events = parsed(cy, since: before)
         #expect(told ~= events.count)
-        // Messages come one by one, and in the end the list shows what there is.
+        // Messages arrive one by one, and in the end the list is up to date.
         #expect(cy.texts[before...].count { $0.hasPrefix(#"{"type":"message","#) } == 40)
         #expect(events.last?["last"] as? Int == 40 && events.last?["unread"] as? Int == 40)
-        // After a pause the first is told at once.
+        // After a pause the first change is delivered at once.
         let quiet = cy.texts.count
         ana.sendText(#"{"type":"send","id":90,"conversation":"\#(id)","message":{"id":"last","text":"x"}}"#)
         try world.run(for: 100)
@@ -65,13 +65,13 @@ import Testing
         }
         try world.run(for: 1_000)
         let events = parsed(cy, since: before)
-        // A second and a half at 64 KB a second.
+        // Events for one and a half seconds, at 64 KB a second.
         #expect((2...8) ~= events.count)
         #expect(events.last?["name"] as? String == "n39")
     }
 
     @Test(arguments: [(10, 0, 0), (300, 29, 5)])
-    func `a message and a mark cost by the members who are told of them`(
+    func `the price of a message or mark depends on the number of members`(
         count: Int, message: Int, mark: Int
     ) throws {
         let world = try World(shards: 1) {
@@ -88,7 +88,7 @@ import Testing
         cy.sendText(#"{"type":"mark","id":80,"conversation":"\#(id)","read":1}"#)
         try world.run(for: 500)
         let logic = world.shards[0].logic!
-        // At most one has come back meanwhile.
+        // At most one token has been refilled meanwhile.
         for (user, cost) in [("ana", message), ("cy", mark)] {
             let left = (900...1_000).last {
                 logic.userRates.wait(for: $0, by: UserID(user)!, at: logic.clock.now) == nil

@@ -7,12 +7,13 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// One record that no server has written keeps no other conversation, and nobody else, from what is carried to all of them.
+/// A damaged record does not keep changes that concern all of a user's conversations from the other conversations and
+/// users.
 @Suite struct DamagedConversationTests {
     private static let pause: Milliseconds = 10_000
 
     @Test(arguments: [0, 4])
-    func `a deleted user leaves the conversations behind a damaged one, and that one once it is mended`(place: Int)
+    func `a deleted user leaves the conversations behind a damaged one, and that one once it is repaired`(place: Int)
         throws
     {
         let accounts = try AccountWorld()
@@ -55,7 +56,7 @@ import Testing
         try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
     }
 
-    @Test func `who knows a conversation that cannot be read is not told that it is removed`() throws {
+    @Test func `an unreadable conversation is not reported as removed`() throws {
         let world = try World(shards: 2)
         let ids = try world.groups(3, of: ["ana", "bob"])
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -79,13 +80,13 @@ import Testing
         #expect(told[ids[0].string] == nil, "\(told)")
         #expect(told[ids[1].string]?["removed"] as? Bool == true)
         #expect(told[ids[2].string] != nil && told[ids[2].string]?["removed"] == nil)
-        // That it was left the inbox says by itself.
+        // The inbox alone shows that the user left it.
         let keys = world.shards[0].logic.partitions.keys(of: UserID("ana")!)
         _ = try world.redis.ask(["HSET", keys.inbox(UserID("ana")!), ids[0].string, "out 5"]).get()
         #expect(try list(91)[ids[0].string]?["removed"] as? Bool == true)
     }
 
-    @Test func `a member whose record in the conversation cannot be read is no other's fault`() throws {
+    @Test func `a member whose record in the conversation is unreadable stops no change elsewhere`() throws {
         let world = try World(shards: 2)
         let ids = try world.groups(3, of: ["ana", "bob"])
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -97,7 +98,7 @@ import Testing
         #expect(ids.dropFirst().allSatisfy { world.member("ana", of: $0).dropLast().last == "n" })
     }
 
-    @Test func `who joins hears of it though the inboxes of many others are damaged`() throws {
+    @Test func `a new member is notified even if many others' inboxes are damaged`() throws {
         let world = try World(shards: 2) { $0.limits.participants = 100 }
         let damaged = (0..<45).map { "damaged-\($0)" }
         for user in damaged { try world.damage(inboxOf: user) }
@@ -111,7 +112,7 @@ import Testing
         #expect(try world.unfinished() == ["joining large"])
     }
 
-    @Test func `what cannot be finished is not tried more often, however much it is`() throws {
+    @Test func `changes that cannot be finished are not retried more often when there are many`() throws {
         let world = try World(shards: 1)
         let id = ConversationID("damaged")!
         try world.damage(conversation: id)
@@ -123,7 +124,7 @@ import Testing
         try world.run(for: 2 * Self.pause)
         world.redis.counts = [:]
         try world.run(for: 20 * Self.pause)
-        // Each of them, some ten at a time: but no sweep comes earlier because there are more.
+        // Each of them is retried, some ten at a time; but sweeps do not run earlier because there are more.
         #expect((18...20).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
         #expect(world.redis.counts["depart", default: 0] > 600)
         #expect(try world.unfinished().count == 60)

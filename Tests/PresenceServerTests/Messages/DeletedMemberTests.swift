@@ -6,7 +6,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Somebody's account is deleted while others put them into a conversation: they are in none afterwards, and their inbox is gone.
+/// An account is deleted while others add its user to a conversation: afterwards the user is in none, and their inbox
+/// is gone.
 @Suite struct DeletedMemberTests {
     private let accounts: AccountWorld
     private let ana: SimulatedClient
@@ -69,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [Script.create, .joining, .enroll, .settle])
-    func `whose account is deleted while a group is made is not in it`(script: Script) throws {
+    func `a user whose account is deleted while a group is created is not in it`(script: Script) throws {
         deleteBob(after: script)
         let id = try create(#""participants":["\#(bob)","cy"],"name":"Trip""#)
         try world.run(for: 25_000)
@@ -81,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [Script.reserve, .direct, .joining, .enroll, .settle])
-    func `whose account is deleted while a direct conversation is made is not in it`(script: Script) throws {
+    func `a user whose account is deleted while a direct conversation is created is not in it`(script: Script) throws {
         deleteBob(after: script)
         let id = try create(#""participants":["\#(bob)"]"#)
         try world.run(for: 25_000)
@@ -90,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [Script.members, .joining, .enroll, .settle])
-    func `whose account is deleted while they are added is not in it`(script: Script) throws {
+    func `a user whose account is deleted while they are added is not in it`(script: Script) throws {
         let id = try create(#""participants":["cy"],"name":"Trip""#)
         try world.run(for: 1_000)
         deleteBob(after: script)
@@ -100,8 +101,8 @@ import Testing
         try expectBobGone()
     }
 
-    /// A server that stood still carries out what another has finished long ago.
-    @Test func `a step that comes late brings nobody back`() throws {
+    /// A server that paused runs a step that another one finished long ago.
+    @Test func `a late step brings no user back`() throws {
         let id = try create(#""participants":["\#(bob)","cy"],"name":"Trip""#)
         try world.run(for: 1_000)
         try deleteBob()
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test
-    func `who is deleted cannot be put into a conversation, and a list of a backend leaves them out`()
+    func `a deleted user cannot be added, and a backend's list leaves them out`()
         throws
     {
         let id = try create(#""participants":["cy"],"name":"Trip""#)
@@ -140,7 +141,7 @@ import Testing
         #expect(try members(of: id) == ["m:ana"])
         try expectBobGone()
     }
-    @Test func `a creation that is repeated is answered though one of them is deleted by now`() throws {
+    @Test func `a repeated creation is answered even if a member has been deleted since`() throws {
         let creation = #""participants":["\#(bob)","cy"],"name":"Trip","key":"k1""#
         let id = try create(creation)
         try deleteBob()
@@ -151,7 +152,7 @@ import Testing
         #expect(answer.contains(#""type":"conversationCreated""#) && answer.contains(id.string))
     }
 
-    @Test func `a list of a backend that is said again changes nothing`() throws {
+    @Test func `a backend's list sent again changes nothing`() throws {
         let id = try create(#""participants":["cy"],"name":"Trip""#)
         try deleteBob()
         let versions = try (0..<2).map { _ in

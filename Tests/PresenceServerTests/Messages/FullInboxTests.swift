@@ -68,12 +68,12 @@ import Testing
         return Set(names.filter { $0.hasPrefix("m:") }.map { String($0.dropFirst(2)) })
     }
 
-    @Test func `who is in as many as may be is put into no more, until there is room`() throws {
+    @Test func `a user at the limit is added to no more conversations, until there is room`() throws {
         let first = try made(create(#""participants":["bob","dan"],"name":"A""#, by: ana, 101))
         let direct = try made(create(#""participants":["bob"]"#, by: eve, 101))
         #expect(try create(#""participants":["bob"],"name":"B""#, by: ana, 102) == .refused(.tooMany))
         #expect(try create(#""participants":["bob"]"#, by: ana, 103) == .refused(.tooMany))
-        // What there is already is found.
+        // An existing direct conversation is found.
         #expect(try create(#""participants":["bob"]"#, by: eve, 102) == .made(direct))
         let other = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 103))
         eve.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(other)","add":["bob"]}"#)
@@ -86,7 +86,7 @@ import Testing
         #expect(try Set(inbox(of: "bob")) == [direct.string, other.string])
     }
 
-    @Test func `of many who put somebody into conversations at once, as many succeed as may`() throws {
+    @Test func `of many concurrent additions of a user, as many succeed as the limit allows`() throws {
         let ids = (201...206).map { Int64($0) }
         for id in ids {
             ana.sendText(#"{"type":"createConversation","id":\#(id),"participants":["bob"],"name":"\#(id)"}"#)
@@ -101,7 +101,7 @@ import Testing
             for id in held { #expect(try members(of: ConversationID(id)!).contains(user)) }
         }
         #expect(try inbox(of: "bob").count == 2)
-        // And nobody is in one that their list does not have.
+        // And no user is in a conversation that is missing in their list.
         for partition in 0..<4 {
             let keys = world.shards[0].logic.partitions.keys(partition)
             for key in try world.redis.command(["KEYS", keys.conversations + "*"]).get().array?.compactMap(\.string)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// Runs a step of the conversation's intent, in the partition of these keys, as some server would.
+    /// Runs a step of the conversation's intent, in the partition of these keys, as a server would.
     private func run(
         _ script: Script, of id: ConversationID, in keys: PartitionKeys, _ names: [String], _ arguments: [String]
     ) -> [String] {
@@ -124,8 +124,8 @@ import Testing
         return (try? answer.get().array?.compactMap(\.string)) ?? []
     }
 
-    @Test func `a step that comes late brings nobody back who was taken out because there was no room`() throws {
-        // Found full by one server; another one finds room, and says so after the first has acted on it.
+    @Test func `a late step brings no user back who was removed for lack of room`() throws {
+        // One server finds the inbox full; another one finds room, and reports it after the first has acted.
         let first = try made(create(#""participants":["bob"],"name":"A""#, by: ana, 101))
         _ = try made(create(#""participants":["bob"]"#, by: ana, 102))
         let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
@@ -149,13 +149,13 @@ import Testing
         #expect(try answer(to: 103, of: ana) == .ok)
         _ = enroll("in", version)
         _ = run(.settle, of: third, in: keys, all, [third.string, "bob", version, ""])
-        // The sweep carries to the inbox that bob is not in it.
+        // The sweep updates the inbox: bob is not a member.
         try world.run(for: 30_000)
         #expect(try inbox(of: "bob").count == 1)
         #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
     }
 
-    @Test func `a step that comes twice tells nobody of the conversation twice`() throws {
+    @Test func `a step that runs twice sends one event`() throws {
         let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
         let client = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         client.sendText(#"{"type":"subscribe","id":201,"conversationList":true}"#)
@@ -174,7 +174,7 @@ import Testing
         #expect(heard() == 1)
     }
 
-    // MARK: Strangers' groups
+    // MARK: Groups of strangers
 
     private func group(_ name: String, with members: String..., by client: SimulatedClient, _ id: Int64) throws
         -> Answer
@@ -183,18 +183,18 @@ import Testing
         return try create(#""participants":[\#(list)],"name":"\#(name)""#, by: client, id)
     }
 
-    @Test func `groups of others leave half the room to direct conversations and to one's own groups`() throws {
+    @Test func `strangers' groups leave half the room to direct conversations and to the user's own groups`() throws {
         let room = try FullInboxTests(most: 6)
         let mal = try SimulatedClient("mal", in: room.world).connect(to: room.world.shards[0])
         let client = try SimulatedClient("bob", in: room.world).connect(to: room.world.shards[0])
         let first = try room.made(room.group("1", with: "bob", "cy", by: room.eve, 101))
         for id in 102...103 { _ = try room.made(room.group("\(id)", with: "bob", by: mal, Int64(id))) }
-        // Half of it is theirs, and no more, whichever way it is tried.
+        // They can use half of the room and no more, by any request.
         #expect(try room.group("4", with: "bob", by: room.eve, 104) == .refused(.tooMany))
         let other = try room.made(room.group("5", with: "cy", by: mal, 105))
         mal.sendText(#"{"type":"changeMembers","id":106,"conversation":"\#(other)","add":["bob"]}"#)
         #expect(try room.answer(to: 106, of: mal) == .refused(.tooMany))
-        // Also after they have left it to him.
+        // Also after they have left the group to him.
         room.eve.sendText(#"{"type":"changeMembers","id":107,"conversation":"\#(first)","remove":["eve","cy"]}"#)
         #expect(try room.answer(to: 107, of: room.eve) == .ok)
         #expect(try room.members(of: first) == ["bob"])
@@ -203,17 +203,17 @@ import Testing
         let own = try room.made(room.group("Own", with: "cy", by: client, 101))
         let called = try room.made(room.create(#""participants":["cy"]"#, by: client, 102))
         #expect(try Set(room.inbox(of: "bob")).isSuperset(of: [direct.string, own.string, called.string]))
-        // And there is an end to it.
+        // The total is limited, too.
         #expect(try room.inbox(of: "bob").count == 6)
         #expect(try room.create(#""participants":["bob"]"#, by: room.eve, 109) == .refused(.tooMany))
         #expect(try room.group("More", with: "cy", by: client, 103) == .refused(.tooMany))
-        // Who leaves one of theirs has room again, also for another of theirs.
+        // Leaving one of the strangers' groups makes room, also for another one of theirs.
         client.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(first)","remove":["bob"]}"#)
         #expect(try room.answer(to: 104, of: client) == .ok)
         _ = try room.made(room.group("10", with: "bob", by: room.eve, 110))
     }
 
-    @Test func `many groups of others that come at once take no more than their half`() throws {
+    @Test func `many concurrent groups of strangers take no more than their half`() throws {
         let room = try FullInboxTests(most: 6)
         let world = room.world
         let client = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -236,7 +236,7 @@ import Testing
         #expect(try world.unfinished() == [])
     }
 
-    @Test func `backends are no strangers`() throws {
+    @Test func `a backend's groups do not count as strangers' groups`() throws {
         let room = try FullInboxTests(most: 4)
         for id in 101...102 { _ = try room.made(room.group("\(id)", with: "bob", by: room.eve, Int64(id))) }
         func put(_ id: String) throws -> Int? {
@@ -251,8 +251,8 @@ import Testing
         #expect(try room.members(of: ConversationID("team-1")!) == ["bob", "eve", "cy"])
     }
 
-    /// The setting of receipts is noted in the inbox beside whose group it is.
-    @Test func `receipts change nothing about whose a group is`() throws {
+    /// The inbox notes the receipts setting beside the group's origin.
+    @Test func `receipts change nothing about a group's origin`() throws {
         let room = try FullInboxTests(most: 4)
         let client = try SimulatedClient("bob", in: room.world).connect(to: room.world.shards[0])
         for id in 101...102 { _ = try room.made(room.group("\(id)", with: "bob", by: room.eve, Int64(id))) }

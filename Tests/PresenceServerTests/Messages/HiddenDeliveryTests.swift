@@ -6,8 +6,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// `delivered` says that a device is there: it is for those who may see the user's presence. Nor do settings of a member, or a reading
-/// that is not shown, tell others that something has happened.
+/// `delivered` reveals that a device is connected, so only users who may see the user's presence receive it. Neither a
+/// member's own settings nor a hidden read mark cause events for others.
 @Suite struct HiddenDeliveryTests {
     private let world: World
     private let people: [String: SimulatedClient]
@@ -35,13 +35,13 @@ import Testing
         try ask("eve", #""type":"send","conversation":"\#(id)","message":{"id":"\#(message)","text":"x"}"#)
     }
 
-    /// What each was told of, in the order of its coming.
+    /// The conversation events of a user, in order.
     private func events(_ name: String) -> [[String: Any]] {
         people[name]!.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
             .filter { $0["type"] as? String == "conversation" }.compactMap { $0["conversation"] as? [String: Any] }
     }
 
-    /// What came to ana, as somebody was told last.
+    /// The `delivered` of ana in a user's latest event.
     private func delivered(to name: String) -> Int64? {
         let members = events(name).last?["members"] as? [[String: Any]]
         return (members?.first { $0["user"] as? String == "ana" }?["delivered"] as? NSNumber)?.int64Value
@@ -64,7 +64,7 @@ import Testing
         #""type":"status","status":"invisible""#, #""type":"setVisibility","visibility":{"presence":"nobody"}"#,
         #""type":"setVisibility","visibility":{"presence":"contacts"}"#,
     ])
-    func `who may not be seen is shown to nobody as having received anything`(hide: String) throws {
+    func `no other user sees what is delivered to a hidden user`(hide: String) throws {
         try say("m1")
         try mark(#""delivered":1"#)
         #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
@@ -74,10 +74,10 @@ import Testing
         #expect(delivered(to: "ana") == 2)
         try say("m3")
         #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
-        // What they show to have read has come.
+        // A visible read mark counts as delivered.
         try mark(#""read":3"#)
         #expect(delivered(to: "eve") == 3)
-        // And when they are visible again, all is as it is.
+        // When she is visible again, the true state is shown.
         try say("m4")
         try mark(#""delivered":4"#)
         #expect(delivered(to: "eve") == 3)
@@ -92,7 +92,7 @@ import Testing
         [#""type":"block","users":["eve"]"#],
         [#""type":"addContacts","users":["bob"]"#, #""type":"setVisibility","visibility":{"presence":"contacts"}"#],
     ])
-    func `who may see a user sees what has come to them, and others do not`(hide: [String]) throws {
+    func `only users who may see a user see what is delivered to them`(hide: [String]) throws {
         for request in hide { try ask("ana", request) }
         try say("m1")
         try expectNews(["ana": 1, "bob": 1, "eve": 0]) { try mark(#""delivered":1"#) }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: [(19, 1), (20, 0)])
-    func `where more than 20 may not see a user, nobody sees what comes to them`(strangers: Int, shown: Int) throws {
+    func `with more than 20 excluded members, delivery is hidden from all others`(strangers: Int, shown: Int) throws {
         let group = try HiddenDeliveryTests(strangers: strangers)
         try group.ask("ana", #""type":"addContacts","users":["bob"]"#)
         try group.ask("ana", #""type":"setVisibility","visibility":{"presence":"contacts"}"#)
@@ -114,7 +114,7 @@ import Testing
         #expect(group.delivered(to: "bob") == Int64(shown))
     }
 
-    @Test func `what a member does for themselves is told to nobody else`() throws {
+    @Test func `a member's own settings are not sent to others`() throws {
         try say("m1")
         try mark(#""delivered":1"#)
         try ask("ana", #""type":"setVisibility","visibility":{"receipts":"nobody"}"#)

@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// An inbox keeps a bounded number of the conversations that its user has left, and nobody goes on seeing one of the others.
+/// An inbox keeps a limited number of left conversations, and no user continues to see one that they left.
 @Suite struct LeftConversationTests {
     private let world: World
     private let bob = UserID("bob")!
@@ -34,12 +34,12 @@ import Testing
             uniqueKeysWithValues: stride(from: 0, to: words.count - 1, by: 2).map { (words[$0], words[$0 + 1]) })
     }
 
-    @Test func `what was left long ago is dropped when there is much of it`() throws {
+    @Test func `conversations left long ago are dropped if there are many`() throws {
         let began = world.redisNow
         for number in 0..<20 { try enroll("stays\(number)", "in", began) }
         for number in 0..<500 { try enroll("c\(number)", "out", began + Timestamp(number)) }
         #expect(try inbox().count == 520)
-        // A step of before that comes late finds the later one.
+        // An earlier step that arrives late finds the later state.
         try enroll("new", "out", began + 500)
         try enroll("new", "in", began + 499)
         #expect(try inbox()["new"] == "out \(began + 500)" && inbox()["c0"] == "out \(began)")
@@ -52,7 +52,7 @@ import Testing
         #expect(left["c101"] == nil && left[" dropped"] == String(began + 101))
     }
 
-    @Test func `what was left within the hour is kept, however much it is`() throws {
+    @Test func `conversations left within the hour are kept, however many`() throws {
         for number in 0..<700 { try enroll("c\(number)", "out", world.redisNow) }
         #expect(try inbox().values.filter { $0.hasPrefix("out ") }.count == 700)
     }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `after a break only a watcher that may have missed what was dropped is closed`(isSince: Bool) throws {
+    func `after a break only a watcher that may have missed dropped conversations is closed`(isSince: Bool) throws {
         let client = try watchList()
         world.shards[1].cutAll()
         let dropped = world.redisNow + (isSince ? 0 : -600_000)
@@ -75,8 +75,7 @@ import Testing
         #expect(client.closeCode == (isSince ? .tooSlow : nil))
     }
 
-    @Test func `who is taken out and misses it hears of it after a break, though the inbox has not heard of it`() throws
-    {
+    @Test func `a removed user who missed the event gets it after a break, even if the inbox was not updated`() throws {
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         ana.send(.createConversation(participants: [bob, UserID("cy")!]))
         try world.run(for: 500)
@@ -98,8 +97,8 @@ import Testing
         #expect(!client.isStale && client.isConnected)
     }
 
-    /// Within one ms versions are ahead of the clock.
-    @Test func `who leaves hears of it, however much they alone have seen before it`() throws {
+    /// Several versions within one ms are ahead of the clock.
+    @Test func `a user who leaves is notified, however many private changes came before`() throws {
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         ana.send(.createConversation(participants: [bob, UserID("cy")!]))
         try world.run(for: 500)
@@ -129,7 +128,7 @@ import Testing
         #expect(list.entries[id.string]?.isRemoved == true)
     }
 
-    @Test func `who comes back hears of each conversation that is no longer theirs, dropped or not`() throws {
+    @Test func `a returning client is notified of each conversation that it no longer has, dropped or not`() throws {
         try enroll("c1", "out", world.redisNow)
         _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(world.redisNow)])
         let client = try SimulatedClient("bob", in: world).connect(to: world.shards[1])

@@ -7,8 +7,8 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What concerns all conversations of a user, or all members of a conversation, is done within seconds however many they are, and
-/// keeps nothing else waiting.
+/// A change that concerns all conversations of a user, or all members of a conversation, takes seconds however many
+/// they are, and delays nothing else.
 @Suite struct ManyConversationsTests {
     private func ask(_ client: SimulatedClient, _ request: String, _ id: Int, in world: World) throws -> String {
         client.sendText(#"{"id":\#(id),\#(request)}"#)
@@ -30,7 +30,7 @@ import Testing
     func `receipts are switched off in all conversations within seconds`(count: Int) throws {
         let world = try World(shards: 2)
         let ids = try world.groups(count, of: ["ana", "bob"])
-        // Each conversation is a way to Redis and back.
+        // Each conversation takes one round trip to Redis.
         let patience = Milliseconds(1_000 + 6 * count)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         #expect(try ask(ana, receipts(false), 50, in: world).contains(#""type":"ok""#))
@@ -45,7 +45,7 @@ import Testing
         try world.look(until: "all have heard again", within: patience) {
             ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "e" }
         }
-        // A sweep may have taken it up beside, and finds that nothing is left.
+        // A sweep may have started on it, too, and finds nothing left.
         try world.run(until: "it is over again", within: 2_000) {
             world.shards.allSatisfy { $0.logic.intents.waiting == 0 && $0.logic.intents.underWay == 0 }
         }
@@ -53,12 +53,12 @@ import Testing
         #expect(failures(in: world) == 0)
     }
 
-    @Test func `who says it again and again keeps no other change from being finished`() throws {
+    @Test func `a user who repeats a change keeps no other change from being finished`() throws {
         let world = try World(shards: 2)
         let ids = try world.groups(200, of: ["ana", "bob"])
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         for turn in 0..<16 {
-            // The last time is said while the change waits.
+            // The last repetition arrives while the change waits.
             if turn == 12 { try world.leaveGroup("left", of: ["cy", "dan"]) }
             #expect(try ask(ana, receipts(turn % 2 == 1), 50 + turn, in: world).contains(#""type":"ok""#))
             try world.run(for: 2_500)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: [61, 200])
-    func `whose account is deleted is in no conversation within seconds`(count: Int) throws {
+    func `a user whose account is deleted is in no conversation within seconds`(count: Int) throws {
         let accounts = try AccountWorld()
         let world = accounts.world
         let made = try accounts.signUp("bob@example.org").json
@@ -86,7 +86,7 @@ import Testing
         #expect(ids.allSatisfy { !world.member("ana", of: $0).isEmpty })
     }
 
-    @Test func `a hundred who are put into a conversation at once all have it within seconds`() throws {
+    @Test func `a hundred users added at once all have the conversation within seconds`() throws {
         let world = try World(shards: 2) { $0.limits.participants = 200 }
         let users = (0..<100).map { "user-\($0)" }
         let call = SimulatedCall(
@@ -101,7 +101,7 @@ import Testing
         #expect(failures(in: world) == 0)
     }
 
-    @Test func `further parts take turns, and what finds no room to wait is left to the sweep`() throws {
+    @Test func `parts of long changes take turns, and those without room to wait are left to the sweep`() throws {
         let world = try World(shards: 1)
         let users = ["ana", "bob", "cy", "dan"]
         let ids = try world.groups(120, of: users)

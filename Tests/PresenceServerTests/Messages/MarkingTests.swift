@@ -6,13 +6,13 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Marks of a conversation that come at about the same time are one change of it; nobody else waits for that.
+/// Marks of a conversation that arrive at about the same time become one change; other requests do not wait for it.
 @Suite struct MarkingTests {
     private let world: World
     private let people: [SimulatedClient]
     private let id: String
 
-    /// A group of five on one server, in which ana has written once. All watch their lists.
+    /// A group of five on one server, with one message by ana. All watch their lists.
     init() throws {
         let world = try World(shards: 1)
         self.world = world
@@ -39,7 +39,7 @@ import Testing
         client.sendText(#"{"type":"mark","id":\#(request),"conversation":"\#(id)",\#(members)}"#)
     }
 
-    /// When `client` got the answer to a request, from now on.
+    /// The time from now until `client` gets the answer to a request.
     private func answered(_ client: SimulatedClient, _ request: Int) throws -> Milliseconds {
         let began = world.now
         try world.run(until: "request \(request) is answered") {
@@ -58,7 +58,7 @@ import Testing
         client.texts.filter { $0.hasPrefix(#"{"type":"conversation","#) }.count
     }
 
-    @Test func `marks of several members within the time are told to each member once`() throws {
+    @Test func `marks of several members within the interval cause one event per member`() throws {
         let before = people.map(listEvents)
         for client in people.dropFirst() { mark(client, 9, #""delivered":1"#) }
         try world.run(for: 50)
@@ -69,7 +69,7 @@ import Testing
         for user in ["bob", "cy", "dee", "eve"] { #expect(try member(user)[3] == "1", "\(user)") }
     }
 
-    @Test func `of two devices of a user the furthest mark counts, and both are answered`() throws {
+    @Test func `of two devices' marks the highest counts, and both are answered`() throws {
         let second = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         mark(people[1], 9, #""read":1"#)
         mark(second, 8, #""delivered":1"#)
@@ -78,7 +78,7 @@ import Testing
         #expect(try member("bob")[1...3] == ["1", "1", "1"])
     }
 
-    @Test func `a further request of the same connection does not wait`() throws {
+    @Test func `a later request of the same connection does not wait`() throws {
         mark(people[1], 9, #""read":1"#)
         people[1].sendText(#"{"type":"getConversation","id":10,"conversation":"\#(id)"}"#)
         #expect(try answered(people[1], 9) < 50)
@@ -89,9 +89,9 @@ import Testing
         #expect(info.contains(#""unread":0"#), "what was marked before counts: \(info)")
     }
 
-    @Test func `nor does it wait for a mark before one that is answered already`() throws {
+    @Test func `nor does it wait for an earlier mark that is already answered`() throws {
         let other = try direct()
-        // Written with another member's, which was first.
+        // Written together with another member's mark, which came first.
         mark(people[2], 8, #""delivered":1"#)
         try world.run(for: 60)
         people[1].sendText(#"{"type":"mark","id":9,"conversation":"\#(other)","read":1}"#)
@@ -102,7 +102,7 @@ import Testing
         #expect(try answered(people[1], 9) < 20)
     }
 
-    /// The conversation of ana and bob, with a message of ana's.
+    /// The direct conversation of ana and bob, with a message by ana.
     private func direct() throws -> String {
         people[0].sendText(#"{"type":"createConversation","id":4,"participants":["bob"]}"#)
         var made: String?
@@ -119,7 +119,7 @@ import Testing
         return made!
     }
 
-    @Test func `of two who show nobody what they read, each device hears of it`() throws {
+    @Test func `of two users with hidden receipts, each device receives its user's mark`() throws {
         let pairs = try [people[1], people[2]].map { client in
             client.sendText(#"{"type":"setVisibility","id":20,"visibility":{"receipts":"nobody"}}"#)
             let second = try SimulatedClient(client.user, in: world).connect(to: world.shards[0])
@@ -129,7 +129,7 @@ import Testing
         try world.run(for: 15_000)
         for (client, _) in pairs { mark(client, 22, #""delivered":1"#) }
         try world.run(for: 500)
-        // Within one ms, what one of them alone has seen is newer than the other's.
+        // Within one ms, each user's private change is newer than the other's.
         mark(pairs[0].0, 23, #""read":1"#)
         mark(pairs[1].0, 23, #""read":1"#)
         try world.run(for: 500)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `further marks wait together`() throws {
+    @Test func `later marks wait together`() throws {
         mark(people[1], 9, #""delivered":1"#)
         mark(people[1], 10, #""read":1"#)
         #expect(try answered(people[1], 9) >= 90)
@@ -147,7 +147,7 @@ import Testing
         #expect(try member("bob")[1...3] == ["1", "1", "1"])
     }
 
-    @Test func `who marks and goes has marked`() throws {
+    @Test func `a mark is stored even if its client leaves`() throws {
         mark(people[1], 9, #""read":1"#)
         try world.run(for: 20)
         people[1].close(code: 1000)
@@ -155,7 +155,7 @@ import Testing
         #expect(try member("bob")[1] == "1")
     }
 
-    @Test func `a mark by a token that is taken back while it waits changes nothing`() throws {
+    @Test func `a mark whose token is revoked while it waits changes nothing`() throws {
         mark(people[1], 9, #""read":1"#)
         try world.run(for: 20)
         let bob = UserID("bob")!
@@ -174,13 +174,13 @@ import Testing
         return world.shards[0].logic.partitions.keys(of: user).user(user)
     }
 
-    @Test func `marks do not wait for that of a member whose partition does not answer`() throws {
+    @Test func `marks do not wait for a member whose partition does not respond`() throws {
         let deaf = key(of: "bob")
         world.shards[0].isUnreachable = { $0 == deaf }
         for client in people.dropFirst() { mark(client, 9, #""read":1"#) }
         for client in people.dropFirst(2) { #expect(try answered(client, 9) < 250, "\(client.user)") }
         for user in ["cy", "dee", "eve"] { #expect(try member(user)[1] == "1", "\(user)") }
-        // While that is so, each further mark waits a moment longer, and no more.
+        // Meanwhile each further mark waits a moment longer, and no more.
         mark(people[2], 10, #""read":1"#)
         #expect(try answered(people[2], 10) < 250)
         #expect(try member("bob")[1] == "0")
@@ -189,11 +189,11 @@ import Testing
         }
     }
 
-    @Test func `a token is asked about again, where the server stood still while its mark waited for others`() throws {
+    @Test func `a token is checked again if the server paused while its mark waited`() throws {
         let deaf = key(of: "dee")
         world.shards[0].isUnreachable = { $0 == deaf }
         for client in [people[1], people[3]] { mark(client, 9, #""read":1"#) }
-        // Both are asked about, and bob's is good.
+        // Both tokens are checked, and bob's is valid.
         try world.run(for: 120)
         #expect(try member("bob")[1] == "0")
         world.shards[0].stop()
@@ -205,7 +205,7 @@ import Testing
         #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
     }
 
-    @Test func `a stranger's mark is refused, and marks of members in the same write are stored`() throws {
+    @Test func `a stranger's mark is rejected, and members' marks in the same write are stored`() throws {
         let stranger = try SimulatedClient("zoe", in: world).connect(to: world.shards[0])
         mark(stranger, 9, #""read":1"#)
         mark(people[1], 9, #""read":1"#)

@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who is taken out of a group, and put back, while another server hears nothing of it.
+/// A user is removed from a group and added again, while another server misses the events.
 @Suite struct MembershipSimulationTests {
     private final class Room {
         let world: World
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `who was taken out during a break hears nothing of what followed, then or later`() throws {
+    @Test func `a user removed during a break receives no later messages, then or afterwards`() throws {
         let room = try Room()
         try room.say("first")
         room.world.shards[1].deafen()
@@ -65,7 +65,7 @@ import Testing
         #expect(room.cy.typing[ConversationID(room.id)!]?.version == 0)
     }
 
-    @Test func `who was put back during a break hears all of it, in order`() throws {
+    @Test func `a user added during a break receives all later messages, in order`() throws {
         let room = try Room()
         try room.ask(#""type":"changeMembers","remove":["cy"]"#)
         try room.say("first")
@@ -78,7 +78,7 @@ import Testing
         #expect(room.heard == ["first", "second", "third"])
     }
 
-    @Test func `who was taken out and put back during a break misses nothing`() throws {
+    @Test func `a user removed and added during a break misses nothing`() throws {
         let room = try Room()
         try room.say("first")
         room.world.shards[1].deafen()
@@ -90,7 +90,7 @@ import Testing
         #expect(room.heard == ["first", "second", "third"])
     }
 
-    @Test func `a removed member receives earlier messages, also of the same turn, and no later ones`() throws {
+    @Test func `a removed user receives earlier messages, also of the same turn, and no later ones`() throws {
         let room = try Room()
         room.world.shards[1].isGathering = true
         try room.say("first")

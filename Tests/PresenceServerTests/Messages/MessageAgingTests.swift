@@ -6,9 +6,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Messages that are kept for a time go where nobody writes, on invented time.
+/// Messages that expire are removed without any writer, in simulated time.
 @Suite struct MessageAgingTests {
-    /// Ana and bob, whose servers keep messages for an hour: so a sweep takes a minute.
+    /// Ana and bob, on servers that keep messages for an hour, so a sweep runs every minute.
     private final class Room {
         let world: World
         let ana: SimulatedClient
@@ -47,7 +47,7 @@ import Testing
                 .filter { $0["type"] as? String == type }
         }
 
-        /// What bob is answered about the conversation.
+        /// Bob's answer about the conversation.
         func info() throws -> [String: Any] {
             let count = heard("conversationInfo", by: bob).count
             bob.sendText(#"{"type":"getConversation","id":900,"conversation":"\#(id)"}"#)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `what is older goes within a minute, and members hear of it`() throws {
+    @Test func `expired messages are removed within a minute, and members are notified`() throws {
         let room = try Room()
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversationList":true}"#)
         for _ in 0..<3 { try room.say() }
@@ -75,13 +75,13 @@ import Testing
         info = try room.info()
         #expect(info["first"] as? Int == 5 && info["last"] as? Int == 4 && info["lastMessage"] == nil)
         #expect(info["unread"] as? Int == 0 && info["priorityCount"] == nil)
-        // Numbers go on.
+        // Numbers continue.
         try room.say()
         info = try room.info()
         #expect(info["first"] as? Int == 5 && info["last"] as? Int == 5 && info["unread"] as? Int == 1)
     }
 
-    @Test func `others do not see what went as read`() throws {
+    @Test func `others do not see removed messages as read`() throws {
         let room = try Room()
         try room.say()
         try room.world.run(for: 3_700_000)
@@ -92,7 +92,7 @@ import Testing
         #expect(bob?["read"] as? Int == 0)
     }
 
-    @Test func `conversations from before the setting was on are found`() throws {
+    @Test func `conversations from before the setting was enabled are found`() throws {
         let room = try Room()
         for _ in 0..<3 { try room.say() }
         // As if they had been sent before.
@@ -105,7 +105,7 @@ import Testing
         #expect(try room.world.redis.command(["EXISTS", room.keys.aging]).get().int == 0)
     }
 
-    @Test func `all keys are walked over twice, for all partitions at once`() throws {
+    @Test func `all keys are scanned twice, for all partitions at once`() throws {
         let room = try Room()
         let world = room.world
         func walks() -> Int { world.redis.counts["find-aging"] ?? 0 }
@@ -140,8 +140,8 @@ import Testing
         #expect(walks() == twice)
     }
 
-    @Test func `what came while the setting was off is found once it is on again`() throws {
-        // A server without the setting comes: who has it later looks again.
+    @Test func `conversations written while the setting was off are found once it is on again`() throws {
+        // A server without the setting starts, so a later server with it scans again.
         let world = try World(shards: 1)
         let found = world.shards[0].logic.partitions.keys(0).agingFound
         _ = try world.redis.command(["SET", found, "done"]).get()
@@ -151,16 +151,16 @@ import Testing
         #expect(try world.redis.command(["EXISTS", found]).get().int == 0)
     }
 
-    @Test func `what is forgotten while the last walk is noted stays forgotten`() throws {
+    @Test func `a mark cleared while the last scan is being noted stays cleared`() throws {
         let room = try Room()
         let world = room.world
         let keys = (0..<4).map { world.shards[0].logic.partitions.keys($0).agingFound }
         func found() throws -> [String?] { try keys.map { try world.redis.ask(["GET", $0]).get().string } }
         try world.run(until: "all are walked over") { try! found().allSatisfy { $0 != nil } }
-        // The other server may be about to note the same walk.
+        // The other server may be about to note the same scan.
         try world.run(for: 10_000)
         for key in keys { _ = try world.redis.ask(["SET", key, String(world.redisNow - 25 * 3_600_000)]).get() }
-        // A server without the setting comes when the walk has been noted by nobody yet.
+        // A server without the setting starts before any server has noted the scan.
         var isForgotten = false
         world.redis.refuse = { [unowned redis = world.redis] _, words in
             if words.first == "SET", words[1] == keys[1], !isForgotten {
@@ -173,14 +173,14 @@ import Testing
             world.shards[place].die()
             world.replaceShard(at: place)
         }
-        // What a walk did not note, because a shard began anew, comes after its pause.
+        // A scan that was not noted, because its shard reconnected, runs again after its pause.
         try world.run(until: "the others are done", within: 200_000) { try! found().count { $0 == "done" } == 3 }
         try world.run(for: 600_000)
         #expect(isForgotten)
         #expect(try found()[1].flatMap(Int64.init) != nil)
     }
 
-    @Test func `that it was found is forgotten, however often Redis refuses`() throws {
+    @Test func `the note of the scan is cleared, however often Redis fails`() throws {
         let world = try World(shards: 1)
         let keys = (0..<4).map { world.shards[0].logic.partitions.keys($0).agingFound }
         for key in keys { _ = try world.redis.command(["SET", key, "done"]).get() }
@@ -196,13 +196,13 @@ import Testing
             try keys.allSatisfy { try world.redis.ask(["EXISTS", $0]).get().int == 0 }
         }
         #expect(refused == 3)
-        // What is forgotten is not forgotten again.
+        // It is not cleared again.
         world.redis.counts = [:]
         try world.run(for: 300_000)
         #expect(world.redis.counts["DEL"] == nil)
     }
 
-    @Test func `who has not heard of a message hears nothing of it once it has gone`() throws {
+    @Test func `a client that missed a message gets no event of it once it is removed`() throws {
         let room = try Room()
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversations":[{"id":"\#(room.id)","after":0}]}"#)
         room.bob.sendText(#"{"type":"activity","id":2,"state":"background"}"#)
@@ -220,7 +220,7 @@ import Testing
         #expect(answer?.first?["reset"] as? Bool == true && answer?.first?["first"] as? Int == 2)
     }
 
-    @Test func `a conversation with many old messages is emptied in steps, and the server counts them`() throws {
+    @Test func `many expired messages are removed in steps, and counted`() throws {
         let room = try Room()
         try room.say()
         let keys = room.keys
@@ -240,7 +240,7 @@ import Testing
         #expect(room.world.redis.counts["expire-messages"]! >= 3)
     }
 
-    @Test func `a conversation that cannot be read holds up no others`() throws {
+    @Test func `an unreadable conversation holds up no others`() throws {
         let room = try Room()
         try room.say()
         let sent = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
@@ -251,7 +251,7 @@ import Testing
         #expect(room.world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
     }
 
-    @Test func `a time below a second is refused`() {
+    @Test func `a time below a second is rejected`() {
         var configuration = ServerConfiguration()
         for (time, isGood) in [(0, true), (999, false), (1_000, true)] {
             configuration[Messages.keepFor] = Int64(time)

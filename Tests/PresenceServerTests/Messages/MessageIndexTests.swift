@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Ids that are chosen so that their hashes are alike make no send expensive, and none that was taken is forgotten.
+/// Message ids chosen for equal hashes do not make sends expensive, and no accepted message is forgotten.
 @Suite struct MessageIndexTests {
     private let world: World
     private let ana: SimulatedClient
@@ -40,7 +40,7 @@ import Testing
         return answer!
     }
 
-    /// Messages of others, each with an id whose hash is that of `message`, after those that there are.
+    /// Stores messages of other users after the present ones, each with an id whose hash equals that of `message`.
     private func fill(_ count: Int, like message: String) throws {
         let last = Int(try world.redis.command(["HGET", keys.conversation(id), "last"]).get().string ?? "0") ?? 0
         let script = """
@@ -62,7 +62,7 @@ import Testing
         return line.split(separator: "=").dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
     }
 
-    @Test func `a message is found however many come after it whose hashes are alike`() throws {
+    @Test func `a message is found however many later ones have the same hash`() throws {
         let first = try say("m1", 100)
         #expect(first.contains("sent"))
         try fill(1_000, like: "m1")
@@ -71,7 +71,7 @@ import Testing
         #expect(try lookups() - before < 25)
     }
 
-    @Test func `an id is taken after 16 places with its hash, and not after more`() throws {
+    @Test func `an id is accepted after 16 places with its hash, and not after more`() throws {
         // Two places each.
         try fill(8, like: "m1")
         #expect(try say("m1", 100).contains(#""type":"sent""#))

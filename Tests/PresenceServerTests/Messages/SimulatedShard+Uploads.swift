@@ -5,7 +5,7 @@ import PresenceProtocol
 @testable import Simulator
 
 extension SimulatedShard {
-    /// Writes an upload down as a member's, without its files, and returns it as a message has it.
+    /// Records a member's upload, without files, and returns it in the form that messages have.
     func attach(to id: ConversationID, by user: String) -> String {
         let keys = logic.partitions.keys(of: id)
         let name = StoredName(near: id, in: logic.partitions)

@@ -6,11 +6,11 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Groups as backends make them, many at a time, and what is left to do.
+/// Groups as backends create them, many at a time, and their pending work.
 extension World {
     private var partitions: Partitions { shards[0].logic.partitions }
 
-    /// Makes a group, of which no inbox has heard: as a server leaves it that dies at once.
+    /// Creates a group that is in no inbox yet, as left by a server that dies at once.
     func leaveGroup(_ id: String, of users: [String]) throws {
         let talk = ConversationID(id)!
         let keys = partitions.keys(of: talk)
@@ -20,7 +20,7 @@ extension World {
         #expect(try answer.get().array?.first?.string == "OK")
     }
 
-    /// Groups whose members all have them in their inboxes.
+    /// Groups that are in the inboxes of all their members.
     func groups(_ count: Int, of users: [String]) throws -> [ConversationID] {
         let pauses = shards.map(\.logic.intents.pause)
         for shard in shards { shard.logic.intents.pause = 100 }
@@ -33,7 +33,7 @@ extension World {
         return ids.map { ConversationID($0)! }
     }
 
-    /// Lets time pass until something is so that is asked of Redis, which takes longer than what shards and clients know.
+    /// Runs until a condition holds that has to be read from Redis, which takes longer than reading shards and clients.
     func look(until what: String, within patience: Milliseconds, _ isSo: () throws -> Bool) throws {
         let end = now + patience
         while try !isSo() {
@@ -42,20 +42,20 @@ extension World {
         }
     }
 
-    /// Of all partitions.
+    /// The open intents of all partitions.
     func unfinished() throws -> [String] {
         try (0..<configuration.partitions).flatMap {
             try redis.ask(["SMEMBERS", partitions.keys($0).unfinished]).get().array?.compactMap(\.string) ?? []
         }.sorted()
     }
 
-    /// A member as the conversation has it; empty for somebody who is none.
+    /// A member's record in the conversation; empty for other users.
     func member(_ user: String, of id: ConversationID) -> [Substring] {
         let answer = redis.ask(["HGET", partitions.keys(of: id).conversation(id), "m:" + user])
         return (try? answer.get())?.string?.split(separator: " ") ?? []
     }
 
-    /// Something that no server has written stands in the place of a conversation, or of a user's inbox.
+    /// Replaces a conversation's or inbox's record with an unreadable one.
     func damage(conversation id: ConversationID) throws { try damage(partitions.keys(of: id).conversation(id)) }
     func damage(inboxOf user: String) throws { try damage(partitions.keys(of: UserID(user)!).inbox(UserID(user)!)) }
 
@@ -64,7 +64,7 @@ extension World {
         _ = try redis.ask(["SET", key, "x"]).get()
     }
 
-    /// The doctor, or its operator, has removed what was damaged.
+    /// Removes the damaged record, as the doctor or its operator does.
     func remove(conversation id: ConversationID) throws {
         _ = try redis.ask(["DEL", partitions.keys(of: id).conversation(id)]).get()
     }

@@ -5,7 +5,7 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// A device of a `NotificationHistory`: it keeps what the protocol lets a client know.
+/// A device of a `NotificationHistory`: it keeps the state that the protocol gives to a client.
 final class NotificationDevice {
     struct Item: Equatable {
         let id: String
@@ -20,7 +20,7 @@ final class NotificationDevice {
         var first: Int64 = 0
     }
 
-    /// By ids of what was posted.
+    /// The ids of marked notifications.
     struct Marked {
         var seen: Int64 = 0
         var read: Set<String> = []
@@ -39,11 +39,11 @@ final class NotificationDevice {
     private let client: SimulatedClient
     private(set) var items: [Int64: Item] = [:]
     private(set) var counts = Counts()
-    /// What was asked for, and what of it was answered.
+    /// The requested marks, and those of them that were acknowledged.
     private(set) var asked = Marked()
     private(set) var answered = Marked()
     private var wishes: [Wish] = []
-    /// The request that is under way: the first wish.
+    /// The request under way: the first wish.
     private var underWay: Int?
     private var subscribing: Int?
     private var requests = 0
@@ -61,7 +61,7 @@ final class NotificationDevice {
 
     var isDone: Bool { isIn && isWatching && wishes.isEmpty }
 
-    // MARK: What it does
+    // MARK: Actions
 
     func connect() {
         (isIn, isWatching, underWay, subscribing) = (false, false, nil, nil)
@@ -76,7 +76,7 @@ final class NotificationDevice {
         if isIn { say(#""type":"activity","state":"\#(isAway ? "background" : "active")""#) }
     }
 
-    /// Stops watching, or its line breaks.
+    /// Unsubscribes, or loses its connection.
     func leave() {
         guard isIn, isWatching else { return }
         if history.draw(0...1) == 0 { return client.lost() }
@@ -115,7 +115,7 @@ final class NotificationDevice {
         return requests
     }
 
-    // MARK: What it hears
+    // MARK: Received messages
 
     func read() {
         while heard < client.texts.count {
@@ -202,7 +202,7 @@ final class NotificationDevice {
         items = items.filter { $0.key >= told.first }
     }
 
-    // MARK: The end
+    // MARK: Checks at the end
 
     func compare(with fresh: NotificationDevice) {
         if items != fresh.items { history.fail("a device of \(name) has \(items), and a new one \(fresh.items)") }

@@ -6,13 +6,14 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of a user with three devices, and of another one, whom a backend notifies through three servers with the
-/// real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be late, or
-/// stand still; in half of the histories Redis refuses for a moment, is silent or goes, and in a third its clock goes back. The backend repeats what was not
-/// answered 202, and now and then what was; devices mark, leave, come back, read slowly, and stop watching for a while.
+/// A random history of a user with three devices, and of another user, whom a backend notifies through three servers
+/// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections,
+/// be slow, or pause; in half of the histories Redis returns errors for a moment, is silent or ends, and in a third its
+/// clock is set back. The backend repeats requests that were not answered 202, and sometimes others; devices mark,
+/// leave, return, read slowly, and unsubscribe for a while.
 ///
-/// All the time: one version has one set of counts, on every device. At the end, when all is quiet, every device has the same
-/// list and counts, and they are what a shadow model says that knows only what was asked for and answered.
+/// At all times a version has the same counts on every device. At the end, when all is quiet, every device has the same
+/// list and counts, and they equal those of a model that knows only the requests and their answers.
 final class NotificationHistory: DrawnHistory {
     struct Post {
         let id: String
@@ -24,7 +25,7 @@ final class NotificationHistory: DrawnHistory {
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
-    /// Redis' clock goes back now and then.
+    /// Whether Redis' clock is set back now and then.
     private let clockSteps: Bool
     private var stepsBack = 0
     /// In half of the histories.
@@ -32,14 +33,14 @@ final class NotificationHistory: DrawnHistory {
     private var isQuiet = false
     private(set) var fault: HistoryFault?
     private(set) var devices: [NotificationDevice] = []
-    /// Of each user, by version: what it was told to be.
+    /// The counts received, by user and version.
     private var counts: [String: [Int64: NotificationDevice.Counts]] = [:]
-    /// What was posted, in its order; the first that was not answered is under way.
+    /// The posted notifications, in order; the first one without an answer is under way.
     private var posts: [Post] = []
     private var accepted = 0
     private var call: SimulatedCall?
     private var calledAt: Milliseconds = 0
-    /// What was posted once more after its answer.
+    /// Notifications posted again after their answer.
     private var echoes: [SimulatedCall] = []
     private var deaths = 0
     private var stored = 0
@@ -49,7 +50,7 @@ final class NotificationHistory: DrawnHistory {
             "refused": redisTrouble?.refused ?? 0, "steps back": stepsBack,
         ]
     }
-    /// What a user keeps.
+    /// The most notifications that a user keeps.
     static let keep = 12
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
@@ -67,7 +68,7 @@ final class NotificationHistory: DrawnHistory {
 
     func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
-    // MARK: The course of it
+    // MARK: Course
 
     func play() throws {
         for device in devices { device.connect() }
@@ -99,7 +100,7 @@ final class NotificationHistory: DrawnHistory {
         posts.append(Post(id: "n\(posts.count)", users: users, collapse: collapse))
     }
 
-    /// One after the other: the model goes by their order. What was not answered 202 is sent again.
+    /// Posts one after the other, because the model depends on their order. Requests not answered 202 are sent again.
     private func keepPosting() {
         if let call {
             if call.status == 202 {
@@ -118,7 +119,7 @@ final class NotificationHistory: DrawnHistory {
         calledAt = world.now
     }
 
-    /// A sender that lost its answer, or repeats for any reason.
+    /// A backend that lost its answer, or repeats for another reason.
     private func echo() {
         guard accepted > 0 else { return }
         echoes.append(send(posts[draw(max(0, accepted - 8)...accepted - 1)]))
@@ -133,7 +134,7 @@ final class NotificationHistory: DrawnHistory {
         return SimulatedCall("POST", "/v1/notifications", body, token: "!backend", to: shard)
     }
 
-    // MARK: Trouble
+    // MARK: Faults
 
     private func ran(_ script: Script, _ arguments: [String]) {
         guard Script.notificationScripts.contains(script), arguments.count > 2, !isQuiet,
@@ -168,7 +169,7 @@ final class NotificationHistory: DrawnHistory {
         }
     }
 
-    // MARK: Looking
+    // MARK: Checks
 
     private func look() throws {
         for device in devices { device.read() }
@@ -176,7 +177,7 @@ final class NotificationHistory: DrawnHistory {
         if let fault { throw fault }
     }
 
-    /// What a device was told as of a version has to be what all others are told of it.
+    /// Checks that all devices receive the same counts for a version.
     func note(_ told: NotificationDevice.Counts, of user: String) {
         let known = counts[user, default: [:]].updateValue(told, forKey: told.version)
         if let known, known != told { fail("version \(told.version) of \(user) is \(known) and \(told)") }
@@ -205,7 +206,8 @@ final class NotificationHistory: DrawnHistory {
         for device in devices where !device.isDone { fail("\(device.name) is never done") }
         try world.run(for: 3_000)
         try look()
-        // Who asks now is told what the others have come to, and changes nothing by it: they hear nothing more.
+        // A client that subscribes now receives the common state. Its subscription changes nothing, so the others
+        // receive no event.
         let fresh = ["ana", "bob"].map { NotificationDevice($0, at: 2, in: self) }
         for device in fresh { device.connect() }
         for _ in 0..<40 where !fresh.allSatisfy(\.isDone) {
@@ -217,17 +219,17 @@ final class NotificationHistory: DrawnHistory {
         if let fault { throw fault }
     }
 
-    // MARK: The shadow model
+    // MARK: The model
 
-    /// What must be, must not be, and may be of each that was posted. Where a mark and a post were under way at once, either
-    /// may have come first.
+    /// Compares a device with the notifications that must, must not and may be present. If a mark and a post were under
+    /// way together, either may have come first.
     private func compare(_ user: String, _ device: NotificationDevice) {
         let own = posts.filter { $0.users.contains(user) }
         let marks = devices.filter { $0.name == user }
         let items = device.items.sorted { $0.key < $1.key }
         let ids = items.map(\.value.id)
         if Set(ids).count != ids.count { fail("\(user) has something twice: \(ids)") }
-        // Whatever was posted later has a larger number.
+        // A notification posted later has a larger number.
         let order = ids.compactMap { id in own.firstIndex { $0.id == id } }
         if order.count != ids.count || order != order.sorted() { fail("\(user) has \(ids) of \(own.map(\.id))") }
         for (index, post) in own.enumerated() {

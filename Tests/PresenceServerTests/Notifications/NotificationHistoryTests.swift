@@ -4,7 +4,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That devices of one user never disagree, and that nothing is lost, doubled or comes back, whatever dies: drawn histories.
+/// Random histories: a user's devices never disagree, and no notification is lost, doubled or returns, whatever fails.
 @Suite("Whatever dies, notifications are whole") struct NotificationHistoryTests {
     private static let most = 100
 
@@ -12,7 +12,7 @@ import Testing
         let sum = try await DrawnHistories<NotificationHistory>(count: Self.most).run()
         #expect(sum.faults == [])
         print("notifications: \(sum)")
-        // It came to what it is about.
+        // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 100 && sum["stored"] > 1_000 && sum["outages"] > 10 && sum["refused"] > 10)
         #expect(sum["steps back"] > 20)

@@ -6,14 +6,14 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What a backend is told if not all of its users could be notified.
+/// The answer to a backend if not all of its users could be notified.
 @Suite struct NotificationRefusalTests {
     private let world: World
     private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
 
     init() throws { world = try World(shards: 1) }
 
-    /// So many users, each in a partition of their own.
+    /// The given number of users, each in a partition of their own.
     private func users(_ count: Int) -> [String] {
         var found: [Int: String] = [:]
         for name in (0..<1_000).map({ "user-\($0)" }) where found.count < count {
@@ -87,7 +87,7 @@ import Testing
         let near = (0..<1_000).map { "user-\($0)" }.filter { partitions.index(of: UserID($0)!) == 0 }.prefix(3)
         let damaged = UserID(near[1])!
         _ = try world.redis.ask(["SET", partitions.keys(of: damaged).notifications(damaged), "x"]).get()
-        // First all three, which fails at the second when the first has it; then each.
+        // First all three together, which fails at the second after the first has received it; then each alone.
         refuse(refused)
         let call = try notify(Array(near), "n1")
         #expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")

@@ -6,12 +6,12 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// What becomes of what was told when its message is deleted; and notifications, of which there is one of each that was told until
-/// then.
+/// The effects of deletions on pushed messages, and the notifications: one for each message that was pushed and not
+/// deleted.
 extension PushHistory {
     private static let (keep, keepFor) = ("200", "2592000000")
 
-    /// They open the list, and all of it counts as read.
+    /// Opens the user's list, which marks everything as read.
     func readNotifications(_ user: String) {
         let id = UserID(user)!
         let keys = partitions.keys(of: id)
@@ -21,7 +21,7 @@ extension PushHistory {
             [user, Self.keep, Self.keepFor, "-", "0", "\(seqs.count)"] + seqs)
     }
 
-    /// As the courier has it done when it hears of a deletion.
+    /// Withdraws a deleted message, as the courier does when it receives the deletion.
     func withdraw(_ seq: Int, _ talk: String) {
         for user in Self.talks[talk]! where user != "ana" {
             let id = UserID(user)!
@@ -41,7 +41,8 @@ extension PushHistory {
         }
     }
 
-    /// What has been withdrawn is not told any more, and what was told last has a notification once it is made.
+    /// Checks that a withdrawn message is not pushed again, and that the last pushed one has a notification once that
+    /// is stored.
     func look(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
         if script == .pushTell { lookAtTold(arguments) }
         guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
@@ -59,7 +60,7 @@ extension PushHistory {
         }
     }
 
-    /// If `push-tell` has not told it, this is what was told before.
+    /// Reads the last push from the record, also if `push-tell` added nothing.
     private func lookAtTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
         guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
@@ -67,17 +68,17 @@ extension PushHistory {
         if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
 
-    /// The message that they were pushed for last; 0: none.
+    /// The number of the last message that the user was pushed for; 0: none.
     func toldLast(_ talk: String, to user: String) -> Int { told(talk, to: user).flatMap { Int($0[0]) } ?? 0 }
 
-    /// What they were pushed for: the message's number, when, and the devices.
+    /// The last push: the message's number, the time, and the devices.
     private func told(_ talk: String, to user: String) -> [String]? {
         let id = UserID(user)!
         let value = try? redis.ask(["HGET", partitions.keys(of: id).pushed(id), talk]).get().string
         return value?.split(separator: " ").map(String.init)
     }
 
-    /// What they are notified of by now, under its seq: `TALK:SEQ`, and when.
+    /// The user's notifications by their seq: the text `TALK:SEQ`, and the time.
     private func notifications(of user: UserID) -> [String: (text: String, at: Timestamp)] {
         let fields = (try? redis.ask(["HGETALL", partitions.keys(of: user).notifications(user)]).get())?.array ?? []
         var held: [String: (text: String, at: Timestamp)] = [:]
@@ -89,14 +90,14 @@ extension PushHistory {
         return held
     }
 
-    /// When everything has been told.
+    /// Called when every push has been decided.
     func notificationFault() -> String? {
         for user in ["bob", "cy", "dan"] {
             let held = Set(notifications(of: UserID(user)!).values.map(\.text))
             for text in held.sorted() where past.isDeleted(text, at: now) {
                 return "\(user) has a notification of \(text), which is deleted"
             }
-            // The ids of a partition's events sort as they came.
+            // The ids of a partition's events sort in their order.
             let told = Dictionary(grouping: past.pushes.filter { $0.user == user }, by: \.talk)
             for talk in told.keys.sorted() {
                 let newest = told[talk]!.max { $0.id < $1.id }!

@@ -5,7 +5,7 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// What goes wrong in a `PushHistory`, between a script and its answer and at the push service.
+/// Faults in a `PushHistory`, between a script and its answer and at the push service.
 extension PushHistory {
     private static let scripts: Set<Script> = [
         .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
@@ -38,7 +38,8 @@ extension PushHistory {
         world.after(0) { [unowned self] in harm(place) }
     }
 
-    /// What is about to be told is read in this moment, and a newer message comes; or it is deleted. Another courier notes it.
+    /// At this moment the message to be pushed is read and a newer one arrives, it is deleted, or another courier notes
+    /// it.
     func willRun(_ script: Script, _ arguments: [String]) {
         guard script == .pushTell, !isQuiet, arguments[8] != "" else { return }
         let (user, talk) = (arguments[3], arguments[4])
@@ -67,7 +68,7 @@ extension PushHistory {
         }
     }
 
-    /// What was taken is read while it is decided, and a newer message comes.
+    /// Reads the message while its push is decided, and sends a newer one.
     private func race(_ entry: String) {
         let words = entry.split(separator: " ").map(String.init)
         guard words.count == 2 else { return }

@@ -6,31 +6,33 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of three people to whom somebody writes in a group and in direct conversations, while they come, rest and
-/// go, read, mute and archive, and messages are deleted; and of the servers that decide who is pushed for what, and notify them of
-/// it. What people do happens at once and for certain: it is written by the real scripts, or as these would write it. Between any
-/// script of a server and its answer the server may die, lose its connections, be late, or stand still; some reads, messages and
-/// deletions come while a push is decided. In half of the histories Redis refuses what servers ask for a moment, is silent to them or goes, and in a
-/// third its clock goes back. The push service takes what it gets, or fails, or refuses it.
+/// A random history of three users to whom another user writes in a group and in direct conversations, while they
+/// connect, idle and leave, read, mute and archive, and messages are deleted; and of the servers that decide the pushes
+/// and notify the users. The users' actions take effect at once and never fail: the real scripts write them, or the
+/// test writes the same as these would. Between any script of a server and its answer the server may die, lose its
+/// connections, be slow, or pause; some reads, messages and deletions happen while a push is decided. In half of the
+/// histories Redis rejects the servers' commands for a moment, is silent to them or ends, and in a third its clock is
+/// set back. The push service accepts pushes, fails, or rejects them.
 ///
-/// `PushRules` compares what was told and handed over with what had happened.
+/// `PushRules` compares the pushes with the events of the history.
 final class PushHistory: DrawnHistory {
     let webhooks: WebhookWorld
     let redis: SimulatedRedis
     private var random: SplitMix64
     let trouble: Int
-    /// Redis' clock goes back now and then.
+    /// Whether Redis' clock is set back now and then.
     let clockSteps: Bool
-    /// Redis' clocks: each is an hour and more behind the one before, and no history takes so long. So a time is of one of them.
+    /// Redis' clocks: each is an hour or more behind the one before, and no history lasts that long, so each time
+    /// belongs to one of them.
     private(set) var epochs: [Timestamp]
     private var steppedAt: Milliseconds = 0
     /// In half of the histories.
     private(set) var redisTrouble: RedisTrouble?
-    /// What people do is refused by nobody.
+    /// Whether commands are the users' actions, which never fail.
     private var isCertain = false
     private(set) var isQuiet = false
     var past = PushPast()
-    /// What was seen to go wrong at once.
+    /// The first fault that was seen at once.
     var fault: String?
     var deaths = 0
     var tally: [String: Int] {
@@ -64,16 +66,16 @@ final class PushHistory: DrawnHistory {
     }
 
     var world: World { webhooks.world }
-    /// By a clock that does not step: that of what is known to have happened.
+    /// The time of a clock that is never set back, used for known events.
     var now: Timestamp { epochs[0] + world.now }
-    /// The same for a time that Redis' clock said.
+    /// The same for a time of Redis' clock.
     func time(of redisTime: Timestamp) -> Timestamp {
         guard let epoch = epochs.first(where: { (0...world.now).contains(redisTime - $0) }) else {
             preconditionFailure("no clock of \(epochs) said \(redisTime)")
         }
         return epochs[0] + redisTime - epoch
     }
-    /// Not twice while what was offered before is under way: only the order of stable clocks is kept.
+    /// Sets the clock back, but not again while earlier events are under way: only the order of stable clocks is kept.
     func stepBack(by step: Milliseconds) {
         guard world.now - steppedAt > 60_000 else { return }
         steppedAt = world.now
@@ -83,7 +85,7 @@ final class PushHistory: DrawnHistory {
     var partitions: Partitions { Partitions(world.configuration, database: 0) }
     func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
-    // MARK: The course of it
+    // MARK: Course
 
     func play() throws {
         for _ in 0..<3 {
@@ -124,13 +126,13 @@ final class PushHistory: DrawnHistory {
             shard.wakeUp()
             shard.stopHolding()
         }
-        // A lease of what was taken, a decision that was put off, and another server that becomes the courier.
+        // Time for the lease of a taken entry, a postponed decision, and another courier.
         try world.run(for: 200_000)
         isQuiet = false
         for call in webhooks.calls("push.due") { past.note(call.body, id: call.id, time) }
     }
 
-    // MARK: What people do
+    // MARK: Users' actions
 
     private func begin() throws {
         for (talk, people) in Self.talks {
@@ -154,7 +156,7 @@ final class PushHistory: DrawnHistory {
 
     private func token(of user: String) -> String { user == "bob" ? "0b" : user == "cy" ? "0c" : "0d" }
 
-    /// - Parameter isOffered: Whether the courier hears of it.
+    /// - Parameter isOffered: Whether the courier receives the event.
     private func run(
         _ script: Script, _ talk: String, isOffered: Bool = true,
         _ names: (PartitionKeys, ConversationID) -> [String], _ rest: [String]
@@ -196,7 +198,7 @@ final class PushHistory: DrawnHistory {
             ["ana", "m\(seq)", "1000"])
     }
 
-    /// - Parameter read: Up to which message; `nil`: to the newest.
+    /// - Parameter read: The number of the last read message; `nil`: the newest.
     func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
         let newest = past.newest(talk)
         let seq = delivered ? newest : read ?? newest
@@ -204,7 +206,7 @@ final class PushHistory: DrawnHistory {
         run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)", "n"])
     }
 
-    /// - Parameter settings: What is muted and archived; `nil`: nothing any more.
+    /// - Parameter settings: The new `muted` and `archived`; `nil`: neither.
     private func close(_ user: String, _ talk: String, _ settings: [String]?) {
         past.close(user, talk, settings != nil, at: now)
         run(.settings, talk, { _, _ in [] }, [user] + (settings ?? ["0", "0"]))
@@ -218,14 +220,14 @@ final class PushHistory: DrawnHistory {
         _ = redis.ask(["HSET", key, "s", "\(Self.writer) - app \(state == .active ? "a" : "i") 1"])
     }
 
-    /// Of the app's own: the device was registered before.
+    /// A token of the app's own: the device was registered before.
     private func revoke(_ user: String) {
         let id = UserID(user)!
         past.revoked[user] = past.revoked[user] ?? now
         _ = redis.ask(["HSET", partitions.keys(of: id).user(id), "revokedAt", String(world.redisNow)])
     }
 
-    /// Their device is new to the server, so it is not known what has reached them.
+    /// The device has a new token, so the server does not know which pushes have reached it.
     private func changeToken(of user: String) {
         let id = UserID(user)!
         let keys = partitions.keys(of: id)

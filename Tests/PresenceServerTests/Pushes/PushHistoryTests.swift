@@ -4,7 +4,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That who is truly away is pushed for once, and nobody else, whatever dies: drawn histories.
+/// Random histories: an absent user gets one push and no other user any, whatever fails.
 @Suite("Whatever dies, who is away is pushed for once") struct PushHistoryTests {
     private static let most = 60
 
@@ -12,7 +12,7 @@ import Testing
         let sum = try await DrawnHistories<PushHistory>(count: Self.most).run()
         #expect(sum.faults == [])
         print("pushes: \(sum)")
-        // It came to what it is about.
+        // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
         #expect(sum["deleted"] > 100 && sum["steps back"] > 20)

@@ -4,64 +4,65 @@ import PresenceProtocol
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What happened in a `PushHistory`, with its times (ms since 1970, by a clock that does not step).
+/// The events of a `PushHistory`, with their times (ms since 1970, by a clock that is never set back).
 struct PushPast {
     enum Session { case away, idle, active }
 
     struct Mark {
         let at: Timestamp
         let seq: Int
-        /// How many messages there were by then.
+        /// The number of messages sent by then.
         let sent: Int
     }
 
-    /// That was told: the newest message that it was for.
+    /// A push: the newest message for which it was made.
     struct Push: Hashable {
         let user: String
         let talk: String
         let seq: Int
         let at: Timestamp
-        /// Unique; the same however often an endpoint is told it.
+        /// Unique, and the same for every delivery to an endpoint.
         let id: String
     }
 
-    /// One user's one conversation.
+    /// One conversation of one user.
     struct Place: Hashable {
         let user: String
         let talk: String
     }
 
-    /// When each message was sent, the first one at 0.
+    /// The times of each message's sending, the first one at 0.
     var sent: [String: [Timestamp]] = [:]
     private var reads: [Place: [Mark]] = [:]
     private var deliveries: [Place: [Mark]] = [:]
     private var closings: [Place: [(at: Timestamp, isClosed: Bool)]] = [:]
     var states: [String: [(at: Timestamp, state: Session)]] = [:]
     private var deleted: [String: [Int: Timestamp]] = [:]
-    /// When their tokens were revoked first: no device is registered again.
+    /// The time when each user's tokens were first revoked: no device is registered again.
     var revoked: [String: Timestamp] = [:]
-    /// When somebody's device got a new token.
+    /// The times when a user's device got a new token.
     var devices: [String: [Timestamp]] = [:]
-    /// Deletions that servers know of: `USER TALK:SEQ`.
+    /// Deletions that servers know: `USER TALK:SEQ`.
     var withdrawn: Set<String> = []
     private(set) var pushes: Set<Push> = []
-    /// What the service has refused for good, and not taken or kept since: when it last said so.
+    /// Pushes that the service has rejected for good, and neither accepted nor kept since: the time of the last
+    /// rejection.
     private var refused: [Place: [Int: Timestamp]] = [:]
-    /// When it first refused a push: from then on it may count for nothing.
+    /// The time when the service first rejected a push: from then on it may be ignored.
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
-    /// What each push was told for, by when it was due. A try may say something newer.
+    /// The message of each push, by the time when it was due. A try may send a newer one.
     private(set) var toldFor: [Place: [Timestamp: Int]] = [:]
     struct Handed {
         let at: Timestamp
         let push: PushMessage
-        /// When Redis had last begun to take everything again.
+        /// The time when Redis last began to accept everything again.
         let redisBack: Timestamp
     }
     private(set) var handed: [Handed] = []
-    /// By what was said to a device that the service has taken: when each push was due that said it.
+    /// The due times of accepted pushes, by the message that they carried.
     private(set) var taken: [Place: [Int: Set<Timestamp>]] = [:]
 
-    // MARK: Noting
+    // MARK: Recording
 
     mutating func add(_ mark: Mark, isRead: Bool, of user: String, in talk: String) {
         let place = Place(user: user, talk: talk)
@@ -74,7 +75,7 @@ struct PushPast {
         closings[Place(user: user, talk: talk), default: []].append((time, isClosed))
     }
 
-    /// Whether it was there.
+    /// Returns whether the message existed.
     mutating func delete(_ seq: Int, of talk: String, at time: Timestamp) -> Bool {
         guard deleted[talk]?[seq] == nil else { return false }
         deleted[talk, default: [:]][seq] = time
@@ -100,9 +101,9 @@ struct PushPast {
         if refusedOnce[place]?[seq] == nil { refusedOnce[place, default: [:]][seq] = time }
     }
 
-    /// As an endpoint was told it.
+    /// Records a push from an endpoint's event.
     ///
-    /// - Parameter since: A time that Redis' clock said, by the clock that does not step.
+    /// - Parameter since: Converts a time of Redis' clock to the clock that is never set back.
     mutating func note(_ body: [UInt8], id: String, _ since: (Timestamp) -> Timestamp) {
         guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
             let data = object["data"] as? [String: Any], let user = data["user"] as? String,
@@ -113,10 +114,10 @@ struct PushPast {
         pushes.insert(Push(user: user, talk: talk, seq: seq, at: time, id: id))
     }
 
-    /// Messages say what they are: `TALK:SEQ`.
+    /// Messages have their number in their text: `TALK:SEQ`.
     private static func seq(_ text: String) -> Int? { text.split(separator: ":").last.flatMap { Int($0) } }
 
-    // MARK: Asking
+    // MARK: Queries
 
     /// The number of the newest message.
     func newest(_ talk: String) -> Int { sent[talk, default: []].count }
@@ -129,7 +130,7 @@ struct PushPast {
         deleted[talk]?[seq].map { $0 <= time } ?? false
     }
 
-    /// - Parameter text: Of a message.
+    /// - Parameter text: The text of a message.
     func isDeleted(_ text: String, at time: Timestamp) -> Bool { deletion(of: text).map { $0 <= time } ?? false }
 
     func deletion(of text: String) -> Timestamp? {
@@ -143,16 +144,16 @@ struct PushPast {
         (deliveries[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
     }
 
-    /// How many messages there were when they read last. In numbers: what is read and what is sent may happen in the same ms.
+    /// The number of messages at the user's last read. A number, because a read and a send may happen in the same ms.
     func sentBeforeRead(_ place: Place) -> Int { reads[place]?.last?.sent ?? 0 }
 
-    /// Whether the service has ever refused a push that was due for a message of this conversation.
+    /// Whether the service has ever rejected a push for a message of this conversation.
     func hasRefused(_ place: Place) -> Bool { refusedOnce[place]?.isEmpty == false }
 
     func refusal(_ push: Push) -> Timestamp? { refused[Place(user: push.user, talk: push.talk)]?[push.seq] }
     func firstRefusal(_ push: Push) -> Timestamp? { refusedOnce[Place(user: push.user, talk: push.talk)]?[push.seq] }
 
-    /// What holds at the beginning of a time and is never otherwise until its end.
+    /// Whether a condition holds at the beginning of an interval and until its end.
     private func always<Value>(
         _ changes: [(at: Timestamp, value: Value)], _ first: Value, _ times: ClosedRange<Timestamp>,
         _ isSo: (Value) -> Bool
@@ -173,7 +174,7 @@ struct PushPast {
         always((states[user] ?? []).map { ($0.at, $0.state) }, .away, times, isSo)
     }
 
-    /// Whether they were active with this message at some time: then its push may have been found needless.
+    /// Whether the user was active with this message at some time, so that its push may have been unnecessary.
     func hadIt(_ place: Place, _ seq: Int, in times: ClosedRange<Timestamp>) -> Bool {
         let first = (deliveries[place] ?? []).first { $0.seq >= seq }?.at ?? .max
         guard first <= times.upperBound else { return false }

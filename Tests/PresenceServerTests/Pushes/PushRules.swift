@@ -2,25 +2,25 @@ import PresenceProtocol
 
 @testable import PresenceServer
 
-/// What docs/protocol.md says of pushes, compared with what happened. Where something changed while a push was decided, either
-/// may have come first: `margin` is how old what a decision rests on may be, in ms. That is a moment, unless servers are harmed:
-/// a decision that comes after the end of its lease does not count.
+/// The rules for pushes in docs/protocol.md, checked against the events. If something changed while a push was decided,
+/// either may have come first: `margin` is the maximal age, in ms, of the reads behind a decision. It is short unless
+/// servers fail: a decision after the end of its lease is discarded.
 struct PushRules {
     private typealias Place = PushPast.Place
     private typealias Push = PushPast.Push
 
     private let past: PushPast
     private let margin: Timestamp
-    /// In ms: between the check of a device and its push there is only a server that stands still, or that waits for what it
-    /// asked of other devices.
+    /// In ms: the longest delay between the check of a device and its push, caused by a server that pauses or that
+    /// waits for replies about other devices.
     private static let standstill: Timestamp = 5_000
-    /// In ms: what was told so lately is not looked up before its first try.
+    /// In ms: a push as recent as this is not looked up before its first try.
     private static let fresh: Timestamp = 2_000
-    /// Pushes are known to the second in which they were told: it begins at `Push.at`.
+    /// The times of pushes are known to the second, which begins at `Push.at`.
     private static let second: Timestamp = 1_000
     private static let wait: Timestamp = 10_000
 
-    /// Whether Redis' clock stepped back: an entry that is due later than any can be is taken at once.
+    /// Whether Redis' clock was set back: then an entry that is due too late is taken at once.
     private let stepsBack: Bool
 
     init(_ past: PushPast, isCalm: Bool, stepsBack: Bool) {
@@ -28,7 +28,7 @@ struct PushRules {
         self.stepsBack = stepsBack
     }
 
-    /// - Parameter now: Everything that was noted has been decided and told.
+    /// - Parameter now: A time when every noted push has been decided and delivered.
     func fault(at now: Timestamp) -> String? {
         if let fault = handedLate() { return fault }
         let pushes = Dictionary(grouping: past.pushes) { Place(user: $0.user, talk: $0.talk) }
@@ -43,7 +43,7 @@ struct PushRules {
         return nil
     }
 
-    /// No service gets a push for who is signed out, nor a text that is deleted.
+    /// A service must get no push for a signed-out user and no deleted text.
     private func handedLate() -> String? {
         for one in past.handed {
             let (at, user, text) = (one.at, one.push.user, one.push.text)
@@ -57,11 +57,11 @@ struct PushRules {
         return nil
     }
 
-    /// One for each conversation until it is read or deleted, or its push was given up.
+    /// A conversation has one push until it is read or deleted, or its push was given up.
     private func doubled(_ told: [Push], _ place: Place) -> String? {
         for (one, next) in zip(told, told.dropFirst()) {
             if isDeleted(one, next.at + Self.second) { continue }
-            // Which of two came first in a second is not known.
+            // The order within one second is unknown.
             if one.at == next.at, isDeleted(next, one.at + Self.second) { continue }
             if hasNewDevice(place, one.at...next.at + Self.second) {
                 continue
@@ -74,8 +74,8 @@ struct PushRules {
         return nil
     }
 
-    /// No device is told the same by two pushes, unless the service has refused one, or the device is new; or the one said it
-    /// instead of an older message, which was deleted later.
+    /// No device gets a message in two pushes, unless the service has rejected one, the device is new, or one of them
+    /// replaced an older message that was deleted later.
     private func repeated(_ place: Place) -> String? {
         guard !past.hasRefused(place), past.devices[place.user] == nil else { return nil }
         for (seq, dues) in (past.taken[place] ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -96,7 +96,7 @@ struct PushRules {
         past.isDeleted(push.seq, of: push.talk, at: time)
     }
 
-    /// What came after the last read and is still there, and concerns somebody who was away, was told.
+    /// A message after the last read that is not deleted and belongs to an absent user must have been pushed.
     private func lost(_ told: [Push], _ place: Place, _ now: Timestamp) -> String? {
         let (read, before) = (past.read(place, at: now), past.sentBeforeRead(place))
         let sent = past.sent[place.talk] ?? []
@@ -108,17 +108,19 @@ struct PushRules {
         guard let newest = due.last else { return nil }
         let isTold = told.contains { push in
             guard push.seq > read else { return false }
-            // Whose tokens were revoked has no device: what waits to be tried again is withdrawn, and no try says when.
+            // A user with revoked tokens has no device: a push that waits for a retry is withdrawn, without a record of
+            // the time.
             if past.revoked[place.user] != nil { return true }
-            // What a service had refused, or was told before a device was new, counts for nothing any more: it takes nothing
-            // with it.
+            // A push that the service had rejected, or that was made before a device was new, no longer counts, so its
+            // deletion has no effect.
             if isDeleted(push, now) { return past.firstRefusal(push) != nil || hasNewDevice(place, push.at...now) }
             return past.refusal(push).map { $0 > sent[newest] - margin } ?? true
         }
         return isTold ? nil : "\(place) was not told of \(newest + 1), sent at \(sent[newest])"
     }
 
-    /// Nobody is told of what is deleted, or who has read, muted or archived it, or who is active and has it.
+    /// A push is unnecessary if its message is deleted, or its user has read, muted or archived it, or is active and
+    /// has it.
     private func needless(_ push: Push, _ place: Place) -> String? {
         let before = push.at - margin
         let times = before...push.at + Self.second
@@ -133,7 +135,7 @@ struct PushRules {
         return nil
     }
 
-    /// Who has a session has ten seconds.
+    /// A user with a session has ten seconds.
     private func early(_ push: Push, _ place: Place) -> String? {
         guard !stepsBack else { return nil }
         let unread = past.read(place, at: push.at - margin)

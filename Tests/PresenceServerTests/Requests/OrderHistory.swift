@@ -5,8 +5,8 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// What one connection asks about a group and its members, drawn, and sent without waiting for answers: at once, or some ms
-/// apart. A model that takes the requests one after the other says what each must be answered with, and what is left.
+/// Random requests of one connection about a group and its members, sent at once or some ms apart, without waiting for
+/// answers. A model that runs the requests one after the other predicts each answer and the final state.
 final class OrderHistory: DrawnHistory {
     private let world: World
     private let ana: SimulatedClient
@@ -31,7 +31,7 @@ final class OrderHistory: DrawnHistory {
         try self.init(seed: seed, on: redis, isOpen: false)
     }
 
-    /// - Parameter isOpen: The lanes let everything pass.
+    /// - Parameter isOpen: The lanes do not keep the order (a deliberate bug).
     init(seed: UInt64, on redis: SimulatedRedis, isOpen: Bool) throws {
         random = SplitMix64(seed)
         world = try World(shards: 2, seed: seed, redis: redis)

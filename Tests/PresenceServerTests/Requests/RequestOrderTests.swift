@@ -8,14 +8,14 @@ import Testing
 
 /// Requests of one connection take effect in the order in which they were sent.
 @Suite struct RequestOrderTests {
-    @Test func `whatever one connection asks without waiting is carried out in its order`() async throws {
+    @Test func `pipelined requests of one connection are carried out in order`() async throws {
         let sum = try await DrawnHistories<OrderHistory>(count: 80).run()
         print(sum)
         #expect(sum.faults.isEmpty, "\(sum.faults.joined(separator: "\n"))")
         #expect(sum["requests"] > 500)
     }
 
-    @Test func `a lane that lets requests pass is found by the same histories`() async throws {
+    @Test func `a lane that does not keep the order is detected by the same histories`() async throws {
         let found = try await onThread {
             let redis = try SimulatedRedis()
             return try (1...20).contains { seed in
@@ -48,7 +48,7 @@ import Testing
         try world.redis.command(["LLEN", world.shards[0].logic.partitions.keys(of: id).log(id)]).get().int
     }
 
-    @Test func `what waits on a connection goes with it`() throws {
+    @Test func `requests waiting on a connection are dropped when it ends`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let id = try group(ana, in: world)
@@ -60,7 +60,7 @@ import Testing
         #expect(world.shards[0].inboxBytes == 0)
     }
 
-    @Test func `what comes behind a request that fails is carried out`() throws {
+    @Test func `requests after a failed one are carried out`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let id = try group(ana, in: world)
@@ -77,8 +77,8 @@ import Testing
         #expect(world.shards[0].inboxBytes == 0)
     }
 
-    /// The line of the first server to Redis is behind; the device comes again on the second one.
-    @Test func `what a replaced session said changes nothing, however late it comes`() throws {
+    /// The first server's connection to Redis is slow; the device reconnects on the second one.
+    @Test func `late writes of a replaced session change nothing`() throws {
         let world = try World(shards: 2)
         let old = try SimulatedClient("ana", in: world).connect(to: world.shards[0], device: "phone")
         let id = try group(old, in: world)
@@ -108,7 +108,7 @@ import Testing
         #expect(world.shards[1].logic.policies[UserID("ana")!]?.head.visibility.presence == .nobody)
     }
 
-    @Test func `what came while the loop stood still is not carried out for a client that has gone`() throws {
+    @Test func `messages received during a pause of the loop are dropped if their client has left`() throws {
         let world = try World(shards: 2)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -119,13 +119,13 @@ import Testing
         try world.run(for: 2_000)
         world.shards[0].wakeUp()
         try world.run(for: 5_000)
-        // One that is still there is only late.
+        // A client that is still connected is only delayed.
         guard case .profile(let shown)? = cy.profiles[UserID("bob")!] else { Issue.record("no profile"); return }
         #expect(shown.displayName == "Late")
         #expect(cy.profiles[UserID("ana")!]?.version ?? 0 == 0)
     }
 
-    @Test func `one member's flood of changes leaves room for the others'`() throws {
+    @Test func `one member's flood of changes leaves room for others`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let id = try group(ana, in: world)

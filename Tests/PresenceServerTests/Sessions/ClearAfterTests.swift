@@ -5,9 +5,9 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// When a chosen status ends, on invented time.
+/// The end of a chosen status, in simulated time.
 @Suite struct ClearAfterTests {
-    @Test func `a status with clearAfter goes back by itself, on time`() throws {
+    @Test func `a status with clearAfter ends by itself, on time`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -20,8 +20,8 @@ import Testing
         #expect(bob.received.contains(.ownStatus(.init(status: .auto))))
     }
 
-    /// A server that stood still may think that Redis' clock is ahead of where it is, and asks for the end too early.
-    @Test func `a status with clearAfter goes back though Redis is asked too early`() throws {
+    /// A server that paused may estimate Redis' clock to be ahead, and ask for the end too early.
+    @Test func `a status with clearAfter ends even if Redis is asked too early`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
@@ -36,7 +36,7 @@ import Testing
         #expect(watcher.status(of: "bob") == .online)
     }
 
-    @Test func `where every master has a clock of its own, each status ends by the one that it was set by`() throws {
+    @Test func `with different clocks of the masters, each status ends by the clock of its own master`() throws {
         let partitions = Partitions(count: 4)
         let hour: Milliseconds = 3_600_000
         let ahead = Dictionary(uniqueKeysWithValues: (0..<4).map { (partitions.keys($0).name, Int64($0) * 5 * hour) })
@@ -53,7 +53,7 @@ import Testing
         for number in (0..<4).reversed() {
             try world.run(for: hour - 1_000)
             #expect(names.map { watcher.status(of: $0) } == names.indices.map { $0 <= number ? .busy : .online })
-            // Whom it speaks with last changes nothing of what time it is for tokens.
+            // The last master asked does not change the time used for tokens.
             #expect(abs(world.shards[0].logic.clock.redisNow - world.redisNow) <= 1_000)
             try world.run(for: 1_100)
             #expect(names.map { watcher.status(of: $0) } == names.indices.map { $0 < number ? .busy : .online })

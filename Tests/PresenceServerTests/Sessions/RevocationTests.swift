@@ -7,7 +7,7 @@ import Tokens
 @testable import PresenceServer
 @testable import Simulator
 
-/// Tokens that a backend took back: worthless from that moment, on every server and for good.
+/// Revoked tokens: invalid from that moment, on every server and for good.
 @Suite struct RevocationTests {
     private func client(_ user: String, in world: World) -> SimulatedClient {
         let client = SimulatedClient(user, in: world)
@@ -15,7 +15,7 @@ import Tokens
         return client
     }
 
-    /// Revokes through a shard, and returns the answer's words.
+    /// Revokes tokens through a shard, and returns the answer's words.
     @discardableResult
     private func revoke(_ user: String, at shard: Int = 0, in world: World) throws -> [RedisValue] {
         var words: [RedisValue]?
@@ -30,7 +30,7 @@ import Tokens
         client.received.compactMap { if case .error(let error) = $0 { error.code } else { nil } }
     }
 
-    @Test func `a user's connections are closed on every server at once, and nobody else's`() throws {
+    @Test func `a user's connections are closed on every server at once, and no others`() throws {
         let world = try World(shards: 3)
         let bobs = try world.shards.map { try client("bob", in: world).connect(to: $0) }
         let ana = try client("ana", in: world).connect(to: world.shards[0]).watch("bob")
@@ -40,7 +40,7 @@ import Tokens
         try world.run(for: 10)
         #expect(bobs.map { $0.closeCode } == [.unauthorized, .unauthorized, .unauthorized])
         #expect(ana.isConnected)
-        // They linger: who is back with a good token in time was never away.
+        // The sessions linger: a user who returns with a valid token in time is never shown offline.
         bobs[0].issuedAt = world.redisNow
         try bobs[0].connect(to: world.shards[0])
         #expect(bobs[0].isConnected)
@@ -48,8 +48,8 @@ import Tokens
         #expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
     }
 
-    /// A server that stood still dates what it signs by an estimate of Redis' clock that is ahead.
-    @Test func `a token that is dated too late is revoked with the others`() throws {
+    /// A server that paused dates its tokens by an estimate of Redis' clock that is ahead.
+    @Test func `a token dated too late is revoked with the others`() throws {
         let world = try World(shards: 2)
         let bob = SimulatedClient("bob", in: world)
         bob.issuedAt = world.redisNow + 500
@@ -58,18 +58,18 @@ import Tokens
         try revoke("bob", at: 1, in: world)
         try world.run(for: 100)
         #expect(bob.closeCode == .unauthorized)
-        // One that was signed since is good.
+        // A token signed since is valid.
         bob.issuedAt = world.redisNow
         try bob.connect(to: world.shards[0])
         try world.run(for: 1_000)
         #expect(bob.isConnected)
     }
 
-    @Test func `who is being let in when their token is revoked is refused with an answer`() throws {
+    @Test func `a connect under way when its token is revoked is rejected with an error`() throws {
         let world = try World(shards: 2)
         let bob = client("bob", in: world)
         try world.run(for: 10)
-        // The event of the revocation comes before the answer to the opening.
+        // The event of the revocation arrives before the reply to the opening.
         world.shards[0].hold(.commands, for: 500)
         bob.dial(world.shards[0])
         try revoke("bob", at: 1, in: world)
@@ -78,12 +78,12 @@ import Tokens
         #expect(world.shards[0].logic.sessions.count == 0)
     }
 
-    @Test func `a token from before is worthless, one from that very ms on is good, and one that does not say is not`()
+    @Test func `a token from before is invalid, one of that ms or later valid, one without a time invalid`()
         throws
     {
         let world = try World(shards: 1)
         let notBefore = try #require(try revoke("bob", in: world).last?.int)
-        // Its event closes whoever is connected then, without an answer.
+        // The event closes the connections of that time without an answer.
         try world.run(for: 10)
         for (issuedAt, isGood) in [(notBefore - 1, false), (notBefore, true), (nil, false), (notBefore - 999, false)] {
             let bob = SimulatedClient("bob", in: world)
@@ -92,7 +92,7 @@ import Tokens
             #expect(bob.closeCode == (isGood ? nil : .unauthorized), "\(issuedAt ?? -1)")
             #expect(errors(bob) == (isGood ? [] : [.unauthorized]))
         }
-        // Only the good one has a session, here and in Redis.
+        // Only the valid token has a session, here and in Redis.
         #expect(world.shards[0].logic.sessions.count == 1)
         let user = UserID("bob")!
         let key = world.shards[0].logic.partitions.keys(of: user).sessions(user)
@@ -102,7 +102,7 @@ import Tokens
         #expect(held2)
     }
 
-    @Test func `letting somebody in asks Redis nothing more`() throws {
+    @Test func `a connect costs no further commands to Redis`() throws {
         let world = try World(shards: 1)
         try revoke("bob", in: world)
         world.redis.counts = [:]
@@ -110,7 +110,7 @@ import Tokens
         #expect(world.redis.counts.filter { !["renew", "sweep", "PUBLISH"].contains($0.key) } == ["open": 1])
     }
 
-    @Test func `a connection cannot go on with a token from before`() throws {
+    @Test func `a connection cannot refresh with a token from before`() throws {
         let world = try World(shards: 2)
         let old = SimulatedClient("bob", in: world)
         old.issuedAt = world.redisNow
@@ -126,7 +126,7 @@ import Tokens
         #expect(bob.received.contains { if case .refreshed = $0 { true } else { false } })
     }
 
-    @Test func `what a connection asks for after its token was taken back is not done, heard of or not`() throws {
+    @Test func `a connection's requests after a revocation are not carried out, with or without the event`() throws {
         let world = try World(shards: 2)
         let bob = try client("bob", in: world).connect(to: world.shards[0])
         let ana = try client("ana", in: world).connect(to: world.shards[1]).watch("bob")
@@ -171,7 +171,7 @@ import Tokens
         #expect(!record.contains { ["name", "message", "m:dee"].contains($0.string) })
     }
 
-    @Test func `a connection goes on by its old token when the new one is a signed-out device's`() throws {
+    @Test func `a refresh with a signed-out device's token is rejected, and the connection keeps its old one`() throws {
         let world = try World(shards: 1)
         let bob = try client("bob", in: world).connect(to: world.shards[0])
         let before = bob.received.count
@@ -188,14 +188,14 @@ import Tokens
         #expect(!bob.received[before...].contains { if case .refreshed = $0 { true } else { false } })
     }
 
-    @Test func `a connection that has had a newer token since then goes on, until the next time`() throws {
+    @Test func `a connection with a newer token stays open until the next revocation`() throws {
         let world = try World(shards: 1)
         let bob = try client("bob", in: world).connect(to: world.shards[0])
         try world.run(for: 1_000)
         let newer = world.redisNow + 4_000
         bob.send(.refresh(token: "bob#\(newer)"))
         try world.run(for: 10)
-        // Issued by a clock that is ahead: still, it is from after.
+        // Issued by a clock that is ahead: the token still counts as newer.
         try revoke("bob", in: world)
         try world.run(for: 10)
         #expect(bob.isConnected)
@@ -205,7 +205,7 @@ import Tokens
         #expect(bob.closeCode == .unauthorized)
     }
 
-    @Test func `who came while Redis was away with a worthless token is sent away when it is back`() throws {
+    @Test func `a client that connected without Redis with a revoked token is closed when it returns`() throws {
         let world = try World(shards: 2)
         let bob = client("bob", in: world)
         let lost = try client("bob", in: world).connect(to: world.shards[0])
@@ -214,7 +214,7 @@ import Tokens
         lost.lost()
         try bob.connect(to: world.shards[0])
         #expect(bob.isConnected)
-        // The event finds nobody: the first server does not hear of it.
+        // The event reaches no connection: the first server does not receive it.
         let id = UserID("bob")!
         let keys = world.shards[1].logic.partitions.keys(of: id)
         let revoked = world.redis.run(
@@ -233,7 +233,7 @@ import Tokens
         #expect(held4 == 0)
     }
 
-    @Test func `if the clock of Redis goes back, what was revoked stays so`() throws {
+    @Test func `a revocation stays if Redis' clock is set back`() throws {
         let world = try World(shards: 1)
         let first = try #require(try revoke("bob", in: world).last?.int)
         world.redisEpoch -= 3_600_000
@@ -241,7 +241,7 @@ import Tokens
         #expect(second == first)
     }
 
-    @Test func `over HTTP the same holds, and what cannot be known is not let pass`() throws {
+    @Test func `the same holds over HTTP, and an unknown state is no permission`() throws {
         let world = try World(shards: 1)
         func isRevoked(_ issuedAt: Timestamp?) throws -> Bool? {
             var answer: Bool??
@@ -257,7 +257,7 @@ import Tokens
         #expect(held6 == true)
         let held7 = try isRevoked(at)
         #expect(held7 == false)
-        // With the user here, nothing is asked.
+        // While the user is connected, no query is needed.
         try client("bob", in: world).connect(to: world.shards[0])
         world.redis.counts = [:]
         let held8 = try isRevoked(nil)

@@ -6,7 +6,7 @@ import WebSockets
 @testable import PresenceServer
 @testable import Simulator
 
-/// Tokens whose signatures are verified off the loop: what waits for the verdict, and what becomes of it.
+/// Tokens whose signatures are verified off the loop: messages that wait for the result, and the outcome.
 @Suite struct TokenWorkTests {
     private func world(
         _ times: ClosedRange<Milliseconds> = 1...30, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
@@ -21,7 +21,7 @@ import WebSockets
         world.shards[0].logic.watchers.connections.reduce(0) { $0 + ($1?.heldBytes ?? 0) }
     }
 
-    @Test func `what is sent behind connect waits for the verdict, and is answered in its order`() throws {
+    @Test func `messages after connect wait for the verification, and are answered in order`() throws {
         let world = try world()
         let ana = SimulatedClient("ana", in: world)
         ana.dial(world.shards[0])
@@ -38,7 +38,7 @@ import WebSockets
         #expect(heldBytes(world) == 0 && shard.inboxBytes == 0 && shard.logic.jobs.count == 0 && shard.workers.ran == 1)
     }
 
-    @Test func `a refused token closes, and what was sent behind it is not done`() throws {
+    @Test func `an invalid token closes the connection, and messages after it are dropped`() throws {
         let world = try world()
         let eve = SimulatedClient("no user", in: world)
         eve.dial(world.shards[0])
@@ -48,7 +48,7 @@ import WebSockets
         #expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.metrics.tokensRefused == 1)
     }
 
-    @Test func `a connection that goes meanwhile takes its verification with it`() throws {
+    @Test func `a connection that closes meanwhile cancels its verification`() throws {
         let world = try world(500...500)
         let first = SimulatedClient("ana", in: world)
         first.dial(world.shards[0])
@@ -63,12 +63,12 @@ import WebSockets
         for client in rest { client.close(code: 1000) }
         #expect(shard.logic.jobs.count == 0 && shard.inboxBytes == 0)
         try world.run(for: 5_000)
-        // Those that had begun were run for nobody.
+        // Jobs that were already running had no receiver.
         #expect(shard.workers.ran <= WorkerPlan.signatures.threads(world.configuration))
         #expect(shard.logic.sessions.count == 0 && first.received.isEmpty)
     }
 
-    @Test func `a verification that takes longer than connecting may is not the client's fault`() throws {
+    @Test func `a verification longer than the connect timeout does not count against the client`() throws {
         let world = try world(15_000...15_000) { $0.connectTimeout = 2_000 }
         let ana = SimulatedClient("ana", in: world)
         ana.dial(world.shards[0])
@@ -80,7 +80,7 @@ import WebSockets
         try world.run(until: "who said nothing is closed") { mute.closeCode == .noConnect }
     }
 
-    @Test func `a refresh waits for its verdict, what is sent behind it for the refresh`() throws {
+    @Test func `a refresh waits for its verification, later messages for the refresh`() throws {
         let world = try world()
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         let before = ana.received.count
@@ -94,7 +94,7 @@ import WebSockets
         #expect(world.shards[0].inboxBytes == 0 && ana.isConnected)
     }
 
-    @Test func `more verifications than may wait send clients away with a time to come back`() throws {
+    @Test func `more verifications than may wait close clients with a reconnect delay`() throws {
         let world = try world(500...500)
         world.shards[0].workers.room = 2
         let clients = (0..<3).map { SimulatedClient("ana\($0)", in: world) }
@@ -111,7 +111,7 @@ import WebSockets
     }
 
     @Test(arguments: [false, true])
-    func `of bad tokens that are pending at once, no more are verified than the limit lets`(leaves: Bool) throws {
+    func `of pending invalid tokens, no more are verified than the limit allows`(leaves: Bool) throws {
         let world = try world(5...5) {
             $0.limits.failedTokensPerSecond = 1
             $0.limits.failedTokenBurst = 5
@@ -125,18 +125,18 @@ import WebSockets
             }
         }
         #expect(shard.logic.jobs.count == 20)
-        // Those that run when their connection goes are charged all the same.
+        // A job running when its connection ends is charged, too.
         for index in stride(from: UInt32(0), to: leaves ? 20 : 0, by: 2) {
             shard.logic.jobs.cancel(of: SocketID(index: index, generation: 1))
         }
         try world.run(for: 400)
-        // The first ran already.
+        // The first one has already run.
         #expect(verdicts.count { $0 == "refused" } == (leaves ? 4 : 5))
         #expect(verdicts.count { $0 == "tooMany" } == (leaves ? 6 : 15))
         #expect(shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) != nil)
     }
 
-    @Test func `good tokens that are pending at once are all verified, and cost nothing`() throws {
+    @Test func `pending valid tokens are all verified, and cost nothing`() throws {
         let world = try world(5...5) {
             $0.limits.failedTokensPerSecond = 1
             $0.limits.failedTokenBurst = 5
@@ -153,7 +153,7 @@ import WebSockets
         #expect(valid == 50 && shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) == nil)
     }
 
-    @Test func `tokens that are verified count in the budget for what waits`() throws {
+    @Test func `tokens being verified count towards the limit on waiting bytes`() throws {
         let world = try world()
         world.shards[0].maxInboxBytes = 10
         let ana = SimulatedClient("anastasia-the-first", in: world)

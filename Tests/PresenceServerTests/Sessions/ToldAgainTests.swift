@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What Redis did not take of a session, or does not have any more: it is told again.
+/// Session state that Redis rejected or has lost is written again.
 @Suite struct ToldAgainTests {
     private let world: World
     private let watcher: SimulatedClient
@@ -26,7 +26,7 @@ import Testing
         return try world.redis.ask(["HKEYS", keys.sessions(UserID("bob")!)]).get().array?.compactMap(\.string) ?? []
     }
 
-    /// Redis' connection refuses the next call of a script, since too many are under way.
+    /// Rejects the next call of a script, as a connection with too many pending commands does.
     private func overload(_ script: Script) {
         var isOver = false
         world.redis.refuse = { asked, _ in
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `while too much waits for Redis, activity is refused, and told when there is room`() throws {
+    @Test func `while the queue to Redis is full, activity is rejected, and written when there is room`() throws {
         shard.isFull = true
         let before = world.redis.counts["activity"] ?? 0
         for _ in 0..<50 {
@@ -50,7 +50,7 @@ import Testing
         }
         #expect(logic.metrics.limitsMet[.redisBytes] ?? 0 >= 100)
         #expect(world.redis.counts["activity"] ?? 0 == before)
-        // However often it is said, one deadline waits.
+        // However often it is sent, there is one deadline.
         #expect(logic.deadlines.subjects.count { if case .tell = $0 { true } else { false } } == 1)
         try world.run(for: 5_000)
         #expect(watcher.status(of: "bob") == .online)
@@ -62,7 +62,7 @@ import Testing
         #expect(logic.deadlines.subjects.allSatisfy { if case .tell = $0 { false } else { true } })
     }
 
-    @Test func `a session that Redis has no more is told as soon as its client says something of it`() throws {
+    @Test func `a session that Redis has lost is written as soon as its client sends activity`() throws {
         let keys = logic.partitions.keys(of: UserID("bob")!)
         _ = try world.redis.ask(["DEL", keys.sessions(UserID("bob")!)]).get()
         let session = try #require(bob.session)
@@ -72,7 +72,7 @@ import Testing
         #expect(watcher.status(of: "bob") == .away && bob.isConnected)
     }
 
-    @Test func `an end for which there was no room is told again`() throws {
+    @Test func `a rejected end of a session is repeated`() throws {
         overload(.end)
         bob.close(code: 1000)
         try world.run(for: 1_000)
@@ -80,7 +80,7 @@ import Testing
         #expect(try sessionsInRedis() == [] && !logic.sessions.hasUnasserted)
     }
 
-    @Test func `a session for which there was no room is refused, and nothing of it is left`() throws {
+    @Test func `a rejected opening closes the connection and leaves no session`() throws {
         overload(.open)
         let cy = try SimulatedClient("cy", in: world).connect(to: shard)
         #expect(cy.closeCode == .tryAgainLater)
@@ -90,7 +90,7 @@ import Testing
         #expect(cy.isConnected)
     }
 
-    @Test func `however many sessions Redis refuses, the log says so once a second, and how many there were`() throws {
+    @Test func `however many sessions Redis rejects, the log has one line a second, with their number`() throws {
         world.redis.refuse = { script, _ in
             script == .open ? .server(code: "OOM", message: "OOM command not allowed") : nil
         }

@@ -7,7 +7,7 @@ import WebSockets
 @testable import PresenceServer
 @testable import Simulator
 
-/// What libwebsockets complains of reaches the server's log.
+/// Errors of libwebsockets reach the server's log.
 @Suite struct LibraryErrorTests {
     @Test func `errors of libwebsockets are logged, at most one a second`() async throws {
         let lines = LogLines()
@@ -18,7 +18,7 @@ import WebSockets
             loop.stop()
             loop.join()
         }
-        // The first context has libwebsockets' log told where to go.
+        // Creating the first context sets the destination of libwebsockets' log.
         try await OnLoop(loop).make()
         LibraryErrors.log(to: logger)
         for _ in 0..<100 { lwsl_hexdump_level(Int32(LLL_ERR), "a fault", 7) }

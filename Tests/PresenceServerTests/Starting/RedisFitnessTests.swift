@@ -2,7 +2,7 @@ import Testing
 
 @testable import PresenceCore
 
-/// What INFO says of a Redis.
+/// Checks of Redis' INFO.
 @Suite struct RedisFitnessTests {
     @Test(
         arguments: [
@@ -13,7 +13,7 @@ import Testing
             ("redis_version:255.255.255\r\nmaxmemory_policy:allkeys-lfu\r\n", "maxmemory-policy allkeys-lfu"),
             ("xmaxmemory_policy:allkeys-lru\r\nmaxmemory_policy_text:x\r\n", nil),
         ] as [(String, String?)])
-    func `an old Redis and one that evicts are refused, and one that does not say is believed`(
+    func `an old Redis or one that evicts is rejected, and one without these fields accepted`(
         info: String, reason: String?
     ) {
         let found = ShardMembership.unfit(info)

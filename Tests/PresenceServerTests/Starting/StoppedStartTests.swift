@@ -7,9 +7,10 @@ import WebSockets
 
 @testable import PresenceServer
 
-/// A server may be told to stop at any moment of its start: the start then fails, and never waits for what will not come.
+/// A server may be stopped at any moment of its start: the start then fails, and never waits for an event that will not
+/// happen.
 struct StoppedStartTests {
-    /// Nobody serves there: a start would wait for it.
+    /// No Redis listens there, so a start would wait for it.
     private static let redis = "unix:///nonexistent/redis.sock"
     private static let logger = Logger(label: "stopped") { _ in SwiftLogNoOpLogHandler() }
 
@@ -19,7 +20,7 @@ struct StoppedStartTests {
         return configuration
     }
 
-    /// What a start failed with; an issue is recorded if it has not ended after 10 s.
+    /// The error of a start; records an issue if the start has not ended after 10 s.
     private func failure(of start: @escaping @Sendable () async throws -> Void) async throws -> String? {
         let (ends, end) = AsyncStream<String?>.makeStream()
         Task {
@@ -56,7 +57,7 @@ struct StoppedStartTests {
         await shard.stop()
         shard.loop.stop()
         shard.loop.join()
-        // Its loop has ended: what comes for it still runs on another thread.
+        // Its loop has ended; its executor runs later jobs on another thread.
         #expect(try await failure { try await shard.start(family: [shard]) } == "stopped")
     }
 
@@ -68,7 +69,7 @@ struct StoppedStartTests {
             redis: Self.redis, logger: Self.logger)
         await server.stop()
         #expect(try await failure { _ = try await server.start() } == "stopped")
-        // Nothing stays behind.
+        // Nothing is left behind.
         await server.stop()
     }
 }

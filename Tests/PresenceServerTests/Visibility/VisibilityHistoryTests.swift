@@ -5,20 +5,20 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Histories drawn from a seed in which people change who may see them while everything breaks now and then: nobody is
-/// ever told anything of somebody who has hidden it from them since before it was made, and after a quiet moment
-/// everyone shows what they may see and nothing else. While one user blocks another, neither can write or type to the other.
+/// Random histories in which users change their visibility while faults occur: no client ever receives a register made
+/// after its owner hid it from that user, and after a quiet period every client shows exactly what it may see. While
+/// one user blocks another, neither can write or type to the other.
 @Suite struct VisibilityHistoryTests {
     @Test(arguments: UInt64(1)...20)
-    func `nobody is told what is hidden from them`(seed: UInt64) throws {
+    func `no client receives hidden state`(seed: UInt64) throws {
         let history = try VisibilityHistory(seed: seed)
         try history.play(steps: 150)
         try history.settle()
         try history.check()
     }
 
-    @Test func `that blocks are not looked at when somebody writes is found`() throws {
-        let mistake = ScriptMistake(name: "who is blocked writes", at: "blocked-writes")
+    @Test func `a send script that ignores blocks is detected`() throws {
+        let mistake = ScriptMistake(name: "a blocked user can write", at: "blocked-writes")
         let redis = try SimulatedRedis(substitutes: mistake.substitutes(in: [.send]))
         let isFound = try (UInt64(1)...20).contains { seed in
             let history = try VisibilityHistory(seed: seed, on: redis)
@@ -29,7 +29,7 @@ import Testing
     }
 }
 
-/// Everything that was published, in its order, and who might see whom at each point of it.
+/// All published events in order, and each user's visibility at each point.
 final class VisibilityTruth {
     struct Policy {
         var presence = "e"
@@ -48,11 +48,11 @@ final class VisibilityTruth {
     }
 
     private(set) var policies: [String: Policy] = [:]
-    /// A list as Redis has it: what changed too much to be told.
+    /// Reads a list from Redis, for changes too large for an event.
     var members: (_ list: String, _ user: String) -> Set<String> = { _, _ in [] }
-    /// All policies as they were after the change of that number.
+    /// All policies after the change of that number.
     private var after: [[String: Policy]] = [[:]]
-    /// The number of policy changes that came before a register's version.
+    /// The number of policy changes before a register's version.
     private var made: [String: Int] = [:]
 
     func publish(_ payload: [UInt8]) {
@@ -83,7 +83,7 @@ final class VisibilityTruth {
         return after[first...].map { $0[person]?.view(for: viewer) ?? 2 }.max()
     }
 
-    /// What a viewer is to see of a person now.
+    /// The view of a person that a viewer must have now.
     func view(of person: String, for viewer: String) -> Int {
         if person == viewer { return 2 }
         let shown = policies[person]?.view(for: viewer) ?? 2
@@ -91,7 +91,7 @@ final class VisibilityTruth {
     }
 }
 
-/// One history: three shards, a handful of people, each of whom watches all.
+/// One history: three shards, and a few users, each of whom watches all.
 final class VisibilityHistory {
     private let world: World
     private let truth = VisibilityTruth()
@@ -103,10 +103,10 @@ final class VisibilityHistory {
     private var leaks: [String] = []
     private var told = 0
     private let seed: UInt64
-    /// Of its own: what is done does not depend on how many messages went through the networks.
+    /// A generator of its own: the steps do not depend on the number of messages in the networks.
     private var random: SplitMix64
 
-    /// - Parameter redis: One that earlier histories have used; `nil`: one of its own.
+    /// - Parameter redis: An instance that earlier histories have used, or `nil` for a new one.
     init(seed: UInt64, on redis: SimulatedRedis? = nil) throws {
         self.seed = seed
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 79)
@@ -129,7 +129,7 @@ final class VisibilityHistory {
     private func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
     private func anyone() -> SimulatedClient? { clients.filter(\.isConnected).randomElement(using: &random) }
     private func someone() -> [UserID] { [UserID(names[pick(0..<names.count)])!] }
-    /// Sometimes together with so many others that an event does not name them.
+    /// Sometimes together with so many others that the event does not list them.
     private func some() -> [UserID] {
         someone() + (pick(0..<3) == 0 ? (0..<11).map { UserID("other\($0)-\(pick(0..<3))")! } : [])
     }
@@ -139,7 +139,7 @@ final class VisibilityHistory {
     func play(steps: Int) throws {
         for _ in 0..<steps {
             try step(pick(0..<33))
-            // Mostly so soon that much is under way.
+            // Usually so short that much is under way.
             try world.run(for: Milliseconds(pick(0..<4) == 0 ? pick(0..<3_000) : pick(0..<6)))
         }
     }
@@ -203,14 +203,14 @@ final class VisibilityHistory {
     private func hear(_ message: ServerMessage, _ client: SimulatedClient) {
         judge(message, for: client.user)
         talks.hear(message, client)
-        // Whoever is refused watches nobody of these, and asks again once all is well.
+        // A rejected client watches none of these users, and asks again once all is well.
         guard case .error(let error) = message,
             let place = asked.firstIndex(where: { $0.client === client && $0.id == error.id })
         else { return }
         refused.append((client, asked[place].users))
     }
 
-    /// Whether a message has what has been hidden from its reader ever since it was made.
+    /// Checks that a message has nothing that was hidden from its reader since before it was made.
     private func judge(_ message: ServerMessage, for viewer: String) {
         switch message {
         case .presence(let user, let presence, _): judge(presence, of: user.string, for: viewer)
@@ -255,7 +255,7 @@ final class VisibilityHistory {
     func check() throws {
         #expect(leaks.isEmpty, "seed \(seed): \(leaks.prefix(5))")
         #expect(talks.leaks.isEmpty, "seed \(seed): \(talks.leaks.prefix(5))")
-        // It would not say much if nobody had been told anything, or nobody had hidden.
+        // Without any event or hidden user the history would prove little.
         #expect(told > 0 && truth.policies.count > 1, "seed \(seed): nothing happened")
         for shard in world.shards {
             #expect(shard.logic.link.isLive, "seed \(seed): \(shard.name) is not live")

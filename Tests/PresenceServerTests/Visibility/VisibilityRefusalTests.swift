@@ -6,11 +6,11 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What is said of a change of who may see a user that Redis takes in part.
+/// The answer to a change of visibility that Redis accepts in part.
 @Suite struct VisibilityRefusalTests {
-    /// Receipts are written in a step of their own, behind all else.
+    /// Receipts are written in a step of their own, after the rest.
     @Test(arguments: [RedisFailure.server(code: "BUSY", message: "BUSY for a moment"), .overloaded])
-    func `a change that is made but for receipts is not said to have changed nothing`(failure: RedisFailure) throws {
+    func `a change that fails only for receipts is not reported as without effect`(failure: RedisFailure) throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         func answer(_ change: VisibilityChange) throws -> ServerMessage.ErrorMessage? {

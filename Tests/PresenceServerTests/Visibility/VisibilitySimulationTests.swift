@@ -5,12 +5,12 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who sees whom, on invented time: that something is not told can be seen only where nothing else can happen.
+/// Visibility in simulated time: the absence of an event can be seen only where nothing else can happen.
 @Suite struct VisibilitySimulationTests {
     private let ana = UserID("ana")!
     private let bob = UserID("bob")!
 
-    /// Ana on one shard, bob who watches her on another.
+    /// Ana on one shard; bob, who watches her, on another.
     private func meet(_ seed: UInt64 = 1) throws -> (World, ana: SimulatedClient, bob: SimulatedClient) {
         let world = try World(shards: 2, seed: seed)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What a client was told of somebody since a moment.
+    /// The messages about a user that a client received since an index.
     private func told(_ client: SimulatedClient, of user: UserID, since index: Int) -> [ServerMessage] {
         client.received[index...].filter {
             switch $0 {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `whoever is blocked sees the person become unknown, and nothing after that`() throws {
+    @Test func `a blocked user sees the other become unknown, and nothing after that`() throws {
         let (world, ana, bob) = try meet()
         let before = bob.received.count
         try change(ana, .block([self.bob]), in: world)
@@ -56,7 +56,7 @@ import Testing
         #expect(told(bob, of: self.ana, since: before).count == 2)
     }
 
-    @Test func `whoever is let in again sees what is then`() throws {
+    @Test func `a user who regains access sees the present state`() throws {
         let (world, ana, bob) = try meet()
         try change(ana, .block([self.bob]), .status(.init(status: .busy)), in: world)
         try change(ana, .unblock([self.bob]), in: world)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: UInt64(1)...20)
-    func `changes that fly when a block is made reach the blocked only if they were made before it`(seed: UInt64) throws
+    func `changes under way during a block reach the blocked user only if they were made before it`(seed: UInt64) throws
     {
         let (world, ana, bob) = try meet(seed)
         let before = bob.received.count
@@ -78,14 +78,15 @@ import Testing
         }
         try world.run(for: 1_000)
         let shown = bob.shown("ana", since: before)
-        // Nothing is sent as an own state, so at most one event for each change before it, and the last is the block's.
+        // Own statuses are not sent, so there is at most one event for each change before the block, and the last event
+        // is the block's.
         #expect(shown.last == .offline)
         #expect(shown.count { $0 == .offline } == 1)
         #expect(shown.count <= 7)
         #expect(bob.presences[self.ana] == .unknown)
     }
 
-    @Test func `answers about somebody who hides are byte for byte those about somebody unknown`() throws {
+    @Test func `answers about a hidden user equal those about an unknown one, byte for byte`() throws {
         for hiding in [
             ClientMessage.Body.block([bob]), .setVisibility(.init(presence: .nobody)),
             .setVisibility(.init(presence: .contacts)),
@@ -118,7 +119,7 @@ import Testing
 
     private func many(_ name: String, _ count: Int) -> [UserID] { (0..<count).map { UserID("\(name)\($0)")! } }
 
-    @Test func `an event of many ids names none of them, and only shards that need the list read it`() throws {
+    @Test func `an event of many ids lists none of them, and only shards that need the list read it`() throws {
         let (world, ana, bob) = try meet()
         try world.addShard()
         try world.run(until: "all shards are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
@@ -133,7 +134,7 @@ import Testing
         try change(ana, .block(ids + [self.bob]), in: world)
         try world.run(for: 1_000)
         #expect(longest < 1_500)
-        // Ana's shard, where she has a session, and Bob's, where she is watched; the third has nothing to do with her.
+        // Ana's shard, where she has a session, and Bob's, where she is watched; the third is not involved.
         #expect(world.redis.counts["SMEMBERS"] == 2)
         #expect(bob.presences[self.ana] == .unknown && bob.profiles[self.ana] == ProfileRegister.none)
         try change(ana, .unblock(ids + [self.bob]), in: world)
@@ -142,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: UInt64(1)...20)
-    func `what is made after a long list has changed reaches nobody whom it shuts out`(seed: UInt64) throws {
+    func `changes made after a long list reach no user whom it excludes`(seed: UInt64) throws {
         let (world, ana, bob) = try meet(seed)
         let before = bob.received.count
         for number in 0..<10 {
@@ -159,8 +160,7 @@ import Testing
     }
 
     @Test(arguments: UInt64(1)...20)
-    func `who hides the own last seen from many sees nobody's after that, and the ok waits for it`(seed: UInt64) throws
-    {
+    func `a user who hides last seen from many sees theirs no longer, and the ok waits for it`(seed: UInt64) throws {
         let (world, ana, bob) = try meet(seed)
         let before = bob.received.count
         bob.send(.block(many("x", 20) + [self.ana]))
@@ -178,20 +178,20 @@ import Testing
         #expect(bob.presences[self.ana] == .unknown)
     }
 
-    @Test func `somebody who changes long lists all the time has them read twice a second and no more`() throws {
+    @Test func `long lists that change all the time are read at most twice a second`() throws {
         let (world, ana, bob) = try meet()
         world.redis.counts = [:]
         for round in 0..<20 {
             ana.send(round % 2 == 0 ? .block(many("x", 11)) : .unblock(many("x", 11)))
             try world.run(for: 50)
         }
-        // Each reading asks for one list.
+        // Each read fetches one list.
         #expect(1...6 ~= world.redis.counts["SMEMBERS"] ?? 0)
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 2_000)
         #expect(bob.status(of: "ana") == .busy)
         #expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
-        // Even if she leaves while it is waited for, everything is answered.
+        // Even if she leaves meanwhile, everything is answered.
         ana.send(.block(many("y", 11)))
         try world.run(for: 20)
         ana.send(.unblock(many("y", 11)))
@@ -210,12 +210,12 @@ import Testing
         #expect(ana.status(of: "ana") == .busy)
     }
 
-    @Test func `who lets contacts in shows nothing to others, and contacts see no flicker`() throws {
+    @Test func `a user visible to contacts shows nothing to others, and contacts see no flicker`() throws {
         let (world, ana, bob) = try meet()
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1]).watch("ana")
         try change(ana, .addContacts([self.bob]), in: world)
         let before = (bob.received.count, cy.received.count)
-        // The shard of bob and cy has held no list so far: it has to read it first.
+        // The shard of bob and cy has no list yet and has to read it first.
         ana.send(.setVisibility(.init(presence: .contacts)))
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 1_000)
@@ -227,7 +227,7 @@ import Testing
         #expect(bob.presences[self.ana] == .unknown)
     }
 
-    @Test func `whoever may not see the last seen sees that somebody is offline, and not since when`() throws {
+    @Test func `a user without access to last seen sees the other offline, and not since when`() throws {
         let (world, ana, bob) = try meet()
         try change(ana, .setVisibility(.init(lastSeen: .nobody)), in: world)
         ana.send(.status(.init(status: .busy)))
@@ -243,7 +243,7 @@ import Testing
         #expect(users.first?.presence == .unknown)
     }
 
-    @Test func `whoever hides the own last seen does not see that of others, from that moment on`() throws {
+    @Test func `a user who hides their last seen loses access to that of others`() throws {
         let (world, ana, bob) = try meet()
         ana.close(code: 1000)
         try world.run(for: 1_000)
@@ -257,14 +257,14 @@ import Testing
         try change(bob, .addContacts([self.ana]), in: world)
         try world.run(for: 10)
         #expect(bob.presences[self.ana]?.lastSeen != nil)
-        // And on a new connection as well, before anything is read of the others.
+        // The same holds on a new connection, before any policy has been read.
         try change(bob, .removeContacts([self.ana]), in: world)
         bob.lost()
         let again = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("ana")
         #expect(again.presences[self.ana] == .unknown)
     }
 
-    @Test func `what waits for a client in the background is dropped by a block`() throws {
+    @Test func `a block drops pending changes for a client in the background`() throws {
         let (world, ana, bob) = try meet()
         bob.send(.activity(.background))
         try world.run(for: 100)
@@ -280,7 +280,7 @@ import Testing
         #expect(bob.presences[self.ana] == .unknown)
     }
 
-    @Test func `what waits for a slow client is dropped by a block`() throws {
+    @Test func `a block drops pending changes for a slow client`() throws {
         let (world, ana, bob) = try meet()
         bob.isSlow = true
         ana.send(.status(.init(status: .busy)))
@@ -289,14 +289,14 @@ import Testing
         ana.send(.status(.init(status: .auto, text: .set("secret"))))
         try world.run(for: 100)
         try change(ana, .block([self.bob]), in: world)
-        // Until bob's server has heard of it.
+        // Time for bob's server to receive the event.
         try world.run(for: 100)
         bob.readsAgain()
         try world.run(for: 100)
         #expect(bob.shown("ana", since: before) == [.offline])
     }
 
-    @Test func `a block is followed by a shard that could not hear of it, before anything that came after it`() throws {
+    @Test func `a shard that missed a block applies it before any later change`() throws {
         let (world, ana, bob) = try meet()
         let before = bob.received.count
         world.shards[1].cutSubscription()
@@ -308,7 +308,7 @@ import Testing
         #expect(bob.profiles[self.ana] == ProfileRegister.none)
     }
 
-    @Test func `a reconnecting client that names what it knew is told that it may not know it any more`() throws {
+    @Test func `a reconnecting client that sends known versions loses registers that it may not see`() throws {
         let (world, ana, bob) = try meet()
         let known = ClientMessage.KnownVersions(
             presence: bob.presences[self.ana]?.version, profile: bob.profiles[self.ana]?.number)
@@ -331,7 +331,7 @@ import Testing
         #expect(users.first?.presence == .unknown)
     }
 
-    @Test func `a change is told to all of the user's sessions, and both lists can be read`() throws {
+    @Test func `a change reaches all of the user's sessions, and both lists can be read`() throws {
         let (world, ana, _) = try meet()
         let other = try SimulatedClient("ana", in: world).connect(to: world.shards[1])
         try change(
@@ -353,7 +353,7 @@ import Testing
                     blocks: [UserID("eve")!]))
     }
 
-    @Test func `a list that is full is refused whole`() throws {
+    @Test func `a request beyond a list's limit is rejected as a whole`() throws {
         let world = try World(shards: 1) { $0.limits.blocks = 3 }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try change(ana, .block(["a", "b"].map { UserID($0)! }), in: world)
@@ -368,7 +368,7 @@ import Testing
         #expect(lists.blocks.map(\.string) == ["b", "c"])
     }
 
-    @Test func `while its event has not come a change is not answered, and lost with the subscription it is unknown`()
+    @Test func `a change is answered only with its event, and unknown if the subscription is lost`()
         throws
     {
         let world = try World(shards: 1)
@@ -386,7 +386,7 @@ import Testing
         #expect(!ana.isStale)
     }
 
-    @Test func `nothing is left of policies and topics when nobody watches any more`() throws {
+    @Test func `no policies and topics are left without watchers`() throws {
         let (world, ana, bob) = try meet()
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1]).watch("ana", "bob")
         try change(ana, .block([self.bob]), .setVisibility(.init(lastSeen: .nobody)), in: world)

@@ -5,11 +5,10 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// Direct conversations of a `VisibilityHistory`, in which people write and type while they block each other. What somebody
-/// asks for after a block was acknowledged is stored and shown nowhere; blocks of which it is not known whether they hold are
-/// not counted.
+/// Direct conversations of a `VisibilityHistory`, in which users write and type while they block each other. Requests
+/// made after a block was acknowledged are stored and shown nowhere; blocks in an unknown state are not counted.
 final class VisibilityTalks {
-    /// Of one user against another.
+    /// One user's block of another.
     private struct Block: Hashable {
         let user: String
         let other: String
@@ -18,12 +17,12 @@ final class VisibilityTalks {
     private let world: World
     /// The two members of each conversation.
     private(set) var members: [String: [String]] = [:]
-    /// Since when it was acknowledged.
+    /// The time of each block's acknowledgement.
     private var blocks: [Block: Milliseconds] = [:]
     private var unblockAsked: [Block: Milliseconds] = [:]
-    /// Blocks that were asked for, by client and request.
+    /// Requested blocks, by client and request.
     private var asked: [Request: (blocks: [Block], at: Milliseconds)] = [:]
-    /// When each message was asked for, and when each user asked to be shown typing in a conversation.
+    /// The time of each message's request, and the times at which each user asked to be shown typing in a conversation.
     private var sends: [String: Milliseconds] = [:]
     private var typings: [String: [Milliseconds]] = [:]
     private var requests: Int64 = 1_000_000
@@ -34,13 +33,14 @@ final class VisibilityTalks {
         let id: Int64
     }
 
-    /// In ms: how late a command may come whose sender has given it up, and how long typing is shown at most.
+    /// In ms: the longest delay of a command whose sender has given it up, and the longest time for which typing is
+    /// shown.
     private static let doubt: Milliseconds = 5_000
     private static let typingLasts: Milliseconds = 15_000
 
     init(_ world: World) { self.world = world }
 
-    // MARK: What people ask for
+    // MARK: Requests
 
     private func say(_ client: SimulatedClient, _ json: String) {
         requests += 1
@@ -86,7 +86,7 @@ final class VisibilityTalks {
         client.send(.unblock(users))
     }
 
-    // MARK: What comes
+    // MARK: Received messages
 
     func hear(_ message: ServerMessage, _ client: SimulatedClient) {
         switch message {
@@ -105,13 +105,13 @@ final class VisibilityTalks {
     private func acknowledged(_ id: Int64, _ client: SimulatedClient) {
         guard let request = asked.removeValue(forKey: Request(client: ObjectIdentifier(client), id: id)) else { return }
         for block in request.blocks where blocks[block] == nil {
-            // It may have come after this one.
+            // The end of the block may have arrived after this block.
             if let other = unblockAsked[block], other > request.at - Self.doubt { continue }
             blocks[block] = world.now
         }
     }
 
-    /// Since when a block between the members of a conversation has been acknowledged; `nil`: there is none for certain.
+    /// The time since which a block between the two members has been acknowledged; `nil`: none for certain.
     private func since(_ talk: String) -> Milliseconds? {
         guard let pair = members[talk], pair.count == 2 else { return nil }
         return [Block(user: pair[0], other: pair[1]), Block(user: pair[1], other: pair[0])].compactMap { blocks[$0] }
@@ -123,13 +123,13 @@ final class VisibilityTalks {
         guard let since = since(talk) else { return }
         for user in users where user.string != client.user {
             let begun = typings["\(talk) \(user.string)"] ?? []
-            // What began before the block may be shown for as long as it lasts.
+            // Typing that began before the block may be shown until it expires.
             if begun.contains(where: { $0 <= since && $0 > world.now - Self.typingLasts }) { continue }
             leaks.append("\(client.user) was shown \(user) typing at \(world.now), blocked at \(since)")
         }
     }
 
-    /// Of an event, an answer to who sent it, or of what was missed.
+    /// Messages in events, replies to their sender, and catch-ups.
     private func judgeMessages(_ client: SimulatedClient) {
         guard let text = client.texts.last,
             let told = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]

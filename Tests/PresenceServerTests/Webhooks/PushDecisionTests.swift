@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What becomes of pushes when something changes after the message: what is deleted, signed out, revoked or broken.
+/// Changes after a message and before its push: deletions, sign-outs, revocations and failures.
 @Suite struct PushDecisionTests {
     private func texts(of talk: PushTalk) -> [String] { talk.handed.map(\.text) }
 
@@ -48,7 +48,7 @@ import Testing
         let desktop = try SimulatedClient("bob", in: talk.world)
             .connect(to: talk.world.shards[0], device: "desktop", activity: .idle)
         try talk.world.run(for: 100)
-        // Nobody knows yet.
+        // The loss is not known yet.
         talk.bob.vanish()
         talk.say()
         try talk.world.run(for: 100)
@@ -97,7 +97,7 @@ import Testing
         _ = try talk.world.redis.command(["HDEL", keys.grants(UserID("bob")!), "g1"]).get()
         try talk.world.run(for: 2 * 3_600_000)
         #expect(talk.handed.count == 2)
-        // No service said that it is gone.
+        // No service reported the device as gone.
         #expect(try talk.world.redis.command(["HLEN", devices]).get().int == 1)
     }
 
@@ -159,7 +159,7 @@ import Testing
         #expect(try devices() == ["g:g1"])
         try set("g:g2", "0b")
         #expect(try devices() == ["g:g1", "g:g2"])
-        // A session that has ended goes with the next call.
+        // The device of an ended session is removed by the next call.
         _ = try talk.world.redis.command(["HDEL", keys.grants(bob), "g1"]).get()
         try set("g:g2", "0b")
         #expect(try devices() == ["g:g2"])
@@ -184,7 +184,7 @@ import Testing
         try talk.register("0a0b")
         talk.say("second")
         try talk.world.run(until: "the push", within: 15_000) { texts(of: talk) == ["second"] }
-        // The same token again is nothing new.
+        // The same token again is not a new one.
         try talk.register("0a0b")
         talk.say("third")
         try talk.world.run(for: 60_000)
@@ -205,7 +205,7 @@ import Testing
         let world = webhooks.world
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
-        // More than are noted at a time, and several of each partition.
+        // More than are noted at a time, and several in each partition.
         let users = (0..<54).map { UserID("u\($0)")! }
         for group in 0..<6 { ana.send(.createConversation(participants: Array(users[group * 9..<group * 9 + 9]))) }
         var made: [ConversationID] = []
@@ -213,7 +213,7 @@ import Testing
             made = ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }
             return made.count == 6
         }
-        // Rounds come every 30 s.
+        // Rounds run every 30 s.
         try world.run(for: 31_000)
         for (number, id) in made.enumerated() {
             ana.sendText(

@@ -80,7 +80,7 @@ import Testing
         #expect(ProviderToken(token.record) == token)
         #expect(ProviderToken("") == nil && ProviderToken("x a.b.c") == nil && ProviderToken("1 2 3") == nil)
         #expect(token.isFresh(at: token.madeAt + 2_699_999) && !token.isFresh(at: token.madeAt + 2_700_000))
-        // The calls of a batch that began before.
+        // For the calls of a batch that began earlier.
         #expect(token.isGood(at: token.madeAt + 2_759_999) && !token.isGood(at: token.madeAt + 2_760_000))
     }
 

@@ -5,13 +5,13 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Notifications of messages follow what becomes of these, whatever was told since.
+/// Notifications of messages follow the changes of these messages, whatever was pushed since.
 @Suite struct PushNotificationTests {
     private let bob = UserID("bob")!
 
     private func talk() throws -> PushTalk { try PushTalk(notifications: true) }
 
-    /// What bob can read of them.
+    /// The messages in bob's notifications.
     private func held(_ talk: PushTalk) throws -> [String] {
         let key = talk.world.shards[0].logic.partitions.keys(of: bob).notifications(bob)
         let fields = try talk.world.redis.command(["HGETALL", key]).get().array?.compactMap(\.string) ?? []
@@ -30,7 +30,7 @@ import Testing
         talk.mark("read", 1)
         try talk.world.run(for: 1_000)
         talk.say("second")
-        // What was read is not replaced.
+        // A read notification is not replaced.
         try become(["first", "second"], talk)
         talk.delete(1)
         try become(["second"], talk)
@@ -47,7 +47,7 @@ import Testing
         try become([], talk)
     }
 
-    /// Bob is notified of a second message instead of the first: a new device forgets what was told.
+    /// Bob is notified of a second message instead of the first, because a new device resets the record of pushes.
     private func moveOn(_ talk: PushTalk) throws {
         talk.say("first")
         try become(["first"], talk)
@@ -71,7 +71,7 @@ import Testing
         talk.world.redis.runs = { [bob] script, _ in
             guard script == .notify, !isDone else { return }
             isDone = true
-            // A new device forgets what was told, and the withdrawal finds no notification yet.
+            // A new device resets the record of pushes, and the withdrawal finds no notification yet.
             let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
             _ = talk.world.redis.ask(["DEL", keys.pushed(bob)])
             talk.world.redis.runs = { _, _ in }

@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// A push says nothing that its user may not see, or does not want to hear of any more.
+/// A push contains nothing that its user may not see, or has turned off.
 @Suite struct PushPrivacyTests {
     private func ask(_ request: String, by client: SimulatedClient, of talk: PushTalk) throws {
         client.sendText(request)
@@ -52,7 +52,7 @@ import Testing
         #expect(talk.handed.count == 1)
         talk.say("second")
         try talk.world.run(until: "the other push", within: 15_000) { talk.handed.count == 2 }
-        // What came meanwhile is told at once.
+        // A message that arrived meanwhile is pushed at once.
         talk.say("third")
         try talk.world.run(for: 15_000)
         talk.delete(2)

@@ -5,14 +5,14 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What happens while a push is decided, between what the decision rests on and the script that makes it.
+/// Events during the decision on a push, between its reads and its script.
 @Suite struct PushRaceTests {
-    /// Runs `action` once, before the script that tells the first push.
+    /// Runs `action` once, before the script of the first push.
     private func beforeTelling(_ talk: PushTalk, _ action: @escaping (PartitionKeys, PartitionKeys) -> Void) {
         var isDone = false
         let partitions = talk.world.shards[0].logic.partitions
         talk.world.redis.runs = { script, arguments in
-            // What is told stands behind the message's number.
+            // The push's text follows the message's number.
             guard script == .pushTell, !isDone, arguments[8] != "" else { return }
             isDone = true
             action(partitions.keys(of: talk.id), partitions.keys(of: UserID("bob")!))
@@ -25,7 +25,7 @@ import Testing
             [talk.id.string, "bob", "\(seq)", "\(seq)", "n"])
     }
 
-    /// A message that is stored and noted at once.
+    /// Stores a message and notes its push at once.
     private func write(_ talk: PushTalk, _ keys: PartitionKeys, _ bobs: PartitionKeys, _ seq: Int, read: Int) {
         let (id, bob) = (talk.id, UserID("bob")!)
         talk.run(
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `two servers that decide the same tell it once`() throws {
         let talk = try PushTalk()
-        // The other one told it, and has another to decide on.
+        // The other server has pushed it, and has another entry to decide.
         beforeTelling(talk) { _, bobs in
             _ = talk.world.redis.ask(["HSET", bobs.pushed(UserID("bob")!), talk.id.string, "1 1 -"])
         }
@@ -169,7 +169,7 @@ import Testing
         talk.answer(.failed("status 503", retryAfter: 0))
         try talk.world.run(until: "it is tried", within: 15_000) { talk.handed.count == 1 }
         try talk.world.run(for: 1_000)
-        // Others are in its place.
+        // Other events take its place.
         let queue = try #require(
             talk.webhooks.couriers.first?.logic.feature(Webhooks.self)?.courier?.queues.first {
                 $0.receiver is PushService

@@ -33,7 +33,7 @@ extension ScriptKeyTests {
             #expect(told.contains(#""devices":[{"platform":"fcm","pushToken":"second"}]"#), "\(told)")
             try runOthers(on: shard, of: bob, in: made, world)
             try withdraw(on: shard, of: bob, in: made, world)
-            // Registered since, of another platform, another token; then that one.
+            // Registered later, of another platform, with another token; then the right one.
             run(.dropDevice, [], ["fcm", "\"second\"", "1"])
             run(.dropDevice, [], ["apns", "\"second\"", "9000000000000"])
             run(.dropDevice, [], ["fcm", "\"first\"", "9000000000000"])
@@ -45,7 +45,7 @@ extension ScriptKeyTests {
         }
     }
 
-    /// Those that run when a message was deleted, when a decision is put off, and before a push is tried.
+    /// Runs the scripts for a deleted message, a postponed decision, and the check before a push.
     private func runOthers(on shard: SimulatedShard, of bob: UserID, in made: ConversationID, _ world: World) throws {
         let (keys, own) = (shard.logic.partitions.keys(of: made), shard.logic.partitions.keys(of: bob))
         var answers: [String] = []
@@ -69,7 +69,7 @@ extension ScriptKeyTests {
         try world.run(until: "they are answered") { answers.count == 4 }
         #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
     }
-    /// What a deleted message was told by: once its notification is there, and once it has still to come.
+    /// Withdraws a deleted message: with its notification stored, and before it is.
     private func withdraw(on shard: SimulatedShard, of bob: UserID, in made: ConversationID, _ world: World) throws {
         let keys = shard.logic.partitions.keys(of: bob)
         let (notifications, marks) = (keys.notifications(bob), keys.notificationMarks(bob))
@@ -94,7 +94,7 @@ extension ScriptKeyTests {
                     keys.shards, keys.floor, keys.pushed(bob), notifications, marks, keys.push, keys.sessions(bob),
                 ], ["bob", made.string, "1", "10", "100000", "10000", id, "1"])
             try world.run(until: "they are answered") { answers.count == (place == 0 ? 2 : 1) }
-            // With when it is decided: they were pushed for it.
+            // The answer has the time of its decision: the user was pushed for it.
             #expect(answers.last?.first == "OK" && answers.last?.count == 2)
             #expect(try world.redis.command(["HLEN", notifications]).get().int == 1)
             #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 2))

@@ -4,7 +4,7 @@ import Testing
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// What a push service is handed of what waits for it.
+/// The waiting pushes that a push service gets.
 @Suite struct PushServiceTests {
     private struct Taking: PushSender {
         let platform = "apns"
@@ -31,7 +31,7 @@ import Testing
         let event = try #require(QueuedWebhook(id: entry.id, Array("5 \(entry.subject) ".utf8) + entry.body))
         #expect(service.send([event], at: due + 3_600_000) == [entry.id: .taken])
         #expect(service.send([event], at: due + 3_600_001) == [entry.id: .refused("too late")])
-        // The clock went back.
+        // The clock was set back.
         #expect(service.send([event], at: due - 3_600_001) == [entry.id: .taken])
     }
 

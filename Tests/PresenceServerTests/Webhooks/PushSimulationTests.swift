@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What decides whether somebody is truly away, on invented time.
+/// Whether a user counts as away, in simulated time.
 @Suite struct PushSimulationTests {
     @Test(arguments: ["idle", "background"]) func `a device that has it says nothing of a user who is not there`(
         state: String
@@ -19,7 +19,7 @@ import Testing
         try talk.world.run(for: 9_000)
         #expect(talk.pushes.isEmpty)
         try talk.world.run(until: "the push", within: 2_000) { talk.pushes.count == 1 }
-        // Read on the desktop after all: the next one is another.
+        // Read on the desktop after all: the next message gets another push.
         talk.mark("read", 1)
         try talk.world.run(for: 1_000)
         talk.say()

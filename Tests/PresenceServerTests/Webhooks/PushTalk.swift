@@ -5,7 +5,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Ana writes, bob is or is not there, and one of two servers is the courier.
+/// Ana writes to bob, who is present or not, and one of two servers is the courier.
 final class PushTalk {
     let webhooks: WebhookWorld
     let world: World
@@ -15,8 +15,8 @@ final class PushTalk {
     private var sent = 0
 
     /// - Parameters:
-    ///   - notifications: Whether messages are notifications too.
-    ///   - others: Further members: it is a group then.
+    ///   - notifications: Whether messages become notifications, too.
+    ///   - others: Further members, which make it a group.
     init(apns: Bool = false, queue: Int64 = 1_000, notifications: Bool = false, others: [UserID] = []) throws {
         webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns) {
             $0[Notifications.ofMessages] = notifications ? 1 : 0
@@ -36,7 +36,7 @@ final class PushTalk {
         id = made!
     }
 
-    /// The first one is `m1`, the next one `m2`.
+    /// Sends the next message: `m1`, then `m2`, and so on.
     func say(_ text: String = "hi") {
         sent += 1
         ana.sendText(
@@ -49,7 +49,7 @@ final class PushTalk {
             #"{"type":"deleteMessage","id":\#(700 + number),"conversation":"\#(id)","message":"m\#(number)"}"#)
     }
 
-    /// Deletes a message of which no courier hears.
+    /// Deletes a message without an event for the courier.
     func deleteUntold(_ number: Int) {
         let keys = world.shards[0].logic.partitions.keys(of: id)
         run(
@@ -60,7 +60,7 @@ final class PushTalk {
             ], keys.events, [id.string, "ana", "m\(number)", "100"])
     }
 
-    /// As the courier withdraws what bob was told of a message.
+    /// Withdraws bob's push of a message, as the courier does.
     func withdraw(_ number: Int, notifications: Bool = false) {
         let bob = UserID("bob")!
         let keys = world.shards[0].logic.partitions.keys(of: bob)
@@ -77,7 +77,7 @@ final class PushTalk {
             ])
     }
 
-    /// At once, as a server would.
+    /// Runs a script at once, as a server would.
     func run(_ script: Script, _ keys: [String], _ events: String, _ arguments: [String]) {
         let name = world.shards[0].logic.link.incarnation
         let all = [String(world.redisNow), events, name] + arguments
@@ -94,10 +94,10 @@ final class PushTalk {
     }
 
     var pushes: [QueuedWebhook] { webhooks.calls("push.due", of: "bob") }
-    /// What APNs was handed.
+    /// The pushes handed to APNs.
     var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
 
-    /// - Parameter token: Of bob, as simulated shards read it.
+    /// - Parameter token: Bob's token, in the form for simulated shards.
     func register(_ device: String, by token: String = "bob") throws {
         let body = ["pushToken": device, "platform": "apns"]
         let call = SimulatedCall("PUT", "/v1/me/devices/current", body, token: token, to: world.shards[0])
@@ -109,7 +109,7 @@ final class PushTalk {
         try world.run(until: "the device is not registered") { call.status == 204 }
     }
 
-    /// What services answer; endpoints take everything.
+    /// Sets the services' answer; endpoints accept everything.
     func answer(_ outcome: WebhookOutcome?) {
         webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : outcome }
     }

@@ -5,12 +5,12 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What a push that waits tells, when something has changed since it was told.
+/// The content of a waiting push after changes since it was made.
 @Suite struct PushWaitingTests {
     private func texts(of talk: PushTalk) -> [String] { talk.handed.map(\.text) }
 
-    /// Bob's only device has been tried once with what there is to tell. `nil`: it was taken up and not tried, as if others were
-    /// before it.
+    /// Bob's only device has been tried once with the first push. `nil`: the push was taken but not tried, as if others
+    /// were before it.
     private func talk(
         after said: [String], _ outcome: WebhookOutcome? = .failed("status 503", retryAfter: 0)
     ) throws -> PushTalk {
@@ -77,7 +77,7 @@ import Testing
         talk.answer(.taken)
         try talk.world.run(for: 20_000)
         #expect(texts(of: talk).dropFirst(before) == ["first"])
-        // It is decided anew what they are told of.
+        // The push is decided again.
         talk.delete(1)
         try talk.world.run(for: 900_000)
         #expect(texts(of: talk).dropFirst(before) == ["first", "second"])

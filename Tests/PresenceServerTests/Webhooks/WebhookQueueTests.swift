@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// The queue of an endpoint: at its bound, and when clocks step.
+/// The queue of an endpoint, at its limit and when clocks step.
 @Suite struct WebhookQueueTests {
     @Test func `what is on its way when its queue is full is not dropped`() throws {
         let webhooks = try WebhookWorld(shards: 1, queue: 100)
@@ -30,7 +30,7 @@ import Testing
         try world.run(until: "some are on their way") { !webhooks.log.calls.isEmpty }
         let underWay = webhooks.log.calls.map(\.id)
         try add(200)
-        // They count among those that wait.
+        // They count as waiting.
         #expect(try world.redis.command(["ZCARD", keys[1]]).get().int == 100)
         #expect(try world.redis.command(["HGET", keys[0], "dropped"]).get().string == "110")
         for id in underWay { #expect(try world.redis.command(["HEXISTS", keys[2], id]).get().int == 1, "\(id)") }
@@ -65,17 +65,17 @@ import Testing
             let ids = try world.redis.ask(["HKEYS", keys[2]]).get().array ?? []
             return ids.count { $0.string?.hasPrefix(beginning) == true }
         }
-        // Those of others have failed, and are due later than all that comes.
+        // Events of other users have failed, and are due later than all new ones.
         try add("user.online", of: "p", "{}", 20)
         try world.run(for: 20_000)
-        // One user's are in a conversation each, and look like others' where they can.
+        // One user's events are each in another conversation, and imitate those of others where possible.
         let text = "m 7 9 5 ana 6 1 0 -\u{1F}\"\\\",\\\"from\\\":\\\"p\\\"\"\u{1F}\u{1F}\u{1F}5 \"h\""
         try add("message.created", of: "c", text, 80)
         #expect(try world.redis.ask(["HEXISTS", keys[0], "dropped"]).get().int == 0)
         #expect(try left("p") == 20 && left("c") == 80)
         for _ in 0..<20 { try add("message.created", of: "c", text, 50) }
         #expect(try left("p") == 20 && left("c") == 80)
-        // One more of another.
+        // One more event of another user.
         try add("message.created", of: "d", text.replacing(" ana ", with: " bob "), 1)
         #expect(try left("p") == 20 && left("c") == 79 && left("d") == 1)
         #expect(try world.redis.ask(["HGET", keys[0], "dropped"]).get().string == "1001")
@@ -88,7 +88,7 @@ import Testing
         webhooks.log.answer = { _ in .failed("timeout", retryAfter: 0) }
         try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try world.run(until: "it has failed twice") { webhooks.calls("user.online").count == 2 }
-        // The next one is due in five minutes, a fifth more or less.
+        // The next try is due in five minutes, give or take a fifth.
         webhooks.log.answer = { _ in .taken }
         for hours in [1, 24] as [Milliseconds] {
             try world.run(for: 60_000)

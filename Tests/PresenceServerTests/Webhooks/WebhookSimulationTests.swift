@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Servers with an endpoint, on invented time. What is sent is noted, and answered as a test wants it.
+/// Servers with an endpoint, in simulated time. Calls are recorded, and answered as the test requests.
 final class WebhookWorld {
     let world: World
     let log = Log()
@@ -20,7 +20,7 @@ final class WebhookWorld {
         var answer: (QueuedWebhook) -> WebhookOutcome? = { _ in .taken }
     }
 
-    /// - Parameter apns: Whether pushes go to APNs too.
+    /// - Parameter apns: Whether pushes are also sent to APNs.
     init(
         shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false, seed: UInt64 = 1,
         redis: SimulatedRedis? = nil, interests: Bool? = nil, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
@@ -51,7 +51,7 @@ final class WebhookWorld {
                 log.calls += events
                 return events.reduce(into: [:]) { $0[$1.id] = log.answer($1) }
             }
-            // Tokens are for calls, of which there are none here.
+            // Tokens are needed for real calls only.
             queue.prepare = { $0(true) }
         }
     }
@@ -182,7 +182,7 @@ final class WebhookWorld {
         let bodies = webhooks.calls("message.changed").map { String(decoding: $0.body, as: UTF8.self) }
         #expect(bodies.allSatisfy { $0.utf8.count < 20_000 && $0.contains(#""editCount":"#) })
         #expect(bodies.map { $0.contains(#""edits":"#) } == [true, true, true, true, false, false])
-        // Nor are they kept for it.
+        // The message itself keeps them.
         #expect(ana.texts.last { $0.contains("messageUpdated") }?.contains(#""edits":"#) == true)
     }
 

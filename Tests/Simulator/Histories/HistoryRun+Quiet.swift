@@ -5,7 +5,7 @@ import Redis
 @testable import PresenceCore
 @testable import PresenceServer
 
-/// Everything heals, and the state that everyone sees is compared with the truth.
+/// Ends all faults, and compares what each client shows with the truth.
 extension HistoryRun {
     func quiet() throws {
         heal()
@@ -13,8 +13,8 @@ extension HistoryRun {
         try wait(6_500)
         heal()
         try wait(longestGhost)
-        // Of two sessions that exclude each other, one may just be connecting again. One that is admitted late, when
-        // another's place has become free, may still be in the background.
+        // If two sessions exclude each other, one may just be connecting again. A session admitted late, when another's
+        // place has become free, may still be in the background.
         repeat {
             try world.run(until: "everyone who is here is let in") {
                 people.flatMap(\.connected).allSatisfy { $0.client.session != nil }

@@ -95,8 +95,8 @@ extension HistoryRun {
         for other in visitor.person.stays where device != nil && other.device == device {
             // The younger session replaces it; for a suspended server it is uncertain which one is younger.
             other.mayBeGone = true
-            // Of two connects within a second, the one that reaches Redis later may count as the younger; so may either
-            // of two within some ms.
+            // If two connects are less than a second apart, the one that reaches Redis later may count as the younger;
+            // within some ms, either may.
             let isLate = other.shard.isHeld || world.redis.isSilent
             let isClose = other.dialledAt > world.now - (isLate ? 1_050 : 10)
             if !shard.isRunning || isClose { stay.mayBeGone = true }
@@ -183,7 +183,7 @@ extension HistoryRun {
         let activity = visitor.activity
         world.after(pause) { [weak self, weak visitor] in
             guard let self, let visitor, !isEnding else { return }
-            // Whichever server can be reached.
+            // Any server that can be reached.
             for next in 0..<world.shards.count where !shard(number + next).isDead {
                 return connect(visitor, to: shard(number + next), activity, 0)
             }

@@ -26,7 +26,7 @@ final class HistoryRun {
     var renewedAt: [String: Milliseconds] = [:]
     /// Servers whose lease may have expired since they were last live.
     var doubtful: Set<String> = []
-    /// Why Redis cannot be written to.
+    /// The reasons why Redis cannot be written to.
     var absences: Set<Absence> = []
     var downSince: Milliseconds?
     var downTime: Milliseconds = 0
@@ -65,7 +65,7 @@ final class HistoryRun {
         try createConversation()
     }
 
-    /// Nothing was wrong if it returns.
+    /// Returns if no rule was broken.
     func play() throws {
         for step in history.steps { try play(step) }
         try end()

@@ -1,8 +1,8 @@
-/// The mistakes that histories have to find, interests or not.
+/// The bugs that histories must find with or without interests.
 extension Mutation {
     static let general: [Mutation] = [
         Mutation(
-            name: "a missing fence: whoever is taken for dead may still write",
+            name: "a missing fence: a reaped incarnation can still write",
             mistake: ("fenced-may-write", "return false"), faults: [0, 6],
             shows: .truth,
             history: SimulatedHistory(
@@ -45,7 +45,8 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "a lost resubscription: only the canary comes back", misbehaviour: [.losesResubscription],
+            name: "a lost resubscription: only the canary's channel is subscribed again",
+            misbehaviour: [.losesResubscription],
             shows: .view,
             history: SimulatedHistory(
                 seed: 1, people: 4, shards: 2, times: .short,
@@ -56,7 +57,8 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "linger dropped at a move: a lost line looks like a goodbye", misbehaviour: [.takesLossForGoodbye],
+            name: "no linger at a move: a lost connection looks like a clean close",
+            misbehaviour: [.takesLossForGoodbye],
             shows: .flicker,
             history: SimulatedHistory(
                 seed: 6, people: 2, shards: 2, times: .short,
@@ -67,7 +69,7 @@ extension Mutation {
                     .lose(person: 1, place: 1),
                 ])),
         Mutation(
-            name: "a change that nobody can see is announced",
+            name: "an invisible change is announced",
             mistake: ("announced-again", ""),
             shows: .announcedOnce,
             history: SimulatedHistory(
@@ -78,7 +80,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "a late sweep reaps those who could not renew",
+            name: "a late sweep reaps incarnations that could not renew",
             mistake: ("late-sweep", "local isLate = false; gap = 0"), faults: [9],
             shows: .flicker,
             history: SimulatedHistory(
@@ -94,7 +96,7 @@ extension Mutation {
                     .wait(70),
                 ])),
         Mutation(
-            name: "of several short silences, each by itself is no reason to extend a lease",
+            name: "several short silences do not extend a lease",
             mistake: ("many-gaps", "elseif false then"), isSearched: false,
             shows: .flicker,
             history: SimulatedHistory(
@@ -112,7 +114,7 @@ extension Mutation {
                     .wait(9),
                 ])),
         Mutation(
-            name: "the dead keep their right to write",
+            name: "dead incarnations keep their right to write",
             mistake: ("dead-may-write", ""), faults: [0],
             shows: .leak,
             history: SimulatedHistory(
@@ -121,7 +123,7 @@ extension Mutation {
                     .kill(shard: 0)
                 ])),
         Mutation(
-            name: "the older connection of a device comes back in the younger one's place",
+            name: "a device's older connection replaces its newer one",
             mistake: ("older-wins", ""), faults: [5],
             shows: .younger,
             history: SimulatedHistory(
@@ -134,7 +136,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "a leaver's last session stays in the dead one's list",
+            name: "a user's last session stays in the dead incarnation's list",
             mistake: ("leaks-user", ""),
             shows: .leak,
             history: SimulatedHistory(
@@ -143,7 +145,7 @@ extension Mutation {
                     .connect(person: 2, place: 2, shard: 1, activity: 1, status: 3)
                 ])),
         Mutation(
-            name: "a refusal is taken for done: a session's end or state is not told again",
+            name: "an error counts as success: a session's end or state is not written again",
             faults: [11], misbehaviour: [.takesRefusalForDone],
             shows: .ghost,
             history: SimulatedHistory(
@@ -157,7 +159,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "a loss is taken for done: that somebody stopped typing is not told again",
+            name: "a lost connection counts as success: the end of typing is not sent again",
             faults: [16], misbehaviour: [.takesLossForStopped],
             shows: .invisible,
             history: SimulatedHistory(
@@ -174,7 +176,7 @@ extension Mutation {
                     .wait(3_000),
                 ])),
         Mutation(
-            name: "a session is opened with a token that was revoked",
+            name: "a session is opened with a revoked token",
             mistake: ("old-token", ""), faults: [13],
             shows: .banned,
             history: SimulatedHistory(
@@ -189,7 +191,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "a write does not compare: a token that was taken back still changes something",
+            name: "a write does not check the revocation of its token",
             mistake: ("refused-writes", ""), faults: [13],
             shows: .banned,
             history: SimulatedHistory(
@@ -205,7 +207,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "sessions are ended although nobody could come back while there was no server",
+            name: "sessions end although no client could return while there was no server",
             mistake: ("unsettled-reaps", "if over then"), faults: [14],
             shows: .flicker,
             history: SimulatedHistory(
@@ -219,7 +221,7 @@ extension Mutation {
                     .wait(3000),
                 ])),
         Mutation(
-            name: "a renewal counts from when it arrives, though its server has died since",
+            name: "a renewal counts from its arrival, though its server has died since",
             mistake: ("late-renewal", "local renewed = now"),
             faults: [7, 14],
             shows: .flicker,
@@ -235,7 +237,7 @@ extension Mutation {
                     .wait(3000),
                 ])),
         Mutation(
-            name: "an earlier incarnation may write until it is cleared away: it takes a session from the later one",
+            name: "an earlier incarnation can write until it is reaped, and takes a session from the later one",
             mistake: ("former-may-write", "for former in each() do end"), isSearched: false,
             shows: .flicker,
             history: SimulatedHistory(

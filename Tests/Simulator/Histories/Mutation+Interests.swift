@@ -4,7 +4,7 @@ extension Mutation {
 
     static let ofInterests: [Mutation] = [
         Mutation(
-            name: "a read before the channel is confirmed: what changes in between is neither read nor heard",
+            name: "a read before the channel is confirmed: changes in between are missed",
             faults: [], misbehaviour: [.readsTooEarly],
             shows: .view,
             history: SimulatedHistory(
@@ -22,7 +22,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "an interest is dropped too early: a channel is left although somebody watches",
+            name: "an interest is dropped too early: a channel is left although it is watched",
             faults: [], misbehaviour: [.leavesTooEarly],
             shows: .view,
             history: SimulatedHistory(
@@ -35,7 +35,7 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
-            name: "interests are lost with a connection: only the partitions' channels come back",
+            name: "interests are lost with a connection: only the partitions' channels are subscribed again",
             faults: [4], misbehaviour: [.losesInterests],
             shows: .view,
             history: SimulatedHistory(

@@ -21,7 +21,7 @@ struct Mutation: Sendable, CustomStringConvertible {
     /// Few steps that are enough to show it.
     let history: SimulatedHistory
 
-    /// The scripts with the mistake in them.
+    /// The scripts that contain the bug.
     var substitutes: [Script: RedisScript] {
         guard let mistake else { return [:] }
         return ScriptMistake(name: name, at: mistake.mark, becomes: mistake.line).substitutes(in: Script.allCases)

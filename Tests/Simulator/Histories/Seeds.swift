@@ -114,7 +114,7 @@ struct Seeds: Sendable {
         return run.transcript ?? []
     }
 
-    // MARK: Which
+    // MARK: Which seeds
 
     /// Prints each seed as it begins, and the events of failing ones: `SIMULATOR_TRACE=1`.
     private static let isTraced = ProcessInfo.processInfo.environment["SIMULATOR_TRACE"] != nil

@@ -38,7 +38,7 @@ enum Step: Equatable, Sendable {
     case start(shard: Int)
     case stop(shard: Int)
     case wake(shard: Int)
-    /// SIGTERM and a new server; its clients connect to the others at the time that they were told.
+    /// SIGTERM and a new server; its clients connect to the others after the delay that it gave them.
     case roll(shard: Int)
 
     /// All servers are killed, and some ms later there are as many new ones; linger then begins for the clients.
@@ -67,7 +67,7 @@ enum Step: Equatable, Sendable {
     /// It rejects commands as with a full disk or memory, while busy, or while starting.
     case refuseAll(why: Int, ms: Int)
 
-    /// Everything heals, and the state that everyone sees is compared with the truth.
+    /// Ends all faults, and compares what each client shows with the truth.
     case quiet
 }
 

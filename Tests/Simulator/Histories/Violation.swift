@@ -1,4 +1,4 @@
-/// Something that must never be so, and was.
+/// A broken rule.
 struct Violation: Error, Sendable, CustomStringConvertible {
     let rule: Rule
     let detail: String

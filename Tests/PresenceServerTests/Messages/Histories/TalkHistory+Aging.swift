@@ -6,19 +6,20 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// What holds while messages are kept for a time: none goes before that, and all go soon after it, also where nobody writes.
+/// Checks of histories with expiring messages: no message is removed early, and each soon after its time, also without
+/// writers.
 extension TalkHistory {
-    /// In which a sweep comes to every partition, and is answered.
+    /// Time in which a sweep reaches every partition and is answered.
     private var bound: Milliseconds { keepFor / 10 + 1_000 }
 
-    /// The oldest message that is kept; without aging, the first.
+    /// The oldest stored message; without aging, the first.
     func first(of id: String) throws -> Int64 {
         let id = ConversationID(id)!
         let value = try redis.ask(["HGET", partitions.keys(of: id).conversation(id), "first"]).get()
         return value.string.flatMap { Int64($0) } ?? 1
     }
 
-    /// Messages that have gone, by their numbers: what was acknowledged of them was kept for as long as it should.
+    /// The removed messages, by their numbers. Each acknowledged one was kept for its full time.
     func names(before first: Int64, of id: String) -> [(seq: Int64, name: String)] {
         let gone = acknowledged.filter { $0.value < first && isOf($0.key, id) }
         return gone.map { (seq: $0.value, name: $0.key) }
@@ -26,7 +27,7 @@ extension TalkHistory {
 
     private func isOf(_ name: String, _ id: String) -> Bool { talkOf[name] == id }
 
-    /// Nothing has gone that is younger than messages are kept.
+    /// Checks that no message was removed early.
     func lookAtAges() throws {
         for id in talks {
             let first = try first(of: id)
@@ -37,7 +38,7 @@ extension TalkHistory {
         }
     }
 
-    /// Everything that is older has gone, once the servers have had time.
+    /// Checks that all older messages are removed once the servers have had time.
     func age() throws {
         try world.run(for: bound)
         try lookAtAges()
@@ -48,7 +49,7 @@ extension TalkHistory {
         }
     }
 
-    /// All has gone, and nothing is left of it.
+    /// Checks that all messages are removed and leave no trace.
     func ageAll() throws {
         try world.run(for: keepFor + bound)
         for id in talks {

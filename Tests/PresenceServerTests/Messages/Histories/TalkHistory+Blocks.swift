@@ -4,16 +4,16 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who has blocked whom in a `TalkHistory`, and what that forbids.
+/// Blocks between users of a `TalkHistory`, and their effects.
 extension TalkHistory {
-    /// Whether somebody may be told that they are not to do something in a conversation.
+    /// Whether a user may get `forbidden` in a conversation.
     func mayForbid(_ name: String, _ talk: String) -> Bool {
-        // Nobody is put in by somebody with whom there is a block.
+        // Users with a block between them cannot add each other.
         talk == group ? everOut.contains(name) || wasBlocked && everOut.contains("ana") : wasBlocked
     }
 
     func block(_ person: TalkPerson) {
-        // Nobody is put into a new conversation by somebody with whom there is a block.
+        // Users with a block between them cannot add each other to a new conversation.
         guard talks.count == 2, !people.contains(where: \.isCreating), person === people[0] || person === people[1]
         else { return }
         wasBlocked = true
@@ -29,7 +29,7 @@ extension TalkHistory {
         if blockedSince[name] == nil { blockedSince[name] = world.now }
     }
 
-    /// What was asked for after a block was acknowledged is forbidden.
+    /// Requests made after a block was acknowledged must fail.
     func noteSent(in talk: String, by name: String, askedAt: Milliseconds) {
         guard talk != group, !isBlockUncertain else { return }
         for (user, since) in blockedSince where askedAt > since {

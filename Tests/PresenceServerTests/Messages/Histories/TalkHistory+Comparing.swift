@@ -6,7 +6,7 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// After a quiet moment: what everyone holds, and was told of, against what the store has.
+/// After a quiet period, compares the clients' state and events with the store.
 extension TalkHistory {
     func compareAll() throws {
         for person in people { person.askAll() }
@@ -19,7 +19,7 @@ extension TalkHistory {
         try compareLists()
     }
 
-    /// What the last changes were comes to everyone soon.
+    /// The last changes soon reach every client.
     private func compareLists() throws {
         for _ in 0..<30 {
             if try listFault() == nil { return }
@@ -29,7 +29,7 @@ extension TalkHistory {
         if let wrong = try listFault() { throw HistoryFault(description: "at \(world.now): \(wrong)") }
     }
 
-    /// What somebody's list says wrongly; `nil`: nothing.
+    /// A difference between a user's list and the store; `nil`: none.
     func listFault() throws -> String? {
         for id in talks {
             guard let record = try record(id) else { return "\(id) is gone" }
@@ -61,7 +61,7 @@ extension TalkHistory {
         }
     }
 
-    /// What the store has of a conversation.
+    /// The conversation's messages in the store.
     func stored(_ id: String) throws -> [StoredMessage] {
         let id = ConversationID(id)!
         let values = try redis.ask(["LRANGE", partitions.keys(of: id).log(id), "0", "-1"]).get().array ?? []
@@ -80,7 +80,7 @@ extension TalkHistory {
             }
             for (seq, name) in names(before: first, of: id) { places[name] = seq }
             for message in messages {
-                // (Whose sender repeats it after it has gone, that message is a new one.)
+                // (If a sender repeats a message that was removed, that is a new message.)
                 if let seq = deleted[message.id], message.deletedAt == 0, seq == message.seq || seq >= first {
                     fail("\(message.id) is there, and was deleted")
                 }

@@ -6,11 +6,11 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who has left the group of a `TalkHistory`, for a time or for ever, and what of it is nothing to them any more.
+/// Users who have left the group of a `TalkHistory`, for a while or for good, and must receive nothing more of it.
 extension TalkHistory {
-    /// The numbers of the group at that time.
+    /// The group's numbers at that time.
     struct Leaving {
-        /// Of the last change of its messages.
+        /// The last change of its messages.
         let change: Int64
         let version: Int64
     }
@@ -19,7 +19,7 @@ extension TalkHistory {
     private var deesID: UserID { UserID("dee")! }
     private var address: EmailAddress { EmailAddress("dee@example.org")! }
 
-    // MARK: An account that is closed
+    // MARK: A deleted account
 
     func openAccount() throws {
         let keys = partitions.keys(of: deesID)
@@ -27,7 +27,7 @@ extension TalkHistory {
         _ = try redis.ask(["HSET", keys.emails(with: address), address.text, "dee 0"]).get()
     }
 
-    /// Once both conversations are there. It is asked for until it is done.
+    /// Starts when both conversations exist. The deletion is repeated until it is done.
     func closeAccount() {
         guard closing == nil, talks.count == 2, !people.contains(where: \.isCreating) else { return }
         everOut.insert("dee")
@@ -35,7 +35,7 @@ extension TalkHistory {
         keepClosing()
     }
 
-    /// As a server does it (`Accounts.remove`): with the first script it is done, whatever comes of that server.
+    /// Runs the same scripts as a server (`Accounts.remove`): the first one decides, whatever happens to that server.
     func keepClosing() {
         guard let closing, !dee.isGone, world.now >= closing + 3_000,
             let shard = world.shards.first(where: { $0.isRunning && $0.logic.link.isLive })
@@ -50,9 +50,9 @@ extension TalkHistory {
         }
     }
 
-    // MARK: What scripts have done
+    // MARK: Scripts' effects
 
-    /// It was answered `OK`.
+    /// Called when a script returned `OK`.
     func note(_ script: Script, _ arguments: [String]) {
         switch script {
         case .members:
@@ -84,23 +84,23 @@ extension TalkHistory {
         leavings[user] = Leaving(change: numbers.first ?? 0, version: numbers.last ?? 0)
     }
 
-    // MARK: What they hear
+    // MARK: Received events
 
-    /// Somebody was told of a change of a conversation's messages.
+    /// Called when a user receives a change of a conversation's messages.
     func noteHeard(_ change: Int64, of talk: String, by name: String) {
         guard talk == group, out.contains(name), let leaving = leavings[name], change > leaving.change else { return }
         fail("\(name) heard change \(change) of the group, which they had left at \(leaving.change)")
     }
 
-    /// Somebody was told of a conversation as one of theirs.
+    /// Called when a user receives a conversation as one of theirs.
     func noteTold(_ version: Int64, of talk: String, to name: String) {
         guard talk == group, out.contains(name), let leaving = leavings[name], version > leaving.version else { return }
         fail("\(name) is told version \(version) of the group, which they had left at \(leaving.version)")
     }
 
-    // MARK: What is left of them
+    // MARK: Traces of users who left
 
-    /// What is still there of who has left, or has not been told to the webhook; `nil`: nothing.
+    /// A trace of a user who left, or an event missing at the webhook; `nil`: none.
     func leftFault() throws -> String? {
         for user in Set(people.map(\.name)).subtracting(members).sorted().compactMap({ UserID($0) }) {
             let keys = partitions.keys(of: user)
@@ -126,7 +126,7 @@ extension TalkHistory {
     }
 }
 
-/// Ids of the messages that a webhook was told of.
+/// The ids of the messages delivered to a webhook.
 struct ToldMessages {
     private(set) var ids: Set<String> = []
     private var count = 0

@@ -5,10 +5,10 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// Who is in the group of a `TalkHistory`, and whose it is.
+/// The members and the owner of a `TalkHistory`'s group.
 extension TalkHistory {
-    /// Cy leaves, or is taken out by the owner; ana, who made the group, leaves it to another owner. They are put in again by who is
-    /// in it. Bob stays.
+    /// Cy leaves, or the owner removes him; ana, who created the group, passes it to another owner. Members add them
+    /// again. Bob stays.
     func changeMembers(_ person: TalkPerson) {
         guard person.isIn(group) else { return }
         if let user = out.subtracting(["dee"]).sorted().first(where: { $0 != person.name }) {
@@ -20,7 +20,7 @@ extension TalkHistory {
         person.change(group, "remove", user)
     }
 
-    /// A backend says who is in the group: all. Nobody asks again if it is not answered.
+    /// A backend sets all users as members. An unanswered request is not repeated.
     func putAllIn() {
         let shard = world.shards.first { $0.isRunning && $0.logic.link.isLive }
         guard let shard, !group.isEmpty else { return }
@@ -30,7 +30,7 @@ extension TalkHistory {
                 token: "!backend", to: shard))
     }
 
-    /// Who has gone and come back.
+    /// Tracks members who left and returned.
     func note(_ changes: [String]) {
         for change in changes {
             let user = String(change.dropFirst())

@@ -5,10 +5,10 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// What goes wrong in a `TalkHistory` between a script and its answer.
+/// Faults in a `TalkHistory` between a script and its answer.
 extension TalkHistory {
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
-    /// What nobody asks for: the steps of intents.
+    /// Steps of intents, which no client requests.
     private static let steps: Set<Script> = [
         .joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember, .departing, .depart,
     ]
@@ -30,7 +30,7 @@ extension TalkHistory {
         world.after(0) { [unowned self] in harm(place) }
     }
 
-    /// Whether this step of an intent has just been done for the first time since members have changed.
+    /// Whether this step of an intent has just succeeded for the first time since the last change of members.
     private func losesStep(_ script: Script, _ arguments: [String]) -> Bool {
         guard Self.steps.contains(script) else { return false }
         let step = [script.name, String(memberChanges)] + arguments.dropFirst(3)

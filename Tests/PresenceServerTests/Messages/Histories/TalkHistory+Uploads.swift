@@ -6,7 +6,7 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// What is uploaded is kept by as many messages as the store has of its uploader's that mention it, and is due if there is none.
+/// An upload counts the messages of its uploader that mention it, and becomes due without one.
 extension TalkHistory {
     struct Upload {
         let name: String
@@ -14,9 +14,9 @@ extension TalkHistory {
         let talk: String
     }
 
-    /// What a message of a person's has besides its text: something new, what the message before had, what is another's, or nothing.
+    /// The attachment of a user's message: a new upload, that of the message before, another user's, or none.
     ///
-    /// - Parameter recent: What the same person has uploaded for a message that is certain to be sent before this one.
+    /// - Parameter recent: The user's upload for a message that is certain to be sent before this one.
     func attached(by user: String, in talk: String, after recent: inout Upload?) -> String {
         let others = uploads.filter { $0.talk == talk && $0.user != user }
         let chosen: Upload?
@@ -70,7 +70,7 @@ extension TalkHistory {
                 let due = try redis.ask(["ZSCORE", keys.attachmentsDue, "\(upload.name) \(talk)"]).get().string
                 guard let held else {
                     if due != "0" { fail("\(upload.name) is gone, and nobody looks at it") }
-                    // (What went with a message, by its age or because that was deleted, may have been mentioned again since.)
+                    // (An upload removed with a message, by age or deletion, may have been mentioned again since.)
                     if count > 0, keepFor == 0, !deleting.contains(upload.user) {
                         fail("\(upload.name) is gone, and mentioned \(count) times")
                     }

@@ -6,84 +6,87 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of four people, one of them with two devices, who write, edit, delete, mark and rename in a group, which some
-/// of them leave and come back to, and in a direct conversation, on three servers with the real scripts and a real Redis. The
-/// account of one is closed at some time. Between any script and its answer the server may die, lose its connections, be late, or
-/// stand still; in some histories the first answer to each request, and to each step of an intent, is lost, and in some Redis
-/// refuses for a moment, is silent or goes. People do what good clients do: they repeat what was not answered, in its order, and
-/// follow from where they were.
+/// A random history of four users, one of them with two devices, who write, edit, delete, mark and rename in a group,
+/// which some of them leave and rejoin, and in a direct conversation, on three servers with the real scripts and a real
+/// Redis. One user's account is deleted at some time. Between any script and its answer the server may die, lose its
+/// connections, be slow, or pause. In some histories the first answer to each request, and to each step of an intent,
+/// is lost; in some Redis returns errors for a moment, is silent or ends. The users behave like good clients: they
+/// repeat unanswered requests, in order, and continue from their last position.
 ///
-/// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`). In a part, who is away is pushed for, and
-/// a webhook is told of each message (`TalkHistory+Leaving.swift`).
+/// In some histories messages are kept for a minute (`TalkHistory+Aging.swift`). In some, absent users get pushes, and
+/// a webhook gets each message (`TalkHistory+Leaving.swift`).
 ///
-/// All the time: events are in order, without a gap and none twice, marks never go back, a version of a conversation is told as
-/// one thing only, and who has left hears of nothing that came after it, is pushed for nothing, and writes nothing. Three times,
-/// when all is quiet: everyone holds what the store has, in messages and in their list, everything that was acknowledged is there
-/// once, unread is what a shadow model says, and nothing is left of who has gone. So are the owner, the name and the members.
+/// At all times: events are in order, without a gap or a duplicate; marks never move back; each version of a
+/// conversation has one content; and a user who left receives no later event or push and cannot write. Three times,
+/// when all is quiet: every client's messages and list equal the store, each acknowledged message is there once,
+/// `unread` equals a model's, and nothing is left of users who are gone. The same holds for the owner, the name and the
+/// members.
 final class TalkHistory: DrawnHistory {
     let world: World
-    /// Where somebody is told of messages, and of who is to be pushed to.
+    /// A receiver of events about messages and due pushes.
     let webhooks: WebhookWorld?
     let redis: SimulatedRedis
     private var random: SplitMix64
     let trouble: Int
     /// In half of the histories.
     private(set) var redisTrouble: RedisTrouble?
-    /// The first answer to each request is lost.
+    /// Whether the first answer to each request is lost.
     let dropsAnswers: Bool
     var lostAnswers: [String: Int] = [:]
     private(set) var isQuiet = false
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
-    /// Redis' clock goes back, often while a server has lost it.
+    /// Whether Redis' clock is set back, often while a server has lost Redis.
     let clockSteps: Bool
     private(set) var stepsBack = 0
     func noteStepBack() { stepsBack += 1 }
-    /// By conversation and number: when each message was sent that the store was seen to have.
+    /// The time of each message seen in the store, by conversation and number.
     var times: [String: [Int64: Timestamp]] = [:]
-    /// The fourth is a second device of the first; the account of the last may be closed.
+    /// The fourth is a second device of the first; the account of the last may be deleted.
     private(set) var people: [TalkPerson] = []
-    /// The group and the direct conversation, once somebody was told of them.
+    /// The group and the direct conversation, once a client knows them.
     private(set) var talks: [String] = []
     private(set) var group = ""
-    /// Members of the group whom somebody has asked to take out, who are out of it, and where it was when they came back.
+    /// Members of the group whose removal was requested, those who are out of it, and the group's number when they
+    /// returned.
     var everOut: Set<String> = []
     var out: Set<String> = []
     var joinedAt: [String: Int64] = [:]
-    /// Who has blocked the other one of the direct conversation, since it was acknowledged and until they ask for the end of it.
+    /// Users who blocked the other member of the direct conversation: from the acknowledgement until they request the
+    /// end of the block.
     var blockedSince: [String: Milliseconds] = [:]
     var wasBlocked = false
-    /// A block, or the end of one, was asked for more than once: what was asked for first may have come last.
+    /// A block, or its end, was requested more than once, so the first request may have arrived last.
     var isBlockUncertain = false
     var blocks = 0
     var returns = 0
-    /// Who is in the group, in the order of their joining, and whose it is: as the store has it.
+    /// The group's members in the order of their joining, and its owner, as stored.
     var members = ["ana", "dee", "bob", "cy"]
-    /// What the group was when somebody was last taken out of it.
+    /// The group's state when each user was last removed from it.
     var leavings: [String: Leaving] = [:]
-    /// When it was last asked for that dee's account is closed.
+    /// The time of the last request to delete dee's account.
     var closing: Milliseconds?
     var told = ToldMessages()
     var owner = "ana"
     var successions = 0
-    /// Changes of members that were made.
+    /// The number of successful changes of members.
     var memberChanges = 0
-    /// The group's name as it was acknowledged to the only one who changes it; `nil`: it is not known what came last.
+    /// The group's name as acknowledged to the only user who changes it; `nil`: unknown.
     var groupName: String? = "All"
     private var names = 0
-    /// A name was asked for more than once: what was asked for first may have come last.
+    /// A name was requested more than once, so the first request may have arrived last.
     var isNameUncertain = false
-    /// Messages of which it was acknowledged that they are deleted, with their numbers.
+    /// Messages whose deletion was acknowledged, with their numbers.
     var deleted: [String: Int64] = [:]
     /// Steps of intents whose answers were lost.
     var lostSteps: Set<String> = []
-    /// Where each acknowledged message stands.
+    /// The number of each acknowledged message.
     var acknowledged: [String: Int64] = [:]
-    /// The conversation that each of them is in.
+    /// The conversation of each of them.
     var talkOf: [String: String] = [:]
     var deaths = 0
-    /// Until when something may arrive at Redis whose sender has given it up.
+    /// Until then a command may arrive at Redis whose sender has given it up.
     var lateUntil: Milliseconds = 0
     var sent = 0
     var tally: [String: Int] {
@@ -97,7 +100,7 @@ final class TalkHistory: DrawnHistory {
     }
     private var texts = 0
     var calls: [SimulatedCall] = []
-    /// What was uploaded, and the draws about that (`TalkHistory+Uploads.swift`).
+    /// The uploads, and their own source of random choices (`TalkHistory+Uploads.swift`).
     var uploads: [Upload] = []
     var choices: SplitMix64
 
@@ -132,7 +135,7 @@ final class TalkHistory: DrawnHistory {
 
     func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
-    // MARK: The course of it
+    // MARK: Course
 
     func play() throws {
         for person in people { person.connect() }
@@ -171,7 +174,7 @@ final class TalkHistory: DrawnHistory {
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
         case 8: person.delete(talk, draw(0...50))
         case 9:
-            // (What is muted for a time may be muted again when the clock goes back.)
+            // (A conversation muted for a time may be muted again when the clock is set back.)
             let duration = draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)
             if person !== people[3] { person.set(talk, clockSteps ? duration % 4 : duration) }
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
@@ -179,14 +182,14 @@ final class TalkHistory: DrawnHistory {
         case 13: block(person)
         case 14:
             let seq = Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6
-            // What is said late is less.
+            // A late mark is a lower one.
             for late in 0...1 { person.markDelivered(talk, upTo: seq - Int64(late)) }
         case 15:
-            // One renames it: the name is the last that they gave it.
+            // Only one user renames the group, so its name is the last one they gave it.
             guard talk == group, people[1].isIn(talk) else { return }
             names += 1
             people[1].rename(talk, to: "All \(names)")
-        // An owner deletes what others wrote.
+        // An owner deletes other users' messages.
         case 16: if talk == group, person.name == owner { person.delete(talk, draw(0...50), ofOthers: true) }
         case 17: if draw(0...2) == 0 { putAllIn() }
         case 18: if draw(0...1) == 0 { closeAccount() }
@@ -199,11 +202,11 @@ final class TalkHistory: DrawnHistory {
         if talks.count == 2 { fail("a third conversation was made: \(id)") }
         talks.append(id)
         if isGroup { group = id }
-        // Both are known by all who are in them.
+        // All members know their conversations.
         for person in people where isGroup || ["ana", "bob"].contains(person.name) { person.enter(id) }
     }
 
-    // MARK: Looking
+    // MARK: Checks
 
     func look() throws {
         for person in people { person.read() }
@@ -211,7 +214,7 @@ final class TalkHistory: DrawnHistory {
         if let fault { throw fault }
     }
 
-    /// - Parameter isLast: Of the history.
+    /// - Parameter isLast: Whether the history ends here.
     private func quieten(isLast: Bool) throws {
         isQuiet = true
         defer { isQuiet = false }

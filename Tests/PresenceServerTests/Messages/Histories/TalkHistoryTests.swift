@@ -4,15 +4,15 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That nothing of a conversation is lost, doubled or out of order, whatever dies: drawn histories.
+/// Random histories: nothing in a conversation is lost, doubled or reordered, whatever fails.
 @Suite("Whatever dies, a conversation is whole") struct TalkHistoryTests {
     private static let most = 120
 
-    @Test func `nothing is lost, doubled or out of order, and unread is what was not read`() async throws {
+    @Test func `nothing is lost, doubled or reordered, and unread is correct`() async throws {
         let sum = try await DrawnHistories<TalkHistory>(count: Self.most).run()
         #expect(sum.faults == [])
         print("talks: \(sum)")
-        // It came to what it is about.
+        // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 240 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
         for script: Script in [
@@ -26,7 +26,7 @@ import Testing
         #expect(sum["closed accounts"] > 20 && sum["pushes"] > 20)
     }
 
-    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
+    @Test(arguments: Self.mistakes) func `a deliberate bug is detected by its own fault`(mistake: ScriptMistake)
         async throws
     {
         let fault = try await DrawnHistories<TalkHistory>.find(
@@ -36,17 +36,17 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "a message that is sent again is a new one", at: "sent-again", becomes: "if false then",
+            name: "a repeated send creates a new message", at: "sent-again", becomes: "if false then",
             faults: ["is there twice", "was acknowledged as", "was answered"]),
         ScriptMistake(
-            name: "a message that is sent again is counted again", at: "answered-again",
+            name: "a repeated send is counted again", at: "answered-again",
             becomes: "sender.own = sender.own + 1 putMember(c, from) bump(c) save(c) return { 'OK', known }",
             faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
-            name: "a mark goes back", at: "mark-read", becomes: "local read = math.min(tonumber(upTo), c.last)",
+            name: "a mark moves back", at: "mark-read", becomes: "local read = math.min(tonumber(upTo), c.last)",
             faults: ["the mark of", "unread of"]),
         ScriptMistake(
-            name: "a mark that is said again counts once more", at: "mark-read",
+            name: "a repeated mark counts again", at: "mark-read",
             becomes: "local read = math.min(c.last, math.max(m.read + (tonumber(upTo) == m.read and 1 or 0), "
                 + "tonumber(upTo)))",
             faults: ["unread of", "urgent ones of"]),
@@ -54,36 +54,36 @@ import Testing
             name: "a change of a message has no number of its own", at: "change-is-numbered",
             faults: ["where the store has version", "heard change", "heard of", " lacks ", "unread of"]),
         ScriptMistake(
-            name: "a change of a message is none of its conversation", at: "change-of-conversation",
+            name: "a change of a message does not change its conversation", at: "change-of-conversation",
             faults: ["the list of", "is told as"]),
         ScriptMistake(
-            name: "who writes has not read", at: "own-is-read",
+            name: "sending does not mark earlier messages as read", at: "own-is-read",
             faults: ["unread of", "urgent ones of"]),
         ScriptMistake(
-            name: "an inbox that was not told is not written down", at: "written-down",
+            name: "an inbox that was not updated is not recorded", at: "written-down",
             faults: ["the inbox of"]),
         ScriptMistake(
-            name: "the owner leaves, and the group has none", at: "successor", becomes: "put(c, 'owner', nil)",
+            name: "the owner leaves, and the group has no owner", at: "successor", becomes: "put(c, 'owner', nil)",
             faults: ["the owner of"]),
         ScriptMistake(
-            name: "who has left goes on watching", at: "leaver-watches",
+            name: "a user who left continues to watch", at: "leaver-watches",
             becomes: "local names = table.concat(namesOf(c), ' ') .. ' ana cy dee'",
             faults: ["of the group, which they had left at"]),
         ScriptMistake(
-            name: "that a closed account has conversations to leave is forgotten at once", at: "departs-at-once",
+            name: "the pending departures of a deleted account are dropped at once", at: "departs-at-once",
             becomes: "redis.call('SREM', unfinishedKey, intent) for conversation, state in each() do",
             faults: ["the account of dee is closed, and has"]),
         ScriptMistake(
-            name: "what somebody was pushed for stays when they leave", at: "pushed-for",
+            name: "a user's pushes stay when they leave", at: "pushed-for",
             faults: ["is to be pushed for the group"]),
         ScriptMistake(
-            name: "a mark of what came goes back", at: "mark-delivered",
+            name: "a delivered mark moves back", at: "mark-delivered",
             becomes: "local delivered = math.max(math.min(tonumber(came), c.last), read)",
             faults: ["the mark of what came to", " came to "]),
         ScriptMistake(
             name: "a deleted message is unread for ever", at: "deleted-is-read", faults: ["unread of"]),
         ScriptMistake(
-            name: "what lies between deleted messages is deleted", at: "deleted-ranges",
+            name: "messages between deleted ones are deleted", at: "deleted-ranges",
             becomes: "if last and low <= last.high + 3 then",
             faults: ["unread of"]),
         ScriptMistake(
@@ -91,29 +91,29 @@ import Testing
             becomes: "local priority = priorities(c, function() return false end)",
             faults: ["urgent ones of"]),
         ScriptMistake(
-            name: "a name is told, and not kept", at: "name-is-kept", becomes: "c.changed.name = nil save(c)",
+            name: "a name is published but not stored", at: "name-is-kept", becomes: "c.changed.name = nil save(c)",
             faults: ["the name of", "the list of", "is told as"]),
         ScriptMistake(
-            name: "what was edited is not told to who was away", at: "edited-meanwhile", becomes: "if false then",
+            name: "edits are not sent to users who were away", at: "edited-meanwhile", becomes: "if false then",
             faults: ["where the store has version", "urgent ones of", "unread of"]),
         ScriptMistake(
-            name: "a message goes before its time", at: "in-time", becomes: "isOver = sentAt(raw) > limit + 20000",
+            name: "a message expires too early", at: "in-time", becomes: "isOver = sentAt(raw) > limit + 20000",
             faults: ["went after"]),
         ScriptMistake(
-            name: "where nobody writes, nothing goes",
+            name: "without writers no message expires",
             at: "ages",
             faults: ["is there after", "is there, though"]),
         ScriptMistake(
-            name: "what has gone is unread for ever", at: "gone-is-read",
+            name: "removed messages stay unread for ever", at: "gone-is-read",
             faults: ["unread of"]),
         ScriptMistake(
-            name: "a deleted message keeps what it mentions",
+            name: "a deleted message keeps its attachments",
             at: "deleted-mentions-nothing",
             faults: ["is mentioned"]),
         ScriptMistake(
-            name: "messages that go keep what they mention", at: "gone-mentions-nothing", faults: ["is mentioned"]),
+            name: "expired messages keep their attachments", at: "gone-mentions-nothing", faults: ["is mentioned"]),
         ScriptMistake(
-            name: "anybody's message keeps an upload", at: "own-uploads", becomes: "if user then",
+            name: "any user's message keeps an upload", at: "own-uploads", becomes: "if user then",
             faults: ["is mentioned"]),
     ]
 }

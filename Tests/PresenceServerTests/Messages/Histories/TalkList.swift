@@ -5,16 +5,16 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// The conversations of somebody as one of their clients was told of them, by lists and by events.
+/// A user's conversations as one of their clients received them, by lists and events.
 struct TalkList {
     struct Entry: Equatable {
         var version: Int64
         var isRemoved = false
-        /// Of each member: what they have read, if it is shown, and what has come to their devices.
+        /// Each member's `read`, if shown, and `delivered`.
         var members: [String: Marks] = [:]
         var first: Int64 = 0
         var last: Int64 = 0
-        /// Of the newest message.
+        /// The newest message.
         var message: Message?
         var unread: Int64 = 0
         var urgent: Int64 = 0
@@ -35,14 +35,14 @@ struct TalkList {
     }
 
     private(set) var entries: [String: Entry] = [:]
-    /// By conversation and member: the most that they were said to have read.
+    /// The highest `read` received, by conversation and member.
     private var reads: [String: [String: Int64]] = [:]
     private var deliveries: [String: [String: Int64]] = [:]
 
-    /// The conversations that it has, with their versions.
+    /// The conversations of the list, with their versions.
     var known: [String: Int64] { entries.filter { !$0.value.isRemoved }.mapValues(\.version) }
 
-    /// A conversation is told: the larger version counts. Returns what is wrong with it.
+    /// Applies a received conversation; the higher version wins. Returns a fault, if any.
     mutating func take(_ conversation: [String: Any]) -> String? {
         guard let id = conversation["id"] as? String else { return "a conversation has no id" }
         let told = Entry(conversation)
@@ -88,7 +88,7 @@ extension TalkList.Entry {
         isArchived = conversation["archived"] as? Bool ?? false
     }
 
-    /// What a member is to be told of a conversation as the store has it.
+    /// The entry that a member should have, derived from the store's record.
     init(_ record: ConversationRecord, for own: ConversationRecord.Member, at now: Timestamp) {
         version = record.version(for: own.user, at: now)
         for member in record.members {
@@ -100,7 +100,7 @@ extension TalkList.Entry {
         (first, last) = (record.first, record.last)
         message = record.message.map { TalkList.Message(id: $0.id, version: $0.version) }
         let seen = max(own.read, own.own)
-        // (What counting would say is compared by itself: `compareUnread`.)
+        // (`compareUnread` counts the messages themselves.)
         unread = record.unread(by: own)
         urgent = Int64(record.priority.count { $0 > seen })
         name = record.name.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }

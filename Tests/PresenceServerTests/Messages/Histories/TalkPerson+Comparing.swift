@@ -5,10 +5,10 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// What somebody in a `TalkHistory` holds against what there is.
+/// Compares the state of a client in a `TalkHistory` with the store.
 extension TalkPerson {
     func compare(_ talk: String, with messages: [StoredMessage]) {
-        // What has gone, nobody is told of.
+        // Removed messages are not sent.
         let first = max(messages.first?.seq ?? (history.keepFor > 0 ? .max : 1), held[talk]!.from)
         let messages = messages.filter { $0.seq >= first }
         let mine = held[talk]!.messages.filter { $0.key >= first }
@@ -26,9 +26,9 @@ extension TalkPerson {
         if mine.count != messages.count { history.fail("\(name) has \(mine.count) of \(messages.count) messages") }
     }
 
-    /// What was acknowledged holds.
+    /// Acknowledged settings are in effect.
     func compareSettings(_ talk: String, _ own: ConversationRecord.Member, at now: Timestamp) {
-        // Who has come back has set nothing yet.
+        // A user who returned has default settings.
         if talk == history.group, history.joinedAt[name] != nil { return }
         guard let settings = held[talk]?.settings, !settings.isUncertain else { return }
         let isWrong = settings.isMuted.map { $0 != (own.muted == -1) } ?? false
@@ -37,14 +37,14 @@ extension TalkPerson {
         }
     }
 
-    /// What has come to a device has come, whatever other devices say.
+    /// A delivered mark stays, whatever the user's other devices send.
     func compareDelivered(_ talk: String, _ own: ConversationRecord.Member) {
         let said = history.people.filter { $0.name == name }.compactMap { $0.held[talk] }
         let most = said.map { max($0.read, $0.delivered) }.max() ?? 0
         if own.delivered < most { history.fail("\(most) of \(talk) came to \(name), and \(own) is there") }
     }
 
-    /// What was acknowledged holds, in every conversation.
+    /// Acknowledged receipt settings are in effect in every conversation.
     func compareReceipts(_ talk: String, _ own: ConversationRecord.Member, of user: String) {
         let isHidden = user.hasPrefix("n")
         if let receipts, receipts == isHidden {
@@ -53,23 +53,23 @@ extension TalkPerson {
         if own.hidesReceipts != isHidden { history.fail("the receipts of \(name) are \(user), and in \(talk) \(own)") }
     }
 
-    /// What counting would say: all that is not deleted after what was read, after the last that one wrote, and since one has come
-    /// back.
+    /// Counts the unread messages: those that are not deleted, after the read mark, after the user's own last one, and
+    /// since they returned.
     func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!
         let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
         let first = number(conversation["first"])
-        // Whatever device has read it.
+        // Read on any of the user's devices.
         let read = history.people.filter { $0.name == name }.compactMap { $0.held[talk]?.read }.max() ?? 0
         let seen = max(read, wrote, first - 1, history.group == talk ? history.joinedAt[name] ?? 0 : 0)
-        // (What it does not hold, the store has.)
+        // (The client may lack older messages, which are in the store.)
         let others = ((try? history.stored(talk)) ?? []).filter { $0.seq < state.from && $0.deletedAt == 0 }.map(\.seq)
         let there = state.messages.filter { !$0.value.isDeleted && $0.key >= state.from }.keys + others
         let shadow = there.count { $0 > seen }
         if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
             history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
         }
-        // (Of what it does not hold, it does not know.) The newest 32 count.
+        // (The client cannot count messages that it lacks.) The newest 32 count.
         let urgent = state.messages.filter { $0.value.isUrgent && !$0.value.isDeleted }
         let isKnown = state.from - 1 <= seen && state.messages.values.count(where: \.isUrgent) <= 32
         if isKnown, number(conversation["priorityCount"]) != urgent.keys.count(where: { $0 > seen }) {

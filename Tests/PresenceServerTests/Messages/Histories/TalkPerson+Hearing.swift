@@ -5,7 +5,7 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// What somebody in a `TalkHistory` does with what comes.
+/// Handles the messages that a client of a `TalkHistory` receives.
 extension TalkPerson {
     func read() {
         while seen < client.texts.count {
@@ -53,7 +53,7 @@ extension TalkPerson {
 
     func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
 
-    /// - Parameter seq: Of the message that was changed.
+    /// - Parameter seq: The number of the changed message.
     private func fulfil(_ id: Int, seq: Int64 = 0) {
         guard let wish = end(id) else { return }
         let talk = wish.talk
@@ -67,7 +67,7 @@ extension TalkPerson {
         if let receipts = wish.receipts { adopt(receipts: receipts, after: wish.times) }
     }
 
-    /// What was asked for is not asked for any more.
+    /// Removes an answered request from the queue.
     @discardableResult
     private func end(_ id: Int) -> TalkWish? {
         guard let talk = underWay.removeValue(forKey: id) else { return nil }
@@ -119,7 +119,7 @@ extension TalkPerson {
         held[talk]!.isFollowing = message["more"] == nil
     }
 
-    /// What it has not heard of has gone.
+    /// The messages that the client missed have been removed.
     private func reset(_ talk: String) {
         if history.keepFor == 0 { history.fail("\(name) was told to begin anew") }
         held[talk]?.isFollowing = false

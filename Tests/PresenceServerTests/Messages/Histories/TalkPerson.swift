@@ -5,41 +5,41 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
-/// Something that somebody in a `TalkHistory` asks for until it is answered.
+/// A request that a client of a `TalkHistory` repeats until it is answered.
 struct TalkWish {
-    /// What does it.
+    /// The script that carries it out.
     let script: Script
     /// The request without its id.
     let json: String
-    /// One request of a conversation is under way at a time.
+    /// Each conversation has one request under way at a time.
     let talk: String
     var mark: Int64 = 0
     var delivered: Int64 = 0
-    /// What is deleted.
+    /// The id of the message to delete.
     var deletes: String?
-    /// What the group is called.
+    /// The group's new name.
     var name: String?
     var settings = TalkSettings()
-    /// Whether others are to see what was read.
+    /// Whether others may see read marks.
     var receipts: Bool?
-    /// Whether the other one of the direct conversation is blocked.
+    /// Whether the other member of the direct conversation is blocked.
     var blocks: Bool?
-    /// When it was asked for first.
+    /// The time of the first attempt.
     var askedAt: Milliseconds = 0
-    /// How often it was asked for.
+    /// The number of attempts.
     var times = 0
     var hasLostAnswer = false
 }
 
-/// What somebody has set for themselves in a conversation; `nil`: nothing, or for a time.
+/// A user's own settings of a conversation; `nil`: none, or for a time only.
 struct TalkSettings {
     var isMuted: Bool?
     var isArchived: Bool?
-    /// Something was asked for more than once: what was asked for first may have come last.
+    /// A setting was requested more than once, so the first request may have arrived last.
     var isUncertain = false
 }
 
-/// A message as somebody holds it.
+/// A message as a client has it.
 struct TalkMessage {
     let id: String
     let text: String
@@ -48,18 +48,18 @@ struct TalkMessage {
     let isUrgent: Bool
 }
 
-/// One of a `TalkHistory`, with the client of a careful app: what was not answered is asked again, one request of a
-/// conversation at a time, and messages are followed from the last change that was heard of.
+/// A client of a `TalkHistory` that behaves like a careful app: it repeats unanswered requests, has one request of a
+/// conversation under way at a time, and follows messages from the last change that it received.
 final class TalkPerson {
     struct Held {
         var messages: [Int64: TalkMessage] = [:]
         var newest: Int64 = 0
-        /// The last change that it was told of.
+        /// The last change received.
         var change: Int64 = 0
         var isFollowing = false
-        /// Where what it holds begins, since it began anew.
+        /// The first number that the client has, since its last restart.
         var from: Int64 = 1
-        /// What was asked for and acknowledged: the shadow of the own mark.
+        /// The highest mark requested and acknowledged: a model of the user's own mark.
         var read: Int64 = 0
         var delivered: Int64 = 0
         var settings = TalkSettings()
@@ -71,13 +71,13 @@ final class TalkPerson {
     let client: SimulatedClient
     var held: [String: Held] = [:]
     var list = TalkList()
-    /// Whether others see what was read, as it was acknowledged; `nil`: it is not known what came last.
+    /// Whether others see read marks, as acknowledged; `nil`: unknown.
     var receipts: Bool? = true
     private var isUncertain = false
     /// The request for the list, and whether it was answered.
     var listing: Int?
     var isListed = false
-    /// In their order; the first of each conversation is under way.
+    /// In order; the first one of each conversation is under way.
     var wishes: [TalkWish] = []
     var underWay: [Int: String] = [:]
     var following: [Int: String] = [:]
@@ -85,7 +85,7 @@ final class TalkPerson {
     private var requests = 0
     var seen = 0
     var isIn = false
-    /// Their account is closed.
+    /// Whether the account is deleted.
     var isGone = false
     var again: Milliseconds = 0
 
@@ -96,10 +96,10 @@ final class TalkPerson {
         client = SimulatedClient(name, in: history.world)
     }
 
-    /// As far as it was told.
+    /// As far as the client knows.
     func isIn(_ talk: String) -> Bool {
         guard !isGone, held[talk] != nil else { return false }
-        // Who was taken out before they had a list was told of nothing.
+        // A user removed before their first list received no event.
         return list.entries[talk].map { !$0.isRemoved } ?? !isListed
     }
     func enter(_ talk: String) { if held[talk] == nil { held[talk] = Held() } }
@@ -107,13 +107,13 @@ final class TalkPerson {
         isGone || isIn && isListed && wishes.isEmpty && held.allSatisfy { $0.value.isFollowing || !isIn($0.key) }
     }
     var isCreating: Bool { wishes.contains { $0.talk.hasPrefix("new ") } }
-    /// It has asked for the end of a block, or is about to.
+    /// Whether the end of a block is requested or about to be.
     var unblocks: Bool { wishes.contains { $0.blocks == false } }
     var state: String {
         "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))"
     }
 
-    // MARK: Wishes
+    // MARK: Requests
 
     func create(_ members: String) {
         let script: Script = members.contains("\"key\"") ? .create : .direct
@@ -183,7 +183,7 @@ final class TalkPerson {
         wish(.settings, #""type":"conversationSettings","conversation":"\#(talk)",\#(json)"#, talk, settings: settings)
     }
 
-    /// - Parameter change: Adds somebody (`add`) to a group, or removes them (`remove`).
+    /// - Parameter change: Adds (`add`) or removes (`remove`) the user.
     func change(_ talk: String, _ change: String, _ user: String) {
         wish(.members, #""type":"changeMembers","conversation":"\#(talk)","\#(change)":["\#(user)"]"#, talk)
     }
@@ -218,7 +218,8 @@ final class TalkPerson {
         keepGoing()
     }
 
-    /// Whether this script has just done something for the first time that was asked for here, and whose answer is lost now.
+    /// Whether this script has just carried out a request of this client for the first time, and its answer is to be
+    /// lost.
     func losesAnswer(of script: Script, _ arguments: [String], on place: Int) -> Bool {
         guard place == self.place, arguments.contains(name) else { return false }
         let index = wishes.firstIndex {
@@ -238,7 +239,7 @@ final class TalkPerson {
         }
     }
 
-    // MARK: Speaking
+    // MARK: Sending
 
     func connect() {
         (isIn, isListed, listing) = (false, false, nil)
@@ -247,7 +248,7 @@ final class TalkPerson {
         client.dial(history.world.shards[place])
     }
 
-    /// Does what can be done now. What a connection brought before it ended is heard before there is another one.
+    /// Sends the next requests. Messages received before a disconnect are handled before the next connection.
     func keepGoing() {
         guard client.isConnected else { return }
         guard isIn, history.world.now >= again else { return }
