@@ -35,7 +35,7 @@ import Testing
             ("accounts:\n  enabled: true\ntrustedProxies: [127.0.0.1]\nphotos:\n  publicURL: https://a.example\n", []),
             ("auth:\n  jwksFile: /nowhere\n", ["auth.jwksFile without auth.issuer and auth.audience"]),
             ("auth:\n  jwksFile: /nowhere\n  issuer: a\n", []), ("auth:\n  jwksFile: /nowhere\n  audience: a\n", []),
-            ("app:\n  enabled: true\n", ["app.enabled is on and accounts.enabled is not"]),
+            ("app:\n  enabled: true\n", ["app.enabled is on and accounts.enabled is off"]),
         ] as [(String, [String])])
     func `weak settings cause a warning`(text: String, parts: [String]) throws {
         let text = text.replacing("LINK", with: "https://chat.example").replacing(
