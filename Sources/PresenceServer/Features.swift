@@ -26,8 +26,8 @@ package enum Features {
 }
 
 extension ServerConfiguration {
-    /// What the features of a server let operators set.
-    public static var featureSettings: [FeatureSetting] { Features.all.flatMap { $0.plan.settings } }
+    /// Every setting: the core's, and what its features let operators set.
+    package static let settings = coreSettings + Features.all.flatMap { $0.plan.settings }
 
     /// - Throws: what is wrong with the first value that cannot be.
     public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }

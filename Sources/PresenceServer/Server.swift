@@ -179,7 +179,7 @@ public actor Server {
         // Before the loops: what runs still is handed over to them.
         let workers = workers
         self.workers = nil
-        let late = await workers?.stop(within: configuration.drain.timeout) ?? []
+        let late = await workers?.stop(within: ServerConfiguration.Drain.timeout) ?? []
         if !late.isEmpty {
             logger.error("jobs did not end in time", metadata: ["pools": "\(late.joined(separator: ", "))"])
         }

@@ -11,7 +11,7 @@ import Testing
     private let accounts: AccountWorld
     private let password = "correct horse"
 
-    init() throws { accounts = try AccountWorld { $0[.hideExisting] = 1 } }
+    init() throws { accounts = try AccountWorld { $0[Accounts.hideExisting] = true } }
 
     /// What is asked before a call is answered.
     private func asked(

@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func `who joins hears of it though the inboxes of many others are damaged`() throws {
-        let world = try World(shards: 2) { $0.limits.participants = 100 }
+        let world = try World(shards: 2) { $0[Conversations.mostParticipants] = 100 }
         let damaged = (0..<45).map { "damaged-\($0)" }
         for user in damaged { try world.damage(inboxOf: user) }
         let call = SimulatedCall(

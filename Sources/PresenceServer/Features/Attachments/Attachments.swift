@@ -20,7 +20,7 @@ import WebSockets
 final class Attachments: Feature {
     static let plan = FeaturePlan(
         name: "attachments", scripts: Script.attachments, keys: [.attachments, .attachmentsDue, .attachment],
-        settings: FeatureSetting.attachments, check: check)
+        settings: settings, check: check)
     /// Where they are served. The scripts know messages' attachments by it.
     static let path = "/v1/attachments/"
     /// Not for shared caches: what a message no longer has shall be nowhere.
@@ -42,16 +42,16 @@ final class Attachments: Feature {
     }
 
     func register(in registry: inout Registry) {
-        guard shard.configuration.isOn(.attachmentsEnabled) else { return }
+        guard shard.configuration[Attachments.enabled] else { return }
         registerMetrics(in: &registry)
         removal = AttachmentRemoval(self, in: &registry)
         sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
         shard.feature(Messages.self)?.onDeletion.append { [unowned self] in removal.look(at: $0) }
-        let (most, rate) = (shard.configuration[.attachmentBytes], shard.configuration[.attachmentsPerHour])
+        let (most, rate) = (shard.configuration[Self.maxBytes], shard.configuration[Self.perUserPerHour])
         registry.upload(
             "POST", "/v1/conversations/{id}/attachments",
             limits: RouteLimits(
-                bodyBytes: Int(most), rate: RateLimit(every: max(1, 3_600_000 / rate), burst: Int(rate)),
+                bodyBytes: most, rate: RateLimit(every: max(1, 3_600_000 / Int64(rate)), burst: rate),
                 tooLarge: "attachment_too_large"),
             judge: { [unowned self] (head) async throws(Refusal) in try await judge(head) },
             answer: { [unowned self] (call, file) async throws(Refusal) in try await upload(call, file) })
@@ -94,7 +94,7 @@ final class Attachments: Feature {
     private func swept(in registry: inout Registry) -> FileSweep.Subject {
         let removed = registry.counter("attachments_swept_total", help: "files of attachments that belonged to nobody")
         return FileSweep.Subject(
-            store: store, round: shard.configuration[.attachmentSweep],
+            store: store, round: shard.configuration[Attachments.sweepTime],
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
             isKnown: { [unowned shard] in
                 guard let key = shard.feature(Conversations.self)?.pairKey else { return false }

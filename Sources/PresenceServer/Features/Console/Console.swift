@@ -7,7 +7,7 @@ import WebSockets
 /// The console at `/console`: pages on which operators see what the servers do and who is here, and the calls that only these
 /// pages need. What it shows comes over HTTP with the token of a backend, and nothing is gathered while nobody asks.
 final class Console: Feature {
-    static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread, redisThread])
+    static let plan = FeaturePlan(name: "console", settings: [enabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
     /// Those that this shard hears events for.
@@ -17,7 +17,7 @@ final class Console: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        guard shard.configuration[Console.enabled] else { return }
         for file in WebFile.console(picturesAt: shard.configuration.photoBucketOrigin) {
             for method in ["GET", "HEAD"] {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
@@ -74,8 +74,8 @@ final class Console: Feature {
     }
 }
 
-extension FeatureSetting {
-    static let consoleEnabled = flag(
+extension Console {
+    static let enabled = Setting<Bool>(
         "console.enabled", false,
         about:
             "Whether the server has a console for operators at /console: on api.port, or without one for this machine only."

@@ -28,8 +28,8 @@ extension Console {
         return #"{"now":\#(leases.now),"servers":[\#(servers.joined(separator: ","))],"#
             + #""redis":{"usedBytes":\#(used),"mostBytes":\#(most)},"#
             + #""bounds":{"shards":\#(shard.place.of),"outboxBytes":\#(limits.outboxBytes)},"#
-            + #""keepsHistory":\#(shard.configuration.isOn(.historyEnabled)),"#
-            + #""hasAccounts":\#(shard.configuration.isOn(.accountsEnabled))}"#
+            + #""keepsHistory":\#(shard.configuration[History.enabled]),"#
+            + #""hasAccounts":\#(shard.configuration[Accounts.enabled])}"#
     }
 
     /// A line of `INFO`: `NAME:NUMBER`.

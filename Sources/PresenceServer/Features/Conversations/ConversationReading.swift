@@ -82,7 +82,7 @@ struct ConversationReading {
 
     /// Another user's groups take half of a user's conversations at most (`enroll.lua`).
     private func hasRoom(_ user: UserID, isPut: Bool, besides id: ConversationID?) async throws(RedisFailure) -> Bool {
-        let most = Int(shard.configuration[Conversations.mostPerUser])
+        let most = shard.configuration[Conversations.mostPerUser]
         let key = shard.partitions.keys(of: user).inbox(user)
         // It also has those that were left: only then they are counted.
         let count = try await shard.command(["HLEN", key]).int ?? 0

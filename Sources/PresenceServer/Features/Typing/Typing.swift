@@ -6,7 +6,7 @@ import WebSockets
 /// Who types where. Typing is a lease: each event says how many ms it still holds, and every shard lets it run out by
 /// itself on its own clock, so a lost "stop" leaves nobody typing.
 final class Typing: Feature, TopicKind {
-    static let expiry = FeatureSetting.duration(
+    static let expiry = Setting<Milliseconds>(
         "typing.expiry", 6_000,
         about: "How long one `typing: true` lasts. Clients repeat it while their user types: larger values need fewer "
             + "messages, but show a user as typing for longer after their client has disappeared.")

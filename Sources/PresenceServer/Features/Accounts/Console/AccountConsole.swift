@@ -148,7 +148,7 @@ public struct AccountConsole {
 
     /// Where accounts are hidden, only those sign in whose address is verified. An operator who gives somebody a password says
     /// whose the address is: without a mail server nobody else could.
-    private var isVouching: Bool { configuration.isOn(.hideExisting) }
+    private var isVouching: Bool { configuration[Accounts.hideExisting] }
 
     /// Deletes the account. Its username is freed by the servers' sweeps, and so is an address that was changed, or at once if
     /// somebody asks for it.
@@ -177,7 +177,7 @@ public struct AccountConsole {
 
     private func check(_ password: String, names: [String]) throws {
         let rules = PasswordRules(
-            minimum: Int(configuration[.passwordMinimum]),
+            minimum: configuration[Accounts.passwordMinimum],
             blocked: PasswordRules.list(try Accounts.blockedPasswords(configuration)))
         if let rule = rules.brokenRule(by: password, names: names) { throw ConsoleFailure("the password \(rule)") }
     }

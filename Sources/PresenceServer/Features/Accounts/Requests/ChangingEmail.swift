@@ -32,7 +32,7 @@ extension Accounts {
     /// - Throws: `emailTaken` where accounts are not hidden.
     private func isFree(_ email: EmailAddress, for account: Confirmed) async throws(Refusal) -> Bool {
         guard let addresses else { throw .noStore }
-        let hides = shard.configuration.isOn(.hideExisting)
+        let hides = shard.configuration[Accounts.hideExisting]
         guard let claim = try await claim(on: email, addresses) else {
             // A claim would be looked at. For the answer to take as long without one, any is.
             if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }

@@ -12,7 +12,7 @@ import Redis
 /// Before that each member's partition says whether their token is good still. In a cluster one of these may not answer for
 /// `commandTimeout`: the others' marks wait for it no longer than the same time once more.
 final class Marking {
-    static let delay = FeatureSetting.duration(
+    static let delay = Setting<Milliseconds>(
         "conversations.markDelay", 100, in: 0...1_000,
         about: "For how long marks of a conversation (delivered, read) are collected before they are written and "
             + "published together; 0: each is written at once. Further requests of the same connection do not wait "
