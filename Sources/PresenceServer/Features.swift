@@ -26,8 +26,8 @@ package enum Features {
 }
 
 extension ServerConfiguration {
-    /// The settings that the features add to the configuration.
-    public static var featureSettings: [FeatureSetting] { Features.all.flatMap { $0.plan.settings } }
+    /// All settings: the core's and those that the features add.
+    package static let settings = coreSettings + Features.all.flatMap { $0.plan.settings }
 
     /// - Throws: The first invalid value, with the reason.
     public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }

@@ -75,7 +75,7 @@ public actor Server {
                 "limits.maxConnections is more than the limit of open files has room for",
                 metadata: ["connections": "\(most)", "room": "\(room.webSockets)"])
         }
-        let places = Places(configuration.limits.maxConnections ?? room.webSockets)
+        let places = ConnectionPlaces(configuration.limits.maxConnections ?? room.webSockets)
         var shared = configuration
         shared.limits.handshakes = room.handshakes
         shared.port = port.port
@@ -178,7 +178,7 @@ public actor Server {
         // The pools stop before the loops, because running jobs still deliver their results to them.
         let workers = workers
         self.workers = nil
-        let late = await workers?.stop(within: configuration.drain.timeout) ?? []
+        let late = await workers?.stop(within: ServerConfiguration.Drain.timeout) ?? []
         if !late.isEmpty {
             logger.error("jobs did not end in time", metadata: ["pools": "\(late.joined(separator: ", "))"])
         }

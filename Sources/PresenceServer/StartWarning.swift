@@ -58,7 +58,7 @@ extension ServerConfiguration {
 
     /// Whether the file itself contains one of the passwords; they may also come from the environment or the command line.
     private func hasPassword(in file: String) -> Bool {
-        let passwords = [redis.url ?? "", self[text: .mailURL]].compactMap(Self.password)
+        let passwords = [redis.url ?? "", self[Accounts.mailURL]].compactMap(Self.password)
         guard !passwords.isEmpty, let data = try? PlainFile.read(file) else { return false }
         return passwords.contains { data.range(of: Data($0.utf8)) != nil }
     }

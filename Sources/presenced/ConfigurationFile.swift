@@ -74,15 +74,17 @@ struct ConfigurationFile {
                 return InvalidConfiguration(key: shown, reason: "\(reason) (\(path)\(line))\(lines)")
             }
             guard keys.insert(key).inserted else { throw invalid("is there twice") }
-            let isGroup = Setting.all.contains { $0.key.hasPrefix(key + ".") }
+            let isGroup = ServerConfiguration.settings.contains { $0.key.hasPrefix(key + ".") }
             // A dot in a name would be read as a path.
-            let setting = name.contains(".") ? nil : Setting.all.first { $0.key.utf8.elementsEqual(key.utf8) }
+            let setting =
+                name.contains(".") ? nil : ServerConfiguration.settings.first { $0.key.utf8.elementsEqual(key.utf8) }
             switch (setting, value) {
             case (nil, .mapping(let group)) where isGroup && !name.contains("."):
                 try walk(group, below: key + ".")
             // All that is below it is a comment.
             case (nil, _) where isGroup && !name.contains(".") && Self.isNothing(value): break
-            case (nil, _) where name.contains(".") && (isGroup || Setting.all.contains { $0.key == key }):
+            case (nil, _)
+            where name.contains(".") && (isGroup || ServerConfiguration.settings.contains { $0.key == key }):
                 throw invalid(
                     "unknown key: a dot stands for a group", lines: ". Write:" + Self.nested(name, below: prefix))
             case (nil, _) where isGroup: throw invalid("must be a group of keys")
@@ -153,8 +155,8 @@ struct ConfigurationFile {
     private static func suggestion(for key: String) -> String {
         let last = key.split(separator: ".").last.map { $0.lowercased() }
         let meant =
-            Setting.all.first { $0.key.lowercased() == key.lowercased() }
-            ?? Setting.all.first { $0.key.split(separator: ".").last.map { $0.lowercased() } == last }
+            ServerConfiguration.settings.first { $0.key.lowercased() == key.lowercased() }
+            ?? ServerConfiguration.settings.first { $0.key.split(separator: ".").last.map { $0.lowercased() } == last }
         return meant.map { ": is \($0.key) meant?" } ?? ""
     }
 }

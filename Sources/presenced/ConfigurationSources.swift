@@ -32,9 +32,9 @@ struct ConfigurationSources {
         try checkEnvironment()
         let contents = try file.map { path throws(InvalidConfiguration) in try ConfigurationFile(path) }
         var configuration = ServerConfiguration()
-        for setting in Setting.all {
+        for setting in ServerConfiguration.settings {
             guard let (texts, source) = texts(of: setting, contents) else { continue }
-            do throws(Setting.Mistake) {
+            do throws(SettingMistake) {
                 try setting.read(texts, into: &configuration)
             } catch {
                 let text = texts.joined(separator: ",")
@@ -45,7 +45,7 @@ struct ConfigurationSources {
         do throws(InvalidConfiguration) {
             try configuration.validate()
         } catch {
-            guard let setting = Setting.all.first(where: { $0.key == error.key }),
+            guard let setting = ServerConfiguration.settings.first(where: { $0.key == error.key }),
                 let (_, source) = texts(of: setting, contents)
             else { throw error }
             throw InvalidConfiguration(key: error.key, reason: "\(error.reason) (\(source))")
@@ -63,14 +63,15 @@ struct ConfigurationSources {
     }
 
     private func checkEnvironment() throws(InvalidConfiguration) {
-        let known = Self.foreignVariables.union(Setting.all.map(\.variable)).union(serviceLinks)
+        let known = Self.foreignVariables.union(ServerConfiguration.settings.map(\.variable)).union(serviceLinks)
         for name in environment.keys.sorted() where name.uppercased().hasPrefix("PRESENCE_") && !known.contains(name) {
             throw InvalidConfiguration(key: name, reason: "unknown environment variable")
         }
     }
 
     /// The values of a setting, and their source for error messages; `nil` for the default.
-    private func texts(of setting: Setting, _ contents: ConfigurationFile?) -> (texts: [String], source: String)? {
+    private func texts(of setting: any AnySetting, _ contents: ConfigurationFile?) -> (texts: [String], source: String)?
+    {
         if let text = flags[setting.key] { return ([text], Self.flagNames[setting.key] ?? "on the command line") }
         if let text = environment[setting.variable], !ServiceLinks.contain(setting.variable, text) {
             return (setting.isList ? Self.list(text) : [text], "environment variable \(setting.variable)")

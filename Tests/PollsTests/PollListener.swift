@@ -7,10 +7,10 @@ import Workers
 /// Notifies another server when a poll ends: `POST`, with `{"poll":"lunch"}`. The call runs on a pool for waiting, with
 /// a time limit; failures are counted, and no request waits for it.
 final class PollListener {
-    static let address = FeatureSetting.text(
+    static let address = Setting<String>(
         "polls.listener", "", about: "An http address that is told when a poll ends; empty: none.")
     static let pool = WorkerPlan(
-        "poll-listener", threads: { $0[text: address].isEmpty ? 0 : 1 }, queue: { _ in 16 })
+        "poll-listener", threads: { $0[address].isEmpty ? 0 : 1 }, queue: { _ in 16 })
     private static let client = OutgoingClient(name: "polls", mostRunning: 1, mostQueued: 1)
 
     private unowned let shard: ShardLogic
@@ -25,7 +25,7 @@ final class PollListener {
     }
 
     func tellEnd(of poll: Identifier) {
-        let address = shard.configuration[text: Self.address]
+        let address = shard.configuration[Self.address]
         guard !address.isEmpty else { return }
         var body = Array(#"{"poll":"#.utf8)
         JSONWriter.string(poll.string, to: &body)

@@ -57,7 +57,7 @@ private final class CallTaker: Sendable {
         let taker = try CallTaker()
         try await PicturesTests.withScene({
             $0[Polls.duration] = 1
-            $0[text: PollListener.address] = "http://127.0.0.1:\(taker.port)/ended"
+            $0[PollListener.address] = "http://127.0.0.1:\(taker.port)/ended"
         }) { scene in
             let client = try PollsClient(port: scene.port)
             try client.say(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)
@@ -82,7 +82,7 @@ private final class CallTaker: Sendable {
         let gone = try FreePort.find()
         try await PicturesTests.withScene({
             $0[Polls.duration] = 1
-            $0[text: PollListener.address] = "http://127.0.0.1:\(gone)/ended"
+            $0[PollListener.address] = "http://127.0.0.1:\(gone)/ended"
         }) { scene in
             let client = try PollsClient(port: scene.port)
             try client.say(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)

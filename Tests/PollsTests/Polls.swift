@@ -14,12 +14,12 @@ import WebSockets
 ///     GET /v1/polls/{id}                               {"poll":"lunch","counts":{"soup":3}}
 ///     GET /v1/polls/{id}/winner                        {"winner":"soup"}, computed off the loop
 final class Polls: Feature, TopicKind {
-    static let duration = FeatureSetting.duration(
+    static let duration = Setting<Milliseconds>(
         "polls.duration", 60_000, about: "How long a poll is open after its last vote on this server.")
 
     static let vote = Script("vote", script, isAcknowledged: true)
     static let family = KeyFamily(name: "poll", isPassing: false, type: "hash")
-    static let waiting = FeatureSetting.count(
+    static let waiting = Setting<Int>(
         "polls.waiting", 100, in: 0...10_000, about: "How many tallies wait for a thread before more are refused.")
     static let tallies = WorkerPlan(
         "tallies", threads: { _ in 1 }, queue: { Int($0[waiting]) }, hasLowPriority: true)
@@ -127,7 +127,7 @@ final class Polls: Feature, TopicKind {
                 defer { shard.watchers.release(topic) }
                 guard outcome == .loaded else {
                     return shard.replies.error(
-                        WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                        Refusal(.disconnected(sent: false)).message.with(id: context.id), to: context.connection)
                 }
                 shard.watchers.subscribe(context.connection, to: [topic])
                 let answer = #"{"type":"pollWatched","id":\#(context.id ?? 0),"version":\#(topic.first.version)}"#

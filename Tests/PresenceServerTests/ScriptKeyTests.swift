@@ -11,10 +11,10 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script uses is declared`() throws {
         let world = try World(shards: 2) {
-            $0[.historyEnabled] = 1
+            $0[History.enabled] = true
             $0[Messages.keepFor] = 60_000
-            $0[.attachmentsEnabled] = 1
-            $0[.attachmentUnused] = 1_000
+            $0[Attachments.enabled] = true
+            $0[Attachments.unusedFor] = 1_000
         }
         try look(
             at: world,

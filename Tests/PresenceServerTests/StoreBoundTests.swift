@@ -86,7 +86,7 @@ struct StoreBoundTests {
         let world = try World(shards: 1)
         let user = UserID("ana")!
         let keys = world.shards[0].logic.partitions.keys(of: user)
-        let half = ServerConfiguration.longestLists / 2
+        let half = VisibilityRequests.longestLists / 2
         for key in [keys.contacts(user), keys.blocks(user)] {
             for first in stride(from: 0, to: half, by: 10_000) {
                 _ = world.redis.command(["SADD", key] + (first..<first + 10_000).map { "person-\($0)" })

@@ -22,16 +22,17 @@ import Yams
 
     @Test func `the shipped file has every key, and nothing else`() throws {
         let groups = Set(
-            Setting.all.map(\.key).flatMap { key in
+            ServerConfiguration.settings.map(\.key).flatMap { key in
                 key.indices.filter { key[$0] == "." }.map { String(key[..<$0]) }
             })
-        #expect(try ConfigurationFile.check(shipped).subtracting(groups) == Set(Setting.all.map(\.key)))
+        #expect(
+            try ConfigurationFile.check(shipped).subtracting(groups) == Set(ServerConfiguration.settings.map(\.key)))
     }
 
     @Test func `every value in the shipped file is the built-in default`() throws {
         #expect(try ConfigurationSources(file: shipped).read() == ServerConfiguration())
         // Each default is in its place: it is read from the file itself.
-        for setting in Setting.all {
+        for setting in ServerConfiguration.settings {
             let node = setting.key.split(separator: ".").reduce(
                 try compose(yaml: try String(contentsOfFile: shipped, encoding: .utf8))
             ) {
@@ -45,13 +46,21 @@ import Yams
         }
     }
 
-    @Test func `the shipped file has each feature's setting with the sentence that the feature gives`() throws {
-        let comments = try String(contentsOfFile: shipped, encoding: .utf8)
-            .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0.hasPrefix("# ") }
-            .map { $0.dropFirst(2) }.joined(separator: " ")
-        #expect(!ServerConfiguration.featureSettings.isEmpty)
-        for setting in ServerConfiguration.featureSettings {
-            #expect(comments.contains(setting.about), "\(setting.key)")
+    @Test func `the shipped file has each setting below its explanation`() throws {
+        var (path, comment): ([Substring], String) = ([], "")
+        var explanations: [String: String] = [:]
+        for line in try String(contentsOfFile: shipped, encoding: .utf8).split(separator: "\n") {
+            let text = line.drop { $0 == " " }
+            if text.hasPrefix("#") {
+                comment += text.dropFirst(2) + " "
+                continue
+            }
+            path = path.prefix((line.count - text.count) / 2) + [text.prefix { $0 != ":" }]
+            explanations[path.joined(separator: ".")] = comment
+            comment = ""
+        }
+        for setting in ServerConfiguration.settings {
+            #expect(explanations[setting.key]?.contains(setting.about) == true, "\(setting.key)")
         }
     }
 

@@ -52,7 +52,7 @@ import Testing
                 "push.apns.topic": "org.example.app",
             ],
         ]
-        for setting in Setting.all {
+        for setting in ServerConfiguration.settings {
             // Settings that are valid over TLS only are set together with it, and a certificate with its key.
             var base = ServerConfiguration()
             var others: [String: String] = [:]
@@ -69,7 +69,7 @@ import Testing
             }
             for (prefix, keys) in needs where setting.key.hasPrefix(prefix) {
                 for (key, text) in keys where key != setting.key {
-                    let other = try #require(Setting.all.first { $0.key == key })
+                    let other = try #require(ServerConfiguration.settings.first { $0.key == key })
                     try other.read([text], into: &base)
                     others[other.variable] = text
                 }
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `names of variables follow from the keys`() {
-        let names = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.key, $0.variable) })
+        let names = Dictionary(uniqueKeysWithValues: ServerConfiguration.settings.map { ($0.key, $0.variable) })
         #expect(names["heartbeat.interval"] == "PRESENCE_HEARTBEAT_INTERVAL")
         #expect(names["redis.url"] == "PRESENCE_REDIS_URL")
         #expect(names["limits.maxMessageBytes"] == "PRESENCE_LIMITS_MAX_MESSAGE_BYTES")
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func `every setting reads its own output`() throws {
-        for setting in Setting.all {
+        for setting in ServerConfiguration.settings {
             var configuration = ServerConfiguration()
             configuration.host = "changed"
             configuration.shards = 3

@@ -1,3 +1,5 @@
+import PresenceCore
+import PresenceServer
 import Testing
 
 @testable import presenced
@@ -27,7 +29,7 @@ import Testing
     }
 
     @Test func `a setting and a misspelt one are not among them`() throws {
-        for setting in Setting.all {
+        for setting in ServerConfiguration.settings {
             #expect(!ServiceLinks.contain(setting.variable, "4040"), "\(setting.variable)")
         }
         #expect(try ConfigurationSources(environment: ["PRESENCE_PORT": "7000"]).read().port == 7_000)

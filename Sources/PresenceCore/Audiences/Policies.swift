@@ -234,20 +234,21 @@ package final class Policies {
 
     /// Changes a policy in Redis. An `OK` is passed on once this shard has applied the change; `decided` is called
     /// before, as soon as Redis has replied.
+    ///
+    /// - Parameter most: The maximal length of the list.
     package func change(
-        _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none,
+        _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none, most: Int = 0,
         _ change: ListChange = .init(), by writer: Writer? = nil, decided: @escaping () -> Void = {},
         done: @escaping StoreReply
     ) {
         let keys = shard.partitions.keys(of: user)
-        let limits = shard.configuration.limits
         let pending = changes.begin(of: user)
         let call = ScriptCall(
             .visibility, in: keys,
             ["user": keys.user(user), "list": list == .blocks ? keys.blocks(user) : keys.contacts(user)],
             [
                 "user": user, "newPresence": settings.presence?.letter, "newLastSeen": settings.lastSeen?.letter,
-                "list": list.rawValue, "most": list == .blocks ? limits.blocks : limits.contacts,
+                "list": list.rawValue, "most": most,
             ], each: change.add.map { "+" + $0.string } + change.remove.map { "-" + $0.string }, by: writer)
         shard.run(call) { [self] result in
             guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",

@@ -15,7 +15,7 @@ package struct HTTPAPI {
     /// Whether the client is still connected.
     let isAwaited: (HTTPExchangeID) -> Bool
     /// Accepts or rejects a request's body after `later`; or rejects the rest of it.
-    let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
+    let settle: (HTTPExchangeID, Result<Admission, HeadRefusal>) -> Void
     /// Continues reading a body whose sink was behind.
     let resumeBody: (HTTPExchangeID) -> Void
     /// Ends a transfer whose place another one has taken. On any thread.
@@ -157,36 +157,6 @@ package struct HTTPAPI {
     }
 
     // MARK: For calls
-
-    package func write(
-        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        succeeded: @escaping (RedisValue) -> HTTPResponse
-    ) {
-        logic.write(changes: changes, run: run) { refusal in
-            refuse(exchange, refusal)
-        } succeeded: { value in
-            respond(exchange, succeeded(value))
-        }
-    }
-
-    /// The same for a script with further replies: `answered` gets every reply except `FENCED` and `REVOKED`.
-    package func ask(
-        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
-    ) {
-        logic.ask(changes: changes, run: run) { refusal in
-            refuse(exchange, refusal)
-            refused()
-        } answered: { value in
-            answered(value)
-        }
-    }
-
-    private func refuse(_ exchange: HTTPExchangeID, _ refusal: WriteRefusal) {
-        let message = refusal.message(id: nil)
-        guard message.code != .unauthorized else { return respond(exchange, Self.unauthorized(message.message)) }
-        respond(exchange, .error(Self.status(of: message.code), message))
-    }
 
     package func refuse(
         _ exchange: HTTPExchangeID, _ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil

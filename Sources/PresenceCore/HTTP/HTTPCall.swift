@@ -71,17 +71,32 @@ package struct HTTPCall {
     package func write(
         changes: Bool = true, run: (@escaping StoreReply) -> Void, succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
-        api.write(exchange, changes: changes, run: run, succeeded: succeeded)
+        ask(changes: changes, run: run, known: ["OK"]) { respond(succeeded($0)) }
     }
 
-    /// Runs a script with replies besides `OK`: `answered` gets all of them except `FENCED`, and responds or continues.
+    /// Runs a script with replies besides `OK`: `answered` gets all of them except those by which every script rejects a
+    /// request, and responds or continues.
     ///
-    /// - Parameter refused: Called instead if the call was rejected.
+    /// - Parameters:
+    ///   - words: The possible replies of the script; `[]` for any.
+    ///   - refused: Called instead if the call was rejected.
     package func ask(
-        changes: Bool = true, run: (@escaping StoreReply) -> Void, refused: @escaping () -> Void = {},
-        answered: @escaping (RedisValue) -> Void
+        changes: Bool = true, run: (@escaping StoreReply) -> Void, known words: [String] = [],
+        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
     ) {
-        api.ask(exchange, changes: changes, run: run, refused: refused, answered: answered)
+        func refuse(_ refusal: Refusal) {
+            respond(refusal.response)
+            refused()
+        }
+        if let refusal = shard.refusalOfWrites() { return refuse(refusal) }
+        run { result in
+            do throws(Refusal) {
+                try shard.check(result, changes: changes, known: words)
+                answered((try? result.get()) ?? .null)
+            } catch {
+                refuse(error)
+            }
+        }
     }
 
     /// Rejects the call because of a limit of the caller's address. This is counted and logged, since many people may

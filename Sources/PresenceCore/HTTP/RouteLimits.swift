@@ -9,7 +9,7 @@ package struct RouteLimits {
     package var price: Int
     /// An additional rate for each user, on each shard; `nil` for none. It does not apply to backends.
     package var rate: RateLimit?
-    /// The `reason` of a 413, for programs: `photo_too_large`.
+    /// The `reason` of a 413, for programs: `picture_too_large`.
     package var tooLarge: String?
 
     /// The longest body that is kept in memory (1 MiB); a longer one must be an upload to a file (``Registry/upload``).

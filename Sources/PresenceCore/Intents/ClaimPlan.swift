@@ -15,7 +15,7 @@ package struct ClaimPlan: Sendable {
     package let change: Script
 
     /// - Parameters:
-    ///   - name: The name of the kind, such as `username`.
+    ///   - name: The name of the kind, such as `name`.
     ///   - record: The beginning of the keys of owners' records; `nil`: they are in the users' hashes.
     ///   - claim: The beginning of the keys of claims.
     ///   - change: The text of the script.

@@ -55,7 +55,7 @@ package final class AddressLimits: Sendable {
 }
 
 /// The address block of each connection, by index: 8 bytes each, nothing if no address is counted.
-struct AddressPlaces {
+struct CountedAddresses {
     private var blocks: [AddressBlock] = []
 
     package mutating func set(_ block: AddressBlock, _ socket: SocketID) {

@@ -73,7 +73,7 @@ package struct FeaturePlan: Sendable {
     package var isOptional = true
     package var scripts: [Script] = []
     package var keys: [KeyFamily] = []
-    package var settings: [FeatureSetting] = []
+    package var settings: [any AnySetting] = []
     /// Threads for work that takes too long for a loop.
     package var pools: [WorkerPlan] = []
     /// Unique things of owners; their scripts and keys are among the plan's.
@@ -91,7 +91,7 @@ package struct FeaturePlan: Sendable {
 
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
-        settings: [FeatureSetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
+        settings: [any AnySetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
         needsOffers: @escaping @Sendable (ServerConfiguration) -> Bool = { _ in false },
         past: @escaping @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil },
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {

@@ -47,11 +47,18 @@ extension ShardLogic {
     }
 
     func refuse(_ refusal: Refusal, _ context: RequestContext) {
-        if refusal.endsSession { sessions.isMissing(context.session) }
-        // Like the event, which is still to come. After an error, clients would drop requests that they keep for repetition.
-        if refusal.message.code == .unauthorized { return sessions.revoke(context.session) }
-        if refusal.message.code == .rateLimited { return limitRate(of: context.connection, context.id, refusal) }
-        replies.error(refusal.message.with(id: context.id), to: context.connection)
+        refuse(refusal, context.id, on: context.connection, of: context.session)
+    }
+
+    func refuse(_ refusal: Refusal, _ id: Int64?, on connection: Connection, of session: Session?) {
+        if let session {
+            if refusal.endsSession { sessions.isMissing(session) }
+            // Like the event, which is still to come. After an error, clients would drop requests that they keep for
+            // repetition.
+            if refusal.message.code == .unauthorized { return sessions.revoke(session) }
+        }
+        if refusal.message.code == .rateLimited { return limitRate(of: connection, id, refusal) }
+        replies.error(refusal.message.with(id: id), to: connection)
     }
 }
 

@@ -168,7 +168,7 @@ extension ShardLogic {
 
     private func answerRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
         connection.failedRefreshes += 1
-        let isTooMany = connection.failedRefreshes >= configuration.limits.failedRefreshes
+        let isTooMany = connection.failedRefreshes >= ServerConfiguration.Limits.failedRefreshes
         replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
         if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
     }

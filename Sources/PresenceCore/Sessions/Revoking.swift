@@ -7,25 +7,22 @@ import Tokens
 /// The script that opens a session reads the user anyway and checks this time; users with sessions here get an event.
 /// Only an HTTP request with the token of a user who is not connected to this shard has to ask.
 extension ShardLogic {
-    func revokeTokens(of user: UserID, done: @escaping StoreReply) {
+    func revokingTokens(of user: UserID) -> ScriptCall {
         let keys = partitions.keys(of: user)
-        run(
-            ScriptCall(
-                .revoke, in: keys,
-                ["user": keys.user(user), "sessions": keys.sessions(user), "grants": keys.grants(user)],
-                ["user": user]), reply: done)
+        return ScriptCall(
+            .revoke, in: keys,
+            ["user": keys.user(user), "sessions": keys.sessions(user), "grants": keys.grants(user)], ["user": user])
     }
 
     /// Ends all sessions of a user, on all shards.
-    func disconnect(_ user: UserID, done: @escaping StoreReply) {
+    func disconnecting(_ user: UserID) -> ScriptCall {
         let keys = partitions.keys(of: user)
-        run(
-            ScriptCall(
-                .disconnect, in: keys,
-                [
-                    "user": keys.user(user), "sessions": keys.sessions(user),
-                    "past": past.key(of: user, in: keys, or: keys.user(user)),
-                ], ["id": user, "bounds": past.bounds]), reply: done)
+        return ScriptCall(
+            .disconnect, in: keys,
+            [
+                "user": keys.user(user), "sessions": keys.sessions(user),
+                "past": past.key(of: user, in: keys, or: keys.user(user)),
+            ], ["id": user, "bounds": past.bounds])
     }
 
     /// Whether a user's token has been revoked; `nil` if this cannot be determined now.

@@ -247,7 +247,7 @@ package actor Shard {
         await withCheckedContinuation { continuation in
             logic.link.renewOnceMore { continuation.resume() }
         }
-        let end = loop.now + logic.configuration.drain.timeout
+        let end = loop.now + ServerConfiguration.Drain.timeout
         while server.openCount > 0 || server.isAnswering, loop.now < end {
             try? await Task.sleep(for: .milliseconds(5))
         }

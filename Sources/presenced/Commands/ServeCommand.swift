@@ -23,39 +23,38 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
     var config: String?
 
-    @Option(help: ArgumentHelp("The address to listen on (default: 127.0.0.1).", valueName: "host"))
+    @Option(help: .setting("host", "host"))
     var host: String?
 
-    @Option(help: ArgumentHelp("The port to listen on; 0 picks a free one (default: 4040).", valueName: "port"))
+    @Option(help: .setting("port", "port"))
     var port: Int?
 
     @Option(
-        help: ArgumentHelp(
-            "The Redis to use: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS (default: one of its own).",
-            valueName: "url"))
+        help: .setting(
+            "redis.url", "url",
+            standard: "a built-in one; else redis://…, unix://…, redis+sentinel://… or redis+cluster://…, with rediss "
+                + "for TLS"))
     var redis: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "The folder of the secret and the data (default: \(DataDirectory.standardPath())).", valueName: "dir"))
+    @Option(help: .setting("dataDirectory", "dir", standard: DataDirectory.standardPath()))
     var dataDir: String?
 
-    @Option(help: ArgumentHelp("The number of threads that serve (default: one per core).", valueName: "n"))
+    @Option(help: .setting("shards", "n", standard: "one for each core"))
     var shards: Int?
 
-    @Flag(help: "Let another server listen on the same port; the kernel spreads the connections.")
+    @Flag(help: .setting("sharePort"))
     var sharePort = false
 
-    @Flag(help: "Let users sign up and sign in here, by e-mail and password.")
+    @Flag(help: .setting("accounts.enabled"))
     var accounts = false
 
-    @Flag(help: "Serve the app: pages at /app on which users sign up, sign in and see each other.")
+    @Flag(help: .setting("app.enabled"))
     var app = false
 
-    @Flag(help: "Serve the console: pages for operators at /console, for this machine or on api.port.")
+    @Flag(help: .setting("console.enabled"))
     var console = false
 
-    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    @Option(help: .setting("logLevel", "level"))
     var logLevel: String?
 
     /// The settings of the command line, by their keys in the configuration.
@@ -146,5 +145,17 @@ struct ServeCommand: AsyncParsableCommand {
             StandardError.print("\(error)")
             throw ExitCode(error is InvalidConfiguration ? ExitStatus.badConfiguration : ExitStatus.failure)
         }
+    }
+}
+
+extension ArgumentHelp {
+    /// The explanation of the setting that a flag sets.
+    ///
+    /// - Parameter standard: The default, if the server chooses it.
+    fileprivate static func setting(_ key: String, _ valueName: String? = nil, standard: String? = nil) -> Self {
+        let setting = ServerConfiguration.settings.first { $0.key == key }!
+        let standard = standard ?? setting.write(ServerConfiguration())[0]
+        return Self(
+            valueName == nil ? setting.about : "\(setting.about) (default: \(standard))", valueName: valueName)
     }
 }

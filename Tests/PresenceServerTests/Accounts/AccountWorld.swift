@@ -20,7 +20,7 @@ final class AccountWorld {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         self.folder = folder
         world = try World(shards: 2, seed: seed, redis: redis) {
-            $0[.accountsEnabled] = 1
+            $0[Accounts.enabled] = true
             $0.dataDirectory = folder
             $0.partitions = partitions
             adjust(&$0)

@@ -12,7 +12,7 @@ import Testing
     private let accounts: AccountWorld
     private let password = "correct horse"
 
-    init() throws { accounts = try AccountWorld { $0[.hideExisting] = 1 } }
+    init() throws { accounts = try AccountWorld { $0[Accounts.hideExisting] = true } }
 
     /// The commands and scripts sent before a call is answered.
     private func asked(

@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a shard collects events only while a client polls`() throws {
-        let world = try World(shards: 1) { $0[.consoleEnabled] = 1 }
+        let world = try World(shards: 1) { $0[Console.enabled] = true }
         let shard = world.shards[0]
         try world.run(until: "the server is live") { shard.logic.link.isLive }
         var isHeard: Bool { shard.logic.observe != nil }

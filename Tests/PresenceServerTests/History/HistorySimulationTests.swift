@@ -114,7 +114,7 @@ import Testing
 
 extension World {
     fileprivate static func keeping(seed: UInt64 = 1) throws -> World {
-        try World(shards: 2, seed: seed) { $0[.historyEnabled] = 1 }
+        try World(shards: 2, seed: seed) { $0[History.enabled] = true }
     }
 
     fileprivate func kept(of user: String) throws -> [PastInterval] {

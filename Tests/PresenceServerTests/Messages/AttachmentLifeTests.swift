@@ -22,8 +22,8 @@ import Testing
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             self.folder = folder
             let world = try World(shards: 2) {
-                $0[.attachmentsEnabled] = 1
-                $0[.attachmentUnused] = 3_600_000
+                $0[Attachments.enabled] = true
+                $0[Attachments.unusedFor] = 3_600_000
                 $0.dataDirectory = folder
                 adjust(&$0)
             }
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func `a user who is not a member cannot upload, and the sweep removes the file`() throws {
-        let room = try Room { $0[.attachmentSweep] = 60_000 }
+        let room = try Room { $0[Attachments.sweepTime] = 60_000 }
         let kept = try room.upload()
         let (old, young) = (try room.upload(by: "cy"), try room.upload(by: "cy"))
         #expect(try room.world.redis.command(["HLEN", room.keys.attachments(room.id)]).get().int == 1)

@@ -19,7 +19,7 @@ import Testing
     func `list events of a large group are paced, those of a small one immediate`(
         count: Int, told: ClosedRange<Int>
     ) throws {
-        let world = try World(shards: 2) { $0.limits.participants = 1_000 }
+        let world = try World(shards: 2) { $0[Conversations.mostParticipants] = 1_000 }
         let users = ["ana", "cy"] + (0..<count - 2).map { "member-\($0)" }
         let id = try world.groups(1, of: users)[0]
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -75,7 +75,7 @@ import Testing
         count: Int, message: Int, mark: Int
     ) throws {
         let world = try World(shards: 1) {
-            $0.limits.participants = 1_000
+            $0[Conversations.mostParticipants] = 1_000
             $0.limits.userRequestsPerSecond = 1
             $0.limits.userRequestBurst = 1_000
         }

@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `a new member is notified even if many others' inboxes are damaged`() throws {
-        let world = try World(shards: 2) { $0.limits.participants = 100 }
+        let world = try World(shards: 2) { $0[Conversations.mostParticipants] = 100 }
         let damaged = (0..<45).map { "damaged-\($0)" }
         for user in damaged { try world.damage(inboxOf: user) }
         let call = SimulatedCall(

@@ -16,7 +16,7 @@ import Testing
 
     init() throws { try self.init(most: 2) }
 
-    private init(most: Int64) throws {
+    private init(most: Int) throws {
         let world = try World(shards: 2) { $0[Conversations.mostPerUser] = most }
         self.world = world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])

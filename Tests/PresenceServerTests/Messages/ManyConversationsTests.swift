@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `a hundred users added at once all have the conversation within seconds`() throws {
-        let world = try World(shards: 2) { $0.limits.participants = 200 }
+        let world = try World(shards: 2) { $0[Conversations.mostParticipants] = 200 }
         let users = (0..<100).map { "user-\($0)" }
         let call = SimulatedCall(
             "PUT", "/v1/conversations/large/participants", ["participants": users], token: "!backend",

@@ -17,7 +17,7 @@ extension SimulatedShard {
             ],
             arguments: [
                 keys.events, logic.link.incarnation, id.string, user, name.text,
-                String(logic.configuration[.attachmentUnused]), "size", "1",
+                String(logic.configuration[Attachments.unusedFor]), "size", "1",
             ], lane: .commands
         ) { _ in }
         return #"{"id":"a","kind":"file","url":"https://e.org/v1/attachments/\#(name.text).bin","sizeBytes":1}"#

@@ -58,7 +58,7 @@ final class NotificationHistory: DrawnHistory {
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
         clockSteps = seed % 3 == 1
         self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis) { $0[Notifications.keep] = Int64(Self.keep) }
+        world = try World(shards: 3, seed: seed, redis: redis) { $0[Notifications.keep] = Self.keep }
         if seed.isMultiple(of: 2) { redisTrouble = RedisTrouble(world) }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         devices = [("ana", 0), ("ana", 1), ("ana", 2), ("bob", 1)].map { NotificationDevice($0.0, at: $0.1, in: self) }

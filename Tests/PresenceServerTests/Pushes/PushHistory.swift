@@ -51,7 +51,7 @@ final class PushHistory: DrawnHistory {
         clockSteps = seed % 3 == 1
         self.redis = redis
         webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis) {
-            $0[Notifications.ofMessages] = 1
+            $0[Notifications.ofMessages] = true
         }
         epochs = [webhooks.world.redisEpoch]
         if seed.isMultiple(of: 2) {

@@ -354,7 +354,7 @@ import Testing
     }
 
     @Test func `a request beyond a list's limit is rejected as a whole`() throws {
-        let world = try World(shards: 1) { $0.limits.blocks = 3 }
+        let world = try World(shards: 1) { $0[VisibilityRequests.mostBlocks] = 3 }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try change(ana, .block(["a", "b"].map { UserID($0)! }), in: world)
         ana.send(.block(["b", "c", "d"].map { UserID($0)! }))

@@ -17,9 +17,9 @@ final class PushTalk {
     /// - Parameters:
     ///   - notifications: Whether messages become notifications, too.
     ///   - others: Further members, which make it a group.
-    init(apns: Bool = false, queue: Int64 = 1_000, notifications: Bool = false, others: [UserID] = []) throws {
+    init(apns: Bool = false, queue: Int = 1_000, notifications: Bool = false, others: [UserID] = []) throws {
         webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns) {
-            $0[Notifications.ofMessages] = notifications ? 1 : 0
+            $0[Notifications.ofMessages] = notifications
         }
         world = webhooks.world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])

@@ -22,7 +22,7 @@ final class WebhookWorld {
 
     /// - Parameter apns: Whether pushes are also sent to APNs.
     init(
-        shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false, seed: UInt64 = 1,
+        shards: Int = 2, queue: Int = 1_000, pushes: Bool = false, apns: Bool = false, seed: UInt64 = 1,
         redis: SimulatedRedis? = nil, interests: Bool? = nil, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
         let files = try ScratchDirectory()
@@ -32,15 +32,15 @@ final class WebhookWorld {
         let events = WebhookEndpoint.types.filter { pushes || apns || $0 != "push.due" }
         for file in [secret, key] { chmod(file, 0o600) }
         world = try World(shards: shards, seed: seed, redis: redis) {
-            $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret) " + events.joined(separator: " ")]
-            $0[.webhookQueue] = queue
+            $0[Webhooks.endpoints] = ["http://127.0.0.1:1/ \(secret) " + events.joined(separator: " ")]
+            $0[Webhooks.queue] = queue
             if let interests { $0.redis.interests = interests }
             adjust(&$0)
             guard apns else { return }
-            $0[.pushQueue] = queue
-            $0[text: .apnsFile] = key
-            ($0[text: .apnsKeyID], $0[text: .apnsTeamID]) = ("KEY1234567", "TEAM123456")
-            $0[text: .apnsTopic] = "org.example.app"
+            $0[Push.queue] = queue
+            $0[Push.apnsFile] = key
+            ($0[Push.apnsKeyID], $0[Push.apnsTeamID]) = ("KEY1234567", "TEAM123456")
+            $0[Push.apnsTopic] = "org.example.app"
         }
         for shard in world.shards { record(shard) }
     }

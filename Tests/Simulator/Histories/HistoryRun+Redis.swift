@@ -8,7 +8,7 @@ import Redis
 extension HistoryRun {
     func createConversation() throws {
         let keys = partitions.keys(of: conversation)
-        guard people.count <= world.configuration.limits.participants else { return }
+        guard people.count <= world.configuration[Conversations.mostParticipants] else { return }
         let members = people.enumerated().flatMap {
             ["m:" + $0.element.id.string, "\($0.offset + 1) 0 0 0 0 0 0 0 e 0"]
         }

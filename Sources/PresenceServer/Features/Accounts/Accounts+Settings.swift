@@ -4,47 +4,48 @@ import PresenceCore
 import PresenceProtocol
 
 /// The settings of accounts; config/presenced.yaml has each with its description.
-extension FeatureSetting {
-    static let accountsEnabled = flag(
+extension Accounts {
+    static let enabled = Setting<Bool>(
         "accounts.enabled", false,
         about: "Whether users can sign up and sign in on this server. If off, every path of accounts is answered 404.")
-    static let passwordMinimum = count(
+    static let passwordMinimum = Setting<Int>(
         "accounts.password.minimum", 8, in: 6...64,
         about: "The minimum length of a password in characters. NIST requires 15 if nothing else protects an account; "
             + "below 8 the server logs a warning.")
-    static let hideExisting = flag(
+    static let hideExisting = Setting<Bool>(
         "accounts.hideExisting", false,
         about: "Whether the server hides which addresses have an account.")
-    static let defaultDisplayName = text(
-        "accounts.defaultDisplayName", "email", of: ["email", "neutral"],
+    static let defaultDisplayName = Setting<DefaultDisplayName>(
+        "accounts.defaultDisplayName", .email,
         about: "The displayName of users who enter none: the part of their address before the @, which other users "
             + "see, or User.")
-    static let idle = duration(
+    enum DefaultDisplayName: String, CaseIterable, SettingValue { case email, neutral }
+    static let idle = Setting<Milliseconds>(
         "accounts.idle", 7_776_000_000, in: 60_000...31_536_000_000,
         about: "How long a device stays signed in without being used.")
-    static let mostDevices = count(
+    static let mostDevices = Setting<Int>(
         "accounts.devices", 100, in: 1...1_000,
         about: "The most devices on which one user is signed in; one more signs out the one unused for longest.")
-    static let blockedPasswordsFile = text(
+    static let blockedPasswordsFile = Setting<String>(
         "accounts.blockedPasswordsFile", "", about: "A file of forbidden passwords, one a line.")
-    static let perAddress = count(
+    static let perAddress = Setting<Int>(
         "accounts.perAddress", 100, in: 0...100_000,
         about: "How many sign-ups and mails one address may request in a burst on each shard; then one a minute. 0: "
             + "no limit.")
-    static let linkBase = text(
+    static let linkBase = Setting<String>(
         "accounts.linkBase", "",
         about: "The beginning of links in mails: the address of the app's pages; empty: the address that the server "
             + "listens on.")
 
-    static let mailURL = text(
+    static let mailURL = Setting<String>(
         "mail.url", "",
         about: "The server to which mails are sent, smtp:// or smtps://; empty: each is a file in the data "
             + "directory's outbox.")
-    static let mailFrom = text(
+    static let mailFrom = Setting<String>(
         "mail.from", "Presence <no-reply@localhost>", about: "The sender of mails.")
 
-    static let accounts: [FeatureSetting] = [
-        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
+    static let settings: [any AnySetting] = [
+        mailURL, mailFrom, enabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
         blockedPasswordsFile, perAddress, linkBase,
     ]
 }
@@ -52,7 +53,7 @@ extension FeatureSetting {
 extension ServerConfiguration {
     /// The display name of users who enter none.
     func defaultDisplayName(of email: EmailAddress) -> String {
-        guard self[text: .defaultDisplayName] == "email" else { return "User" }
+        guard self[Accounts.defaultDisplayName] == .email else { return "User" }
         return DisplayName.normalized(String(email.local.prefix(DisplayName.maximumCharacters))) ?? "User"
     }
 }
@@ -68,34 +69,34 @@ extension Accounts {
     static let mostBytes = 16_384
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        guard configuration.isOn(.accountsEnabled) else { return }
-        let base = configuration[text: .linkBase]
+        guard configuration[Accounts.enabled] else { return }
+        let base = configuration[Accounts.linkBase]
         let url = URL(string: base)
         let isGood = ["http", "https"].contains(url?.scheme) && url?.fragment == nil && url?.host?.isEmpty == false
         guard base.isEmpty || isGood else {
-            throw InvalidConfiguration(key: FeatureSetting.linkBase.key, reason: "must be an http or https URL")
+            throw InvalidConfiguration(key: Accounts.linkBase.key, reason: "must be an http or https URL")
         }
         _ = try blockedPasswords(configuration)
-        let mail = configuration[text: .mailURL]
+        let mail = configuration[Accounts.mailURL]
         guard mail.isEmpty || MailSender.server(mail) != nil else {
             throw InvalidConfiguration(
-                key: FeatureSetting.mailURL.key, reason: "must be smtp://HOST:PORT or smtps://HOST:PORT")
+                key: Accounts.mailURL.key, reason: "must be smtp://HOST:PORT or smtps://HOST:PORT")
         }
-        let sender = configuration[text: .mailFrom]
+        let sender = configuration[Accounts.mailFrom]
         guard Mail.isHeader(sender), Mail.address(in: sender).contains("@") else {
             throw InvalidConfiguration(
-                key: FeatureSetting.mailFrom.key, reason: "must be an address, as in Presence <no-reply@example.org>")
+                key: Accounts.mailFrom.key, reason: "must be an address, as in Presence <no-reply@example.org>")
         }
     }
 
     static func warnings(_ configuration: ServerConfiguration) -> [String] {
-        guard configuration.isOn(.accountsEnabled) else { return [] }
+        guard configuration[Accounts.enabled] else { return [] }
         var warnings: [String] = []
-        if configuration[.passwordMinimum] < 8 {
+        if configuration[Accounts.passwordMinimum] < 8 {
             warnings.append("accounts.password.minimum is below 8, the least that NIST SP 800-63B allows: raise it")
         }
-        guard !configuration[text: .mailURL].isEmpty else { return warnings }
-        let base = configuration[text: .linkBase]
+        guard !configuration[Accounts.mailURL].isEmpty else { return warnings }
+        let base = configuration[Accounts.linkBase]
         let url = URLComponents(string: base.isEmpty ? configuration.publicAddress : base)
         if url?.scheme != "https" || url?.host.map(isOfThisMachine) ?? true {
             let links = base.isEmpty ? "accounts.linkBase is empty: links in mails begin with" : "accounts.linkBase is"
@@ -103,7 +104,8 @@ extension Accounts {
                 "\(links) \(base.isEmpty ? configuration.publicAddress : base), but must be the https address at which people "
                     + "reach the app's pages")
         }
-        let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
+        let sender =
+            Mail.address(in: configuration[Accounts.mailFrom]).split(separator: "@").last.map(String.init) ?? ""
         if isOfThisMachine(sender) {
             warnings.append("mail.from is an address at \(sender): mail servers refuse it, or treat its mails as spam")
         }
@@ -117,12 +119,12 @@ extension Accounts {
     }
 
     static func blockedPasswords(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> String {
-        let file = configuration[text: .blockedPasswordsFile]
+        let file = configuration[Accounts.blockedPasswordsFile]
         guard !file.isEmpty else { return "" }
         do {
             return String(decoding: try PlainFile.read(file), as: UTF8.self)
         } catch {
-            throw InvalidConfiguration(key: FeatureSetting.blockedPasswordsFile.key, reason: "\(error)")
+            throw InvalidConfiguration(key: Accounts.blockedPasswordsFile.key, reason: "\(error)")
         }
     }
 }

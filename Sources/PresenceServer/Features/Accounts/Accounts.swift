@@ -19,7 +19,7 @@ final class Accounts: Feature {
         hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
-        settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check,
+        settings: settings, pools: [passwords, MailQueue.pool], check: Accounts.check,
         warnings: Accounts.warnings)
 
     unowned let shard: ShardLogic
@@ -45,7 +45,7 @@ final class Accounts: Feature {
     /// Sign-ups and requested mails from one address: a burst, then one a minute.
     var signUps: Rates<AddressBlock>
 
-    var isOn: Bool { shard.configuration.isOn(.accountsEnabled) }
+    var isOn: Bool { shard.configuration[Accounts.enabled] }
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -55,15 +55,15 @@ final class Accounts: Feature {
         addressKey = DrawnKey(
             shard, shard.partitions.space.addressKey, count: AddressPartitions.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
-        let burst = Int(configuration[.perAddress])
+        let burst = configuration[Accounts.perAddress]
         signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
-        guard configuration.isOn(.accountsEnabled) else {
+        guard configuration[Accounts.enabled] else {
             rules = PasswordRules()
             return
         }
         // `check` has already read the file, so it exists.
         let blocked = PasswordRules.list((try? Self.blockedPasswords(configuration)) ?? "")
-        rules = PasswordRules(minimum: Int(configuration[.passwordMinimum]), blocked: blocked)
+        rules = PasswordRules(minimum: configuration[Accounts.passwordMinimum], blocked: blocked)
     }
 
     func register(in registry: inout Registry) {

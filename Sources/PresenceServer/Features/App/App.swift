@@ -6,9 +6,9 @@ import PresenceCore
 /// and sign in, so operators switch it on.
 final class App: Feature {
     static let plan = FeaturePlan(
-        name: "app", settings: [.appEnabled],
+        name: "app", settings: [enabled],
         warnings: {
-            guard $0.isOn(.appEnabled), !$0.isOn(.accountsEnabled) else { return [] }
+            guard $0[enabled], !$0[Accounts.enabled] else { return [] }
             return ["app.enabled is on and accounts.enabled is off: users cannot sign in to the app"]
         })
 
@@ -17,7 +17,7 @@ final class App: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        let files = WebFile.library + (shard.configuration.isOn(.appEnabled) ? WebFile.app : [])
+        let files = WebFile.library + (shard.configuration[Self.enabled] ? WebFile.app : [])
         for file in files {
             for method in ["GET", "HEAD"] {
                 registry.route(method, file.path, for: .everyone) { call in
@@ -28,8 +28,8 @@ final class App: Feature {
     }
 }
 
-extension FeatureSetting {
-    static let appEnabled = flag(
+extension App {
+    static let enabled = Setting<Bool>(
         "app.enabled", false,
         about: "Whether the server has pages at /app on which users sign up, sign in and see each other, and /verify "
             + "and /reset for links in mails.")

@@ -57,7 +57,7 @@ final class AttachmentRemoval {
     }
 
     private func wait() {
-        let round = min(Self.longestRound, max(1_000, shard.configuration[.attachmentUnused] / 10))
+        let round = min(Self.longestRound, max(1_000, shard.configuration[Attachments.unusedFor] / 10))
         let pause = max(1, round / Milliseconds(shard.partitions.count))
         shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
@@ -117,7 +117,7 @@ final class AttachmentRemoval {
         let call = ScriptCall(
             .releaseAttachment, in: keys,
             ["attachments": keys.attachments(id), "attachmentsDue": keys.attachmentsDue],
-            ["conversation": id, "name": name.text, "unusedFor": shard.configuration[.attachmentUnused]])
+            ["conversation": id, "name": name.text, "unusedFor": shard.configuration[Attachments.unusedFor]])
         do throws(RedisFailure) {
             let word = try await shard.reply(to: call).word
             guard word == "GONE" else { return word == "KEPT" ? .over : .failed }
@@ -143,7 +143,7 @@ final class AttachmentRemoval {
         // "USER AT COUNT"
         let words = try await shard.command(["HGET", key, name.text]).string?.split(separator: " ") ?? []
         if words.count == 3, let at = Timestamp(words[1]) {
-            let isUnused = words[2] == "0" && at + shard.configuration[.attachmentUnused] <= shard.clock.redisNow
+            let isUnused = words[2] == "0" && at + shard.configuration[Attachments.unusedFor] <= shard.clock.redisNow
             guard isUnused else { return .refused }
         }
         _ = await attachments.removeFiles(name)

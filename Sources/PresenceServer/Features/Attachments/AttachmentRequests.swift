@@ -75,7 +75,7 @@ extension Attachments {
                 ],
                 [
                     "conversation": id, "user": user, "name": attachment.name.text,
-                    "unusedFor": shard.configuration[.attachmentUnused],
+                    "unusedFor": shard.configuration[Attachments.unusedFor],
                 ], each: attachment.fields))
         guard reply.word == "OK" else {
             _ = await removeFiles(attachment.name)

@@ -19,7 +19,7 @@ import WebSockets
 final class Attachments: Feature {
     static let plan = FeaturePlan(
         name: "attachments", scripts: Script.attachments, keys: [.attachments, .attachmentsDue, .attachment],
-        settings: FeatureSetting.attachments, check: check)
+        settings: settings, check: check)
     /// The path under which they are served, by which the scripts recognise a message's attachments.
     static let path = "/v1/attachments/"
     /// Not for shared caches: once a message drops a file, no copy should remain.
@@ -41,16 +41,16 @@ final class Attachments: Feature {
     }
 
     func register(in registry: inout Registry) {
-        guard shard.configuration.isOn(.attachmentsEnabled) else { return }
+        guard shard.configuration[Attachments.enabled] else { return }
         registerMetrics(in: &registry)
         removal = AttachmentRemoval(self, in: &registry)
         sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
         shard.feature(Messages.self)?.onDeletion.append { [unowned self] in removal.look(at: $0) }
-        let (most, rate) = (shard.configuration[.attachmentBytes], shard.configuration[.attachmentsPerHour])
+        let (most, rate) = (shard.configuration[Self.maxBytes], shard.configuration[Self.perUserPerHour])
         registry.upload(
             "POST", "/v1/conversations/{id}/attachments",
             limits: RouteLimits(
-                bodyBytes: Int(most), rate: RateLimit(every: max(1, 3_600_000 / rate), burst: Int(rate)),
+                bodyBytes: most, rate: RateLimit(every: max(1, 3_600_000 / Int64(rate)), burst: rate),
                 tooLarge: "attachment_too_large"),
             judge: { [unowned self] (head) async throws(Refusal) in try await judge(head) },
             answer: { [unowned self] (call, file) async throws(Refusal) in try await upload(call, file) })
@@ -93,7 +93,7 @@ final class Attachments: Feature {
     private func swept(in registry: inout Registry) -> FileSweep.Subject {
         let removed = registry.counter("attachments_swept_total", help: "unreferenced attachments removed by the sweep")
         return FileSweep.Subject(
-            store: store, round: shard.configuration[.attachmentSweep],
+            store: store, round: shard.configuration[Attachments.sweepTime],
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
             isKnown: { [unowned shard] in
                 guard let key = shard.feature(Conversations.self)?.pairKey else { return false }
@@ -123,16 +123,18 @@ final class Attachments: Feature {
         guard file.kind == .bytes else {
             return store.serve(file, known: key, as: content, on: call, shard: shard, failed: failed)
         }
-        call.ask(changes: false) {
-            shard.store.command(["HMGET", key, "size", "type", "name"], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            let words = value.array ?? []
-            guard words.count == 3, let size = words[0].int else {
-                return call.refuse(404, .notFound, "there is no such file")
+        shard.tasks.run { [self] in
+            do throws(Refusal) {
+                let words = try await shard.ask("HMGET", key, "size", "type", "name").array ?? []
+                guard words.count == 3, let size = words[0].int else {
+                    throw Refusal(.notFound, "there is no such file")
+                }
+                content.type = words[1].string ?? StoredFile.Kind.bytes.type
+                content.disposition = AttachmentDisposition.text(words[2].string)
+                store.serve(file, of: Int(size), as: content, on: call, failed: failed)
+            } catch {
+                call.respond(error.response)
             }
-            content.type = words[1].string ?? StoredFile.Kind.bytes.type
-            content.disposition = AttachmentDisposition.text(words[2].string)
-            store.serve(file, of: Int(size), as: content, on: call, failed: failed)
         }
     }
 }

@@ -7,7 +7,7 @@ import WebSockets
 /// The console at `/console`: pages on which operators see what the servers do and which users are online, and the calls that
 /// only these pages need. Its data is read over HTTP with a backend's token, and nothing is collected while no page is open.
 final class Console: Feature {
-    static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread, redisThread])
+    static let plan = FeaturePlan(name: "console", settings: [enabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
     /// The traces for which this shard receives events.
@@ -17,23 +17,21 @@ final class Console: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        guard shard.configuration[Console.enabled] else { return }
         for file in WebFile.console(picturesAt: shard.configuration.photoBucketOrigin) {
             for method in ["GET", "HEAD"] {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }
         }
-        registry.route("GET", "/v1/console/servers") { [unowned self] in servers($0) }
-        registry.route("GET", "/v1/console/people") { [unowned self] (call) throws(DecodingFailure) in try people(call)
-        }
-        registry.route("GET", "/v1/users/{id}/sessions") { [unowned self] in sessions($0) }
+        registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
+        registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
+        registry.route(
+            "GET", "/v1/users/{id}/sessions", answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
         registry.route("GET", "/v1/console/view") { [unowned self] (call) throws(DecodingFailure) in try view(call) }
         registry.route("GET", "/v1/console/doctor") { [unowned self] in report($0) }
         registry.route("POST", "/v1/console/doctor") { [unowned self] in examine($0) }
         registry.route("GET", "/v1/console/outbox") { [unowned self] in outbox($0) }
-        registry.route("GET", "/v1/console/conversations") { [unowned self] (call) throws(DecodingFailure) in
-            try conversations(call)
-        }
+        registry.route("GET", "/v1/console/conversations", answer: { [unowned self] in try await conversations($0) })
         registry.route("GET", "/v1/console/webhooks") { [unowned self] in webhooks($0) }
         registry.route("POST", "/v1/console/webhooks/{id}/retry") { [unowned self] in retryWebhook($0) }
         registry.route("GET", "/v1/console/trace") { [unowned self] (call) throws(DecodingFailure) in try trace(call) }
@@ -74,8 +72,8 @@ final class Console: Feature {
     }
 }
 
-extension FeatureSetting {
-    static let consoleEnabled = flag(
+extension Console {
+    static let enabled = Setting<Bool>(
         "console.enabled", false,
         about:
             "Whether the server has a console for operators at /console: on api.port, or without one for this machine only."

@@ -83,7 +83,7 @@ struct ConversationReading {
 
     /// Groups of other users take at most half of a user's conversations (`enroll.lua`).
     private func hasRoom(_ user: UserID, isPut: Bool, besides id: ConversationID?) async throws(RedisFailure) -> Bool {
-        let most = Int(shard.configuration[Conversations.mostPerUser])
+        let most = shard.configuration[Conversations.mostPerUser]
         let key = shard.partitions.keys(of: user).inbox(user)
         // The length includes conversations that were left, so they are counted only above the limit.
         let count = try await shard.command(["HLEN", key]).int ?? 0

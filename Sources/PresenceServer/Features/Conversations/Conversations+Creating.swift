@@ -9,7 +9,7 @@ extension Conversations {
     ) async throws(Refusal) -> ConversationRecord {
         let creator = context.user
         let others = request.participants.filter { $0 != creator }
-        let most = shard.configuration.limits.participants
+        let most = shard.configuration[Self.mostParticipants]
         guard !others.isEmpty else {
             throw Refusal(.validationFailed, "a conversation has at least 2 participants", field: "participants")
         }
@@ -50,7 +50,7 @@ extension Conversations {
             ],
             [
                 "intent": intent.member, "conversation": id,
-                "most": shard.configuration.limits.conversationsPerUser, "key": request.key?.string,
+                "most": shard.configuration[Self.mostCreated], "key": request.key?.string,
                 "creator": creator, "name": request.name, "metadata": request.metadata,
             ], each: participants, by: writer)
         let reply = try await shard.carryOut(intent, first: joining.first(call, of: intent))
@@ -119,7 +119,7 @@ extension Conversations {
         let home = shard.partitions.keys(of: creator)
         let reserve = ScriptCall(
             .reserve, in: home, ["creator": home.user(creator), "creations": home.creations(creator)],
-            ["conversation": id, "most": shard.configuration.limits.conversationsPerUser], by: writer)
+            ["conversation": id, "most": shard.configuration[Self.mostCreated]], by: writer)
         let first = IntentStep(reserve, about: creator) { [unowned self] reply in
             reply.word == "OK" ? .step(joining.first(make, of: intent)) : .end(reply.value)
         }

@@ -28,7 +28,7 @@ extension Conversations {
 
     private func setParticipants(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let participants = try call.decoded { (_) throws(DecodingFailure) in try RequestBody.participants(call.body) }
-        let most = shard.configuration.limits.participants
+        let most = shard.configuration[Self.mostParticipants]
         guard participants.count >= 2 else {
             throw Refusal(.validationFailed, "a conversation has at least 2 participants", field: "participants")
         }

@@ -117,7 +117,7 @@ extension Conversations {
                 .members, in: keys, keys.whole(id),
                 [
                     "intent": intent.member, "conversation": id, "asker": user,
-                    "most": shard.configuration.limits.participants,
+                    "most": shard.configuration[Self.mostParticipants],
                 ], each: changes), of: intent)
         let reply = try await shard.carryOut(intent, first: first, of: user).accepted(or: ConversationRefusal.self)
         if reply.count > 0 { charge(user, reply[0], for: Self.toldMembers) }

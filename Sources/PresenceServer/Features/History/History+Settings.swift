@@ -2,19 +2,19 @@ import PresenceCore
 import PresenceProtocol
 
 /// Settings of history. config/presenced.yaml has each with its description.
-extension FeatureSetting {
-    static let historyEnabled = flag(
+extension History {
+    static let enabled = Setting<Bool>(
         "history.enabled", false,
         about: "Whether the server records when each user was online, busy and away, for backends to read.")
-    static let historyKeepFor = duration(
+    static let keepFor = Setting<Milliseconds>(
         "history.keepFor", 7 * 24 * 3_600_000, in: 1_000...365 * 24 * 3_600_000,
         about: "How long after its end an interval is kept.")
-    static let historyMost = count(
+    static let mostPerUser = Setting<Int>(
         "history.mostPerUser", 500, in: 1...10_000,
         about: "How many intervals of a user are kept at most; the oldest are removed first. One takes some 17 bytes "
             + "of Redis.")
 
-    static let history: [FeatureSetting] = [historyEnabled, historyKeepFor, historyMost]
+    static let settings: [any AnySetting] = [enabled, keepFor, mostPerUser]
 }
 
 extension KeyFamily {

@@ -11,11 +11,11 @@ import WebSockets
 /// invisible or hidden from all. It is off by default, and then costs nothing.
 final class History: Feature {
     static let plan = FeaturePlan(
-        name: "history", scripts: [.history], keys: [.history], settings: FeatureSetting.history,
+        name: "history", scripts: [.history], keys: [.history], settings: settings,
         past: { configuration in
-            guard configuration.isOn(.historyEnabled) else { return nil }
+            guard configuration[History.enabled] else { return nil }
             return PastStatuses(
-                in: .history, for: configuration[.historyKeepFor], most: Int(configuration[.historyMost]))
+                in: .history, for: configuration[History.keepFor], most: configuration[History.mostPerUser])
         })
 
     private unowned let shard: ShardLogic
@@ -23,7 +23,7 @@ final class History: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        guard shard.configuration.isOn(.historyEnabled) else { return }
+        guard shard.configuration[History.enabled] else { return }
         registry.route(
             "GET", "/v1/users/{id}/history",
             answer: { [unowned self] (call) async throws(Refusal) in try await get(call) })
@@ -65,10 +65,10 @@ final class History: Feature {
     /// A viewer who may not see it gets the same answer as for a user who was never online.
     private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
-        var keptFrom = read.now - shard.configuration[.historyKeepFor]
+        var keptFrom = read.now - shard.configuration[History.keepFor]
         // Earlier ones may have been removed to make room. The present one is not stored.
         let kept = intervals.count { $0.to != nil }
-        if kept >= Int(shard.configuration[.historyMost]) { keptFrom = max(keptFrom, intervals[0].from) }
+        if kept >= shard.configuration[History.mostPerUser] { keptFrom = max(keptFrom, intervals[0].from) }
         let (page, more) = query.page(of: intervals, keptFrom: keptFrom)
         var json = Array(#"{"user":"#.utf8)
         JSONWriter.string(user.string, to: &json)

@@ -6,16 +6,16 @@ import WebSockets
 
 /// The messages of conversations.
 final class Messages: Feature {
-    static let keepPerConversation = FeatureSetting.count(
+    static let keepPerConversation = Setting<Int>(
         "messages.keepPerConversation", 10_000, in: 1...100_000,
         about: "How many messages of a conversation are kept; the oldest are removed. A message takes some 200 bytes "
             + "of Redis' memory, and recognising a repeated one reads 8 bytes for each that is kept.")
-    static let keepFor = FeatureSetting.duration(
+    static let keepFor = Setting<Milliseconds>(
         "messages.keepFor", 0, in: 0...3_653 * 24 * 3_600_000,
         about: "How long messages are kept, from 1 s to ten years; 0: until there are too many. Older ones are "
             + "removed within a minute, also in idle conversations.")
 
-    static let bytesPerHour = FeatureSetting.count(
+    static let bytesPerHour = Setting<Int>(
         "messages.bytesPerHour", 33_554_432, in: 0...1_099_511_627_776,
         about: "How many bytes of messages and edits a user may send in an hour, through each shard; as many in a "
             + "burst, then evenly over the hour. 0: no limit.")
@@ -42,7 +42,7 @@ final class Messages: Feature {
     init(_ shard: ShardLogic) {
         self.shard = shard
         logs = MessageLogs(shard)
-        bytes = Rates(RateLimit(perHour: shard.configuration[Self.bytesPerHour]))
+        bytes = Rates(RateLimit(perHour: Int64(shard.configuration[Self.bytesPerHour])))
         room = StoreRoom(shard)
     }
 
@@ -172,7 +172,7 @@ final class Messages: Feature {
     /// A message's object may take a third of the longest message to clients, in bytes, so that it fits together with
     /// the rest.
     private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
-    private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
+    private var keep: Int { shard.configuration[Self.keepPerConversation] }
 }
 
 /// Why a script refuses a request about a conversation's messages.

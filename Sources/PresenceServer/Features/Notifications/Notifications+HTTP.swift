@@ -30,7 +30,7 @@ extension Notifications {
                 .init(code: .unavailable, message: "too many notifications are under way: try again", retryAfter: 1_000)
             )
         }
-        let new = try NotificationRequest.new(call.body, limit: Int(shard.configuration[Self.recipients]))
+        let new = try NotificationRequest.new(call.body, limit: Self.recipients)
         let progress = Progress()
         call.ask { [self] done in
             underWay += 1

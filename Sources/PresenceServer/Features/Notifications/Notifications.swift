@@ -44,7 +44,7 @@ final class Notifications: Feature {
             decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.page(members) }
         ) { [unowned self] in get($0, $1) }
         registerRoutes(in: &registry)
-        if shard.configuration.isOn(Self.ofMessages) { notifyOfMessages() }
+        if shard.configuration[Self.ofMessages] { notifyOfMessages() }
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {

@@ -4,64 +4,65 @@ import PresenceCore
 import PresenceProtocol
 
 /// The settings of pictures; config/presenced.yaml has each with its description.
-extension FeatureSetting {
-    static let photoFolder = text(
+extension Photos {
+    static let folder = Setting<String>(
         "photos.folder", "", about: "The folder of pictures; empty: the folder photos in the data directory.")
-    static let photoPublicURL = text(
+    static let publicURL = Setting<String>(
         "photos.publicURL", "",
         about: "The beginning of pictures' addresses; empty: the address that the server listens on.")
-    static let photoSweep = duration(
+    static let sweepTime = Setting<Milliseconds>(
         "photos.sweep", 3_600_000, in: 1_000...86_400_000,
         about: "The time in which the server checks all files of pictures once for unreferenced ones.")
 
-    static let s3Bucket = text(
+    static let settings: [any AnySetting] = [folder, publicURL, sweepTime] + S3Bucket.settings.map { $0 }
+}
+
+extension S3Bucket {
+    static let bucket = Setting<String>(
         "photos.s3.bucket", "",
         about: "The bucket of S3-compatible storage for pictures; empty: pictures are in the folder.")
-    static let s3Endpoint = text(
+    static let endpoint = Setting<String>(
         "photos.s3.endpoint", "", about: "The address of the storage, without the bucket.")
-    static let s3Region = text(
+    static let region = Setting<String>(
         "photos.s3.region", "us-east-1", about: "The storage's region, as signatures name it.")
-    static let s3Prefix = text(
+    static let prefix = Setting<String>(
         "photos.s3.prefix", "", about: "The beginning of all keys in the bucket.")
-    static let s3AccessKey = text(
+    static let accessKey = Setting<String>(
         "photos.s3.accessKey", "", about: "The name of the access key.")
-    static let s3SecretKeyFile = text(
+    static let secretKeyFile = Setting<String>(
         "photos.s3.secretKeyFile", "", about: "A file with the secret of the access key, not readable by others.")
-    static let s3PublicURL = text(
+    static let publicURL = Setting<String>(
         "photos.s3.publicURL", "",
         about: "The public address of the bucket, to which this server redirects browsers. Empty: the server fetches "
             + "pictures for them.")
 
-    static let s3: [FeatureSetting] = [
-        s3Bucket, s3Endpoint, s3Region, s3Prefix, s3AccessKey, s3SecretKeyFile, s3PublicURL,
-    ]
-    static let photos: [FeatureSetting] = [photoFolder, photoPublicURL, photoSweep] + s3
+    static let settings = [bucket, endpoint, region, prefix, accessKey, secretKeyFile, publicURL]
 }
 
 extension Photos {
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        let base = configuration[text: .photoPublicURL]
+        let base = configuration[Photos.publicURL]
         // Addresses in profiles must be valid photo URLs.
         let isGood = PhotoURL.isValid(base + "/v1/photos/x") && !base.contains("?") && !base.contains("#")
         guard base.isEmpty || isGood else {
             throw InvalidConfiguration(
-                key: FeatureSetting.photoPublicURL.key,
+                key: Photos.publicURL.key,
                 reason: "must be an https URL, http for loopback only, without query and fragment")
         }
-        let folder = configuration[text: .photoFolder]
+        let folder = configuration[Photos.folder]
         guard folder.isEmpty || folder.hasPrefix("/") else {
-            throw InvalidConfiguration(key: FeatureSetting.photoFolder.key, reason: "must be an absolute path")
+            throw InvalidConfiguration(key: Photos.folder.key, reason: "must be an absolute path")
         }
         guard try S3Bucket.configured(configuration) == nil || folder.isEmpty else {
-            throw .of(.photoFolder, "must be empty, since photos.s3.bucket is set")
+            throw .of(Photos.folder, "must be empty, since photos.s3.bucket is set")
         }
     }
 }
 
 extension Photos {
     static func warnings(_ configuration: ServerConfiguration) -> [String] {
-        guard configuration.isOn(.accountsEnabled), !configuration.trustedProxies.isEmpty,
-            configuration[text: .photoPublicURL].isEmpty
+        guard configuration[Accounts.enabled], !configuration.trustedProxies.isEmpty,
+            configuration[Photos.publicURL].isEmpty
         else { return [] }
         return [
             "trustedProxies names a proxy and photos.publicURL is empty: pictures' addresses begin with \(configuration.photoBase), "
@@ -81,19 +82,19 @@ extension ServerConfiguration {
             // place.
             fatalError("\(error)")
         }
-        let folder = self[text: .photoFolder]
+        let folder = self[Photos.folder]
         return FileFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
     }
 
     /// The scheme and host to which browsers are redirected for pictures; `nil` if this server serves them.
     var photoBucketOrigin: String? {
-        let words = self[text: .s3PublicURL].split(separator: "/", omittingEmptySubsequences: false)
+        let words = self[S3Bucket.publicURL].split(separator: "/", omittingEmptySubsequences: false)
         return words.count > 2 ? "\(words[0])//\(words[2])" : nil
     }
 
     /// The beginning of pictures' addresses, without a trailing slash.
     var photoBase: String {
-        let base = self[text: .photoPublicURL]
+        let base = self[Photos.publicURL]
         return base.isEmpty ? publicAddress : String(base.reversed().drop { $0 == "/" }.reversed())
     }
 }

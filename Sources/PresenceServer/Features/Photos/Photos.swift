@@ -14,7 +14,7 @@ import WebSockets
 ///   sweep deletes replaced ones and leftovers of crashes.
 final class Photos: Feature {
     static let plan = FeaturePlan(
-        name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
+        name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: settings,
         pools: [PhotoMaker.pool, S3Files.pool], check: check, warnings: warnings)
     /// Bytes of an upload: 5 MiB.
     static let mostBytes = 5 * 1024 * 1024
@@ -98,7 +98,7 @@ final class Photos: Feature {
     private func swept(in registry: inout Registry) -> FileSweep.Subject {
         let removed = registry.counter("photos_swept_total", help: "unreferenced pictures removed by the sweep")
         return FileSweep.Subject(
-            store: store, round: shard.configuration[.photoSweep],
+            store: store, round: shard.configuration[Photos.sweepTime],
             installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
             isKnown: { [unowned shard] in
                 guard let key = shard.feature(Accounts.self)?.addressKey else { return false }

@@ -183,7 +183,7 @@ extension DuePushes {
             ],
             [
                 user.string, entry.conversation.string, String(situation.noted.newest),
-                String(shard.configuration[.idle]), String(push?.seq ?? 0),
+                String(shard.configuration[Accounts.idle]), String(push?.seq ?? 0),
                 String(decoding: push?.before ?? [], as: UTF8.self),
                 String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
                 platforms.map { " \($0) " }.joined(), situation.end, situation.noted.text,

@@ -50,7 +50,7 @@ extension DuePushes {
         let configuration = shard.configuration
         let partition = shard.partitions.index(of: user)
         let keys = shard.partitions.keys(partition)
-        let kept = configuration.isOn(Notifications.ofMessages) ? configuration[Notifications.keep] : 0
+        let kept = configuration[Notifications.ofMessages] ? configuration[Notifications.keep] : 0
         run(
             .pushWithdraw, keys,
             [

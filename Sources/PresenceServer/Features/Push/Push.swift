@@ -19,7 +19,7 @@ final class Push: Feature {
     static let pool = WorkerPlan(
         "push", threads: PushServices.count, queue: { _ in 64 }, hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "push", isOptional: false, scripts: Script.push, keys: KeyFamily.pushes, settings: FeatureSetting.pushes,
+        name: "push", isOptional: false, scripts: Script.push, keys: KeyFamily.pushes, settings: settings,
         pools: [pool], needsOffers: isOn, check: Push.check)
 
     private unowned let shard: ShardLogic
@@ -32,13 +32,13 @@ final class Push: Feature {
     init(_ shard: ShardLogic) {
         self.shard = shard
         due = Self.isOn(shard.configuration) ? DuePushes(shard) : nil
-        hasAPNs = !shard.configuration[text: .apnsFile].isEmpty
+        hasAPNs = !shard.configuration[Push.apnsFile].isEmpty
     }
 
     /// Whether somebody wants to know who is away: FCM, APNs, a sender of the operator's own, or users' lists of notifications.
     private static func isOn(_ configuration: ServerConfiguration) -> Bool {
         PushServices.count(configuration) > 0 || WebhookEndpoint.isTold(of: "push.due", in: configuration)
-            || configuration.isOn(Notifications.ofMessages)
+            || configuration[Notifications.ofMessages]
     }
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {

@@ -6,7 +6,7 @@ import WebSockets
 /// The typing users of conversations. Typing is a lease: each event has the remaining ms, and every shard expires it on
 /// its own clock, so a lost "stop" does not show a user typing for long.
 final class Typing: Feature, TopicKind {
-    static let expiry = FeatureSetting.duration(
+    static let expiry = Setting<Milliseconds>(
         "typing.expiry", 6_000,
         about: "How long one `typing: true` lasts. Clients repeat it while their user types: larger values need fewer "
             + "messages, but show a user as typing for longer after their client has disappeared.")
@@ -55,7 +55,9 @@ final class Typing: Feature, TopicKind {
             "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
         ) {
             [unowned self] request, context in
-            shard.write(context.connection, context.id) { done in
+            shard.write(
+                context.connection, context.id, refusing: { ConversationRefusal(rawValue: $0)?.refusal }
+            ) { done in
                 set(request.typing, in: request.conversation, by: context.session) {
                     done($0 ?? .success(.array([.status("OK")])))
                 }

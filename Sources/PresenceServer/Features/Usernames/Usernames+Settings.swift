@@ -1,14 +1,12 @@
 import PresenceCore
 
-extension FeatureSetting {
-    static let reservedUsernames = text(
-        "accounts.reservedUsernames", Usernames.reserved,
-        about: "Usernames that users cannot choose, with commas or spaces between them.")
-}
-
 extension Usernames {
+    static let reserved = Setting<String>(
+        "accounts.reservedUsernames", standardReserved,
+        about: "Usernames that users cannot choose, with commas or spaces between them.")
+
     /// Names that users would take for the operator's own, or that apps use in their addresses.
-    static let reserved =
+    private static let standardReserved =
         "about, abuse, account, accounts, admin, administrator, all, anonymous, api, app, billing, contact, everyone, "
         + "guest, help, here, hostmaster, info, legal, login, logout, mail, me, moderator, noreply, nobody, null, "
         + "official, owner, postmaster, presence, privacy, root, security, settings, signin, signup, staff, status, "

@@ -18,7 +18,7 @@ final class Usernames: Feature {
         "username", record: nil, claim: "name",
         change: ("change-username", asset_change_username().text), library: Script.fullLibrary)
     static let plan = FeaturePlan(
-        name: "usernames", isOptional: false, settings: [.reservedUsernames], claims: [names])
+        name: "usernames", isOptional: false, settings: [reserved], claims: [names])
 
     /// Changes of one user, for each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
@@ -30,7 +30,7 @@ final class Usernames: Feature {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        reserved = Self.reservedNames(shard.configuration[text: .reservedUsernames])
+        reserved = Self.reservedNames(shard.configuration[Self.reserved])
     }
 
     func register(in registry: inout Registry) {

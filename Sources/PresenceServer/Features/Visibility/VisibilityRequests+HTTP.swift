@@ -40,7 +40,7 @@ extension VisibilityRequests {
             try ListChange.decode(json: call.body, limit: limit)
         }
         let reply = try await call.shard.reply {
-            call.shard.policies.change(call.ids[0], list: list, change, done: $0)
+            call.shard.policies.change(call.ids[0], list: list, most: most(of: list), change, done: $0)
         }.accepted(or: VisibilityRefusal.self)
         let head = Self.head(reply)
         return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)

@@ -1,3 +1,4 @@
+import Installation
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -5,7 +6,26 @@ import WebSockets
 
 /// Who may see a user: the requests of users, and of backends for them. `Policies` has the effects on watchers.
 final class VisibilityRequests: Feature {
-    static let plan = FeaturePlan(name: "visibility", isOptional: false, scripts: [.visibility])
+    static let mostContacts = Setting<Int>(
+        "limits.contacts", 10_000, in: 1...1_000_000, about: "Contacts of one user.")
+    static let mostBlocks = Setting<Int>(
+        "limits.blocks", 10_000, in: 1...1_000_000,
+        about: "Users that one user may block; the list is always in memory like that.")
+    /// The most contacts and blocks of one user together: Redis replies with both at once, and a reply of more than
+    /// 1,048,576 elements (`AnswerObjects.longestArray`) would end the connection.
+    static let longestLists = 1_000_000
+
+    static let plan = FeaturePlan(
+        name: "visibility", isOptional: false, scripts: [.visibility], settings: [mostContacts, mostBlocks],
+        check: { (configuration) throws(InvalidConfiguration) in
+            let (contacts, blocks) = (configuration[mostContacts], configuration[mostBlocks])
+            guard contacts + blocks <= longestLists else {
+                throw .of(
+                    mostContacts,
+                    "is \(contacts), but must come to at most \(longestLists) with limits.blocks "
+                        + "(\(blocks)): Redis answers with both lists at once")
+            }
+        })
 
     private unowned let shard: ShardLogic
     private var ownVisibility: OwnMessages = []
@@ -50,11 +70,16 @@ final class VisibilityRequests: Feature {
             answer: { [unowned self] (users, context) async throws(Refusal) in
                 _ = try await shard.reply {
                     shard.policies.change(
-                        context.user, list: list, change(users), by: context.writer, decided: context.turn.decided,
+                        context.user, list: list, most: most(of: list), change(users), by: context.writer,
+                        decided: context.turn.decided,
                         done: $0)
                 }.accepted(or: VisibilityRefusal.self)
                 return .ok
             })
+    }
+
+    func most(of list: PolicyList) -> Int {
+        shard.configuration[list == .blocks ? Self.mostBlocks : Self.mostContacts]
     }
 
     /// Receipts concern the user's conversations, and are changed afterwards.

@@ -94,7 +94,7 @@ extension WebhookEndpoint: EventReceiver {
     var mostAtATime: Int { 16 }
     var pausesForAll: Bool { true }
 
-    func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { configuration[.webhookQueue] }
+    func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { Int64(configuration[Webhooks.queue]) }
 
     func entries(of event: WebhookEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         [

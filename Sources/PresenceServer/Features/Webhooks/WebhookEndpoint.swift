@@ -27,7 +27,7 @@ struct WebhookEndpoint: Sendable, Equatable {
 
     /// Whether an endpoint is told of these events: it names them, or none.
     static func isTold(of type: String, in configuration: ServerConfiguration) -> Bool {
-        configuration[rows: .webhooks].contains { row in
+        configuration[Webhooks.endpoints].contains { row in
             let events = row.split(separator: " ").dropFirst(2)
             return events.isEmpty || events.contains(type[...])
         }
@@ -36,9 +36,9 @@ struct WebhookEndpoint: Sendable, Equatable {
     /// - Throws: what is wrong with the first that cannot be.
     static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [WebhookEndpoint] {
         var endpoints: [WebhookEndpoint] = []
-        for row in configuration[rows: .webhooks] {
+        for row in configuration[Webhooks.endpoints] {
             func invalid(_ reason: String) -> InvalidConfiguration {
-                InvalidConfiguration(key: FeatureSetting.webhooks.key, reason: reason)
+                InvalidConfiguration(key: Webhooks.endpoints.key, reason: reason)
             }
             let words = row.split(separator: " ").map(String.init)
             guard words.count >= 2 else { throw invalid("has an entry without url and secretFile") }
@@ -60,7 +60,7 @@ struct WebhookEndpoint: Sendable, Equatable {
             }
         }
         guard endpoints.count <= most else {
-            throw InvalidConfiguration(key: FeatureSetting.webhooks.key, reason: "has more than \(most) endpoints")
+            throw InvalidConfiguration(key: Webhooks.endpoints.key, reason: "has more than \(most) endpoints")
         }
         return endpoints
     }
@@ -85,12 +85,12 @@ struct WebhookEndpoint: Sendable, Equatable {
     }
 }
 
-extension FeatureSetting {
-    static let webhooks = rows(
-        "webhooks", columns: ["url", "secretFile", "events"],
+extension Webhooks {
+    static let endpoints = Setting<[String]>(
+        "webhooks", [], columns: ["url", "secretFile", "events"],
         about: "Your servers that receive events, by Standard Webhooks: url (https, or http to this machine), "
             + "secretFile (whsec_…, not readable by others) and events (all, if left out).")
-    static let webhookQueue = count(
+    static let queue = Setting<Int>(
         "webhookQueue", 100_000, in: 100...1_000_000,
         about: "How many events may wait for one endpoint, with at most 1 KiB of Redis' memory for each of them on "
             + "average. Beyond it, those of the user with most are dropped, then those whose next attempt is furthest away."

@@ -18,10 +18,10 @@ import Redis
 final class Webhooks: Feature {
     /// A thread for each endpoint, so that a slow one holds up no other.
     static let pool = WorkerPlan(
-        "webhooks", threads: { $0[rows: .webhooks].count }, queue: { _ in 64 }, hasLowPriority: true)
+        "webhooks", threads: { $0[Webhooks.endpoints].count }, queue: { _ in 64 }, hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "webhooks", isOptional: false, scripts: Script.webhooks, keys: KeyFamily.webhooks,
-        settings: [.webhooks, .webhookQueue], pools: [pool], needsOffers: { !$0[rows: .webhooks].isEmpty },
+        settings: [endpoints, queue], pools: [pool], needsOffers: { !$0[Webhooks.endpoints].isEmpty },
         check: { configuration throws(InvalidConfiguration) in _ = try WebhookEndpoint.all(configuration) })
 
     private unowned let shard: ShardLogic

@@ -26,11 +26,10 @@ struct S3Bucket: Sendable {
     static func configured(
         _ configuration: ServerConfiguration, folder: String = "", isPublic: Bool = true
     ) throws(InvalidConfiguration) -> S3Bucket? {
-        let name = configuration[text: .s3Bucket]
+        let name = configuration[S3Bucket.bucket]
         guard !name.isEmpty else {
-            for setting in FeatureSetting.s3
-            where setting != .s3Bucket && configuration[text: setting] != setting.standardText {
-                throw .of(.s3Bucket, "must be set as well, since \(setting.key) is")
+            for setting in settings where configuration[setting] != setting.standard {
+                throw .of(S3Bucket.bucket, "must be set as well, since \(setting.key) is")
             }
             return nil
         }
@@ -42,19 +41,21 @@ struct S3Bucket: Sendable {
     ) throws(InvalidConfiguration) {
         guard (3...63).contains(name.utf8.count), name.utf8.allSatisfy(Self.isOfName), !name.contains(".."),
             let first = name.utf8.first, let last = name.utf8.last, ![first, last].contains(where: ".-".utf8.contains)
-        else { throw .of(.s3Bucket, "must be 3 to 63 lower-case letters, digits, hyphens and single dots") }
+        else { throw .of(S3Bucket.bucket, "must be 3 to 63 lower-case letters, digits, hyphens and single dots") }
         self.name = name
-        (endpoint, host) = try Self.endpoint(configuration[text: .s3Endpoint])
-        let prefix = configuration[text: .s3Prefix]
+        (endpoint, host) = try Self.endpoint(configuration[S3Bucket.endpoint])
+        let prefix = configuration[S3Bucket.prefix]
         let segments = prefix.split(separator: "/", omittingEmptySubsequences: false)
         guard prefix.utf8.count <= 512, prefix.utf8.allSatisfy(Self.isOfPrefix), !prefix.hasPrefix("/"),
             !segments.dropLast().contains(where: { ["", ".", ".."].contains($0) })
-        else { throw .of(.s3Prefix, "must be letters, digits, and -._ with single slashes between, as in pictures/") }
+        else {
+            throw .of(S3Bucket.prefix, "must be letters, digits, and -._ with single slashes between, as in pictures/")
+        }
         self.prefix = prefix + folder
-        let publicURL = String(configuration[text: .s3PublicURL].reversed().drop { $0 == "/" }.reversed())
+        let publicURL = String(configuration[S3Bucket.publicURL].reversed().drop { $0 == "/" }.reversed())
         let isPlain = !publicURL.utf8.contains(where: "?#".utf8.contains)
         guard publicURL.isEmpty || PhotoURL.isValid(publicURL + "/x") && isPlain else {
-            throw .of(.s3PublicURL, "must be an https URL, http for loopback only, without query and fragment")
+            throw .of(S3Bucket.publicURL, "must be an https URL, http for loopback only, without query and fragment")
         }
         self.publicURL = isPublic ? publicURL : ""
         signer = try S3Signer(configuration)
@@ -80,7 +81,7 @@ struct S3Bucket: Sendable {
             ["http", "https"].contains(scheme),
             let host = url.host, !host.isEmpty, url.user == nil, url.password == nil, url.query == nil,
             url.fragment == nil, ["", "/"].contains(url.path)
-        else { throw .of(.s3Endpoint, "must be https://HOST[:PORT] or http://HOST[:PORT], without a path") }
+        else { throw .of(S3Bucket.endpoint, "must be https://HOST[:PORT] or http://HOST[:PORT], without a path") }
         // The host in the signature must be the one that libcurl sends.
         let isUsual = url.port == nil || url.port == (scheme == "https" ? 443 : 80)
         let authority = host.lowercased() + (isUsual ? "" : ":\(url.port ?? 0)")
@@ -106,7 +107,7 @@ struct S3Bucket: Sendable {
 }
 
 extension InvalidConfiguration {
-    static func of(_ setting: FeatureSetting, _ reason: String) -> InvalidConfiguration {
+    static func of(_ setting: any AnySetting, _ reason: String) -> InvalidConfiguration {
         InvalidConfiguration(key: setting.key, reason: reason)
     }
 }

@@ -11,7 +11,7 @@ import WebSockets
 /// - a call that fails because of the storage is tried twice, within 15 s in all.
 struct S3Files: FileStore {
     static let pool = WorkerPlan(
-        "s3", threads: { $0[text: .s3Bucket].isEmpty ? 0 : running }, queue: { _ in queued }, longestWait: 10)
+        "s3", threads: { $0[S3Bucket.bucket].isEmpty ? 0 : running }, queue: { _ in queued }, longestWait: 10)
     private static let (running, queued) = (8, 256)
     /// Only the threads of the pool use it, so nothing is ever queued in it.
     private static let client = OutgoingClient(

@@ -56,27 +56,27 @@ struct S3Signer: Sendable {
 
     /// - Throws: The invalid setting or file, with a reason that contains nothing of the key.
     init(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        let (region, accessKey) = (configuration[text: .s3Region], configuration[text: .s3AccessKey])
+        let (region, accessKey) = (configuration[S3Bucket.region], configuration[S3Bucket.accessKey])
         guard (1...64).contains(region.utf8.count),
             region.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/,".utf8.contains($0) })
-        else { throw .of(.s3Region, "must be a region's name, such as eu-central-1") }
+        else { throw .of(S3Bucket.region, "must be a region's name, such as eu-central-1") }
         guard (1...128).contains(accessKey.utf8.count),
             accessKey.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/,".utf8.contains($0) })
-        else { throw .of(.s3AccessKey, "must be the name of an access key") }
-        let file = configuration[text: .s3SecretKeyFile]
+        else { throw .of(S3Bucket.accessKey, "must be the name of an access key") }
+        let file = configuration[S3Bucket.secretKeyFile]
         let secretKey: String
         do throws(StartFailure) {
             secretKey = String(decoding: try PlainFile.read(file), as: UTF8.self)
                 .trimmingCharacters(in: .whitespacesAndNewlines)
         } catch {
-            throw .of(.s3SecretKeyFile, file.isEmpty ? "must be set" : error.message)
+            throw .of(S3Bucket.secretKeyFile, file.isEmpty ? "must be set" : error.message)
         }
         guard !PlainFile.isExposed(file) else {
             throw .of(
-                .s3SecretKeyFile, "\(file) can be read by every user of this machine: chmod 600 is needed")
+                S3Bucket.secretKeyFile, "\(file) can be read by every user of this machine: chmod 600 is needed")
         }
         guard (1...512).contains(secretKey.utf8.count), secretKey.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw .of(.s3SecretKeyFile, "\(file) must contain only the secret key")
+            throw .of(S3Bucket.secretKeyFile, "\(file) must contain only the secret key")
         }
         self.init(accessKey: accessKey, secretKey: secretKey, region: region)
     }

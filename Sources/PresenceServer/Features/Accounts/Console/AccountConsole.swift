@@ -113,7 +113,7 @@ public struct AccountConsole {
                 [
                     "intent": "", "user": user, "number": "", "address": email.text,
                     "password": PasswordHash(of: password).bytes.hexadecimal,
-                    "displayName": StatusArguments.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
+                    "displayName": JSONWriter.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
                     "secret": "", "kind": "", "name": "", "digest": "-", "lifetime": 0, "text": "",
                     "isVerified": isVouching,
                 ]), keys)
@@ -149,7 +149,7 @@ public struct AccountConsole {
 
     /// If accounts are hidden, only verified addresses can sign in. An operator who sets a password confirms the owner of the
     /// address, which without a mail server cannot be verified otherwise.
-    private var isVouching: Bool { configuration.isOn(.hideExisting) }
+    private var isVouching: Bool { configuration[Accounts.hideExisting] }
 
     /// Deletes the account. The servers' sweeps release its username, and an address that was changed, which a request for the
     /// address also releases at once.
@@ -178,7 +178,7 @@ public struct AccountConsole {
 
     private func check(_ password: String, names: [String]) throws {
         let rules = PasswordRules(
-            minimum: Int(configuration[.passwordMinimum]),
+            minimum: configuration[Accounts.passwordMinimum],
             blocked: PasswordRules.list(try Accounts.blockedPasswords(configuration)))
         if let rule = rules.brokenRule(by: password, names: names) { throw ConsoleFailure("the password \(rule)") }
     }

@@ -27,9 +27,9 @@ struct MailSender: Sendable {
     }
 
     init(_ configuration: ServerConfiguration) {
-        sender = configuration[text: .mailFrom]
+        sender = configuration[Accounts.mailFrom]
         clientName = Self.clientName(configuration)
-        if let (url, credentials) = Self.server(configuration[text: .mailURL]) {
+        if let (url, credentials) = Self.server(configuration[Accounts.mailURL]) {
             target = .server(url: url, credentials)
         } else {
             target = .folder((configuration.dataDirectory ?? DataDirectory.standardPath()) + "/outbox")
@@ -50,8 +50,9 @@ struct MailSender: Sendable {
 
     /// Many mail servers accept only a full name: that of the app's pages, else the sender's domain, else this host's.
     private static func clientName(_ configuration: ServerConfiguration) -> String {
-        let page = URLComponents(string: configuration[text: .linkBase])?.host ?? ""
-        let sender = Mail.address(in: configuration[text: .mailFrom]).split(separator: "@").last.map(String.init) ?? ""
+        let page = URLComponents(string: configuration[Accounts.linkBase])?.host ?? ""
+        let sender =
+            Mail.address(in: configuration[Accounts.mailFrom]).split(separator: "@").last.map(String.init) ?? ""
         return [page, sender].first(where: HostName.isFull) ?? HostName.own
     }
 

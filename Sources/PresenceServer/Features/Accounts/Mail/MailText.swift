@@ -95,7 +95,7 @@ extension Accounts {
     }
 
     fileprivate func link(_ page: String, _ token: MailToken) -> String {
-        let setting = shard.configuration[text: .linkBase]
+        let setting = shard.configuration[Accounts.linkBase]
         let base = setting.isEmpty ? shard.configuration.publicAddress : setting
         return (base.hasSuffix("/") ? base : base + "/") + "\(page)#token=\(token.text)"
     }

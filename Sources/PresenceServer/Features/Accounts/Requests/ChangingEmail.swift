@@ -34,7 +34,7 @@ extension Accounts {
     /// - Throws: `emailTaken` where accounts are not hidden.
     private func isFree(_ email: EmailAddress, for account: Confirmed) async throws(Refusal) -> Bool {
         guard let addresses else { throw .noStore }
-        let hides = shard.configuration.isOn(.hideExisting)
+        let hides = shard.configuration[Accounts.hideExisting]
         guard let claim = try await claim(on: email, addresses) else {
             // Without a claim, checks any other one, so that the response takes the same time.
             if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }

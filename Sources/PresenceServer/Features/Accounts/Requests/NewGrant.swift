@@ -30,8 +30,8 @@ extension Accounts {
             [
                 "user": user, "compared": held.bytes.hexadecimal, "stronger": stronger?.bytes.hexadecimal,
                 "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
-                "idle": shard.configuration[.idle], "most": shard.configuration[.mostDevices],
-                "verifiedOnly": shard.configuration.isOn(.hideExisting),
+                "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
+                "verifiedOnly": shard.configuration[Accounts.hideExisting],
             ])
         let reply = try await guess.takenBack { () async throws(Refusal) in try await shard.run(call) }
             .accepted(or: AccountRefusal.self)

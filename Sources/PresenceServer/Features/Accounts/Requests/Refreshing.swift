@@ -17,7 +17,7 @@ extension Accounts {
                 .refreshGrant, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
                 [
                     "user": user, "grant": token.grant, "shown": token.counter,
-                    "idle": shard.configuration[.idle],
+                    "idle": shard.configuration[Accounts.idle],
                 ]))
         if reply.word == "REUSED" { reuses.value += 1 }
         let account = try reply.accepted(or: AccountRefusal.self)

@@ -27,7 +27,7 @@ extension Accounts {
         // reader of the mail learns whether there was an account before.
         let isOut =
             words.count < 4 || words[1].bytes != nil || words[2].string != name
-            || shard.configuration.isOn(.hideExisting) && words[3].bytes == nil
+            || shard.configuration[Accounts.hideExisting] && words[3].bytes == nil
         let verdict = try await call.work(Self.passwords, at: place, unrun: { guess.takeBack() }) {
             Verdict(of: password, held ?? .ofNobody, strengthens: !isOut)
         }

@@ -39,7 +39,7 @@ extension Accounts {
             // A sweep ran in between and found no account.
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
-                if shard.configuration.isOn(.hideExisting) { return try await answerAlike(user, request.email) }
+                if shard.configuration[Accounts.hideExisting] { return try await answerAlike(user, request.email) }
                 mail.deliver(addresses.keys(of: request.email.text))
                 return try tokens(
                     of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)
@@ -63,7 +63,7 @@ extension Accounts {
         }
         guard let email = EmailAddress(address) else { throw .invalidEmail }
         // A taken username would reveal whether the sign-up created an account.
-        let username = shard.configuration.isOn(.hideExisting) ? nil : wished
+        let username = shard.configuration[Accounts.hideExisting] ? nil : wished
         if let rule = rules.brokenRule(by: password, names: Self.names(email, username)) {
             throw .weakPassword(rule, field: "password")
         }
@@ -84,7 +84,7 @@ extension Accounts {
     private func create(
         _ user: UserID, _ grant: NewGrant, _ request: SignUp, _ hash: PasswordHash, _ addresses: AddressPartitions
     ) async throws(Refusal) -> ScriptReply {
-        let signsIn = !shard.configuration.isOn(.hideExisting)
+        let signsIn = !shard.configuration[Accounts.hideExisting]
         let token = MailToken(user: user, purpose: .verify)
         let mail = MailText.verification(of: request.email, token, self).encoded
         let change: ClaimChange = { wish, keys in
@@ -92,7 +92,7 @@ extension Accounts {
                 .signUp, in: keys, keys.ofSignUp(user, request.email),
                 [
                     "intent": wish.intent, "user": user, "number": wish.number, "address": request.email.text,
-                    "password": hash.bytes.hexadecimal, "displayName": StatusArguments.encoded(request.displayName),
+                    "password": hash.bytes.hexadecimal, "displayName": JSONWriter.encoded(request.displayName),
                     "idempotency": request.idempotency, "repetition": Self.repetition,
                     "grant": signsIn ? grant.id : nil, "secret": grant.key.hexadecimal,
                     "kind": request.device.kind, "name": request.device.name, "digest": token.digest,
@@ -146,7 +146,7 @@ extension Accounts {
         do throws(Refusal) {
             return try await ask()
         } catch {
-            throw shard.configuration.isOn(.hideExisting) ? .unknownOutcome() : error
+            throw shard.configuration[Accounts.hideExisting] ? .unknownOutcome() : error
         }
     }
 
@@ -176,7 +176,7 @@ extension Accounts {
     private func answerTaken(
         _ call: HTTPCall, _ request: SignUp, by user: UserID
     ) async throws(Refusal) -> HTTPResponse {
-        if shard.configuration.isOn(.hideExisting) {
+        if shard.configuration[Accounts.hideExisting] {
             return try await tell(user, MailText.existing(request.email, self).encoded)
         }
         guard !request.idempotency.isEmpty else { throw .emailTaken }

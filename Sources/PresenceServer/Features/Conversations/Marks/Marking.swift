@@ -13,7 +13,7 @@ import Redis
 /// Before the write, each member's partition confirms that the member's token is still valid. In a cluster one master
 /// may not answer until `commandTimeout`: the other members' marks wait for it no longer than the delay once more.
 final class Marking {
-    static let delay = FeatureSetting.duration(
+    static let delay = Setting<Milliseconds>(
         "conversations.markDelay", 100, in: 0...1_000,
         about: "For how long marks of a conversation (delivered, read) are collected before they are written and "
             + "published together; 0: each is written at once. Further requests of the same connection do not wait "
@@ -79,7 +79,10 @@ final class Marking {
     private func mark(_ request: ConversationRequest.Marks, _ context: RequestContext) {
         told.value += 1
         let id = request.conversation
-        shard.write(context.connection, context.id, hurry: { [unowned self] in write(id) }) { [self] done in
+        shard.write(
+            context.connection, context.id, hurry: { [unowned self] in write(id) },
+            refusing: { ConversationRefusal(rawValue: $0)?.refusal }
+        ) { [self] done in
             collect(Wish(request, context, done: done), of: id)
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)

@@ -41,7 +41,7 @@ struct PushService: EventReceiver {
     /// A service limits single devices as well as all.
     var pausesForAll: Bool { false }
 
-    func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { configuration[.pushQueue] }
+    func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { Int64(configuration[Push.queue]) }
 
     func entries(of event: WebhookEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         let id = event.id(partition: partition)

@@ -7,13 +7,13 @@ import Tokens
 /// The push services that the configuration names.
 enum PushServices {
     static func count(_ configuration: ServerConfiguration) -> Int {
-        [FeatureSetting.fcmFile, .apnsFile].count { !configuration[text: $0].isEmpty }
+        [Push.fcmFile, Push.apnsFile].count { !configuration[$0].isEmpty }
     }
 
     /// - Throws: what is wrong with the first that cannot be.
     static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [any PushSender] {
-        let authorities = configuration[text: .pushAuthorities]
-        if !authorities.isEmpty { _ = try read(authorities, .pushAuthorities) }
+        let authorities = configuration[Push.caFile]
+        if !authorities.isEmpty { _ = try read(authorities, Push.caFile) }
         var senders: [any PushSender] = []
         if let fcm = try readFCM(configuration) { senders.append(fcm) }
         if let apns = try readAPNs(configuration) { senders.append(apns) }
@@ -21,11 +21,11 @@ enum PushServices {
     }
 
     private static func readFCM(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> FCM? {
-        let file = configuration[text: .fcmFile]
+        let file = configuration[Push.fcmFile]
         guard !file.isEmpty else { return nil }
-        let text = try secret(file, .fcmFile)
+        let text = try secret(file, Push.fcmFile)
         func invalid(_ reason: String) -> InvalidConfiguration {
-            InvalidConfiguration(key: FeatureSetting.fcmFile.key, reason: "\(file) \(reason)")
+            InvalidConfiguration(key: Push.fcmFile.key, reason: "\(file) \(reason)")
         }
         guard let account = try? ServiceAccount(text), account.isWhole else {
             throw invalid(
@@ -41,37 +41,37 @@ enum PushServices {
             throw invalid("has a private_key that \(error)")
         }
         return FCM(
-            url: try url(configuration, .fcmURL), project: account.projectId,
+            url: try url(configuration, Push.fcmURL), project: account.projectId,
             access: GoogleAccess(account, signer, tls: tls(configuration)), tls: tls(configuration))
     }
 
     private static func readAPNs(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> APNs? {
-        let file = configuration[text: .apnsFile]
+        let file = configuration[Push.apnsFile]
         guard !file.isEmpty else { return nil }
-        let pem = try secret(file, .apnsFile)
+        let pem = try secret(file, Push.apnsFile)
         for (setting, isWhole) in [
-            (FeatureSetting.apnsKeyID, isID), (.apnsTeamID, isID), (.apnsTopic, isTopic),
-        ] as [(FeatureSetting, (String) -> Bool)] where !isWhole(configuration[text: setting]) {
+            (Push.apnsKeyID, isID), (Push.apnsTeamID, isID), (Push.apnsTopic, isTopic),
+        ] as [(Setting<String>, (String) -> Bool)] where !isWhole(configuration[setting]) {
             throw InvalidConfiguration(
                 key: setting.key,
-                reason: setting == .apnsTopic
+                reason: setting.key == Push.apnsTopic.key
                     ? "must be the app's bundle id, as in org.example.app" : "must be 10 capital letters and digits")
         }
         let signer: ServiceSigner
         do throws(StartFailure) {
             signer = try ServiceSigner(.es256, pem: pem)
         } catch {
-            throw InvalidConfiguration(key: FeatureSetting.apnsFile.key, reason: "\(file) \(error)")
+            throw InvalidConfiguration(key: Push.apnsFile.key, reason: "\(file) \(error)")
         }
         return APNs(
-            url: try url(configuration, .apnsURL), topic: configuration[text: .apnsTopic],
+            url: try url(configuration, Push.apnsURL), topic: configuration[Push.apnsTopic],
             tokens: ProviderTokens(
-                team: configuration[text: .apnsTeamID], keyID: configuration[text: .apnsKeyID], signer: signer),
+                team: configuration[Push.apnsTeamID], keyID: configuration[Push.apnsKeyID], signer: signer),
             tls: tls(configuration))
     }
 
     private static func tls(_ configuration: ServerConfiguration) -> OutgoingTLS {
-        let authorities = configuration[text: .pushAuthorities]
+        let authorities = configuration[Push.caFile]
         return OutgoingTLS(authorities: authorities.isEmpty ? nil : authorities)
     }
 
@@ -89,17 +89,17 @@ enum PushServices {
     }
 
     /// Without a slash at its end.
-    private static func url(_ configuration: ServerConfiguration, _ setting: FeatureSetting)
+    private static func url(_ configuration: ServerConfiguration, _ setting: Setting<String>)
         throws(InvalidConfiguration) -> String
     {
-        let text = configuration[text: setting]
+        let text = configuration[setting]
         guard WebhookEndpoint.isAllowed(text), URLComponents(string: text)?.query == nil else {
             throw InvalidConfiguration(key: setting.key, reason: "must be https://…, without a query")
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    private static func secret(_ file: String, _ setting: FeatureSetting) throws(InvalidConfiguration) -> String {
+    private static func secret(_ file: String, _ setting: Setting<String>) throws(InvalidConfiguration) -> String {
         let text = try read(file, setting)
         guard !PlainFile.isExposed(file) else {
             throw InvalidConfiguration(
@@ -108,7 +108,7 @@ enum PushServices {
         return text
     }
 
-    private static func read(_ file: String, _ setting: FeatureSetting) throws(InvalidConfiguration) -> String {
+    private static func read(_ file: String, _ setting: Setting<String>) throws(InvalidConfiguration) -> String {
         do throws(StartFailure) {
             return String(decoding: try PlainFile.read(file), as: UTF8.self)
         } catch {

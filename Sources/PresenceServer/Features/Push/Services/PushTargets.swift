@@ -190,7 +190,7 @@ final class PushTargets {
         }
         shard.store.run(
             .pushCheck, keys: [keys.devices(user), keys.grants(user), keys.user(user)],
-            arguments: [platform, String(shard.configuration[.idle])] + texts, lane: .commands
+            arguments: [platform, String(shard.configuration[Accounts.idle])] + texts, lane: .commands
         ) { [unowned shard] result in
             if result.failure?.isLasting == true {
                 // No device can be named that may be told; the other users' may.
