@@ -1,5 +1,4 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
 
 /// Sign-up, sign-in and sign-out: what a view model needs, independent of the implementation. ``PresenceAccount``

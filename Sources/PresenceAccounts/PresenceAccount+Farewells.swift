@@ -1,5 +1,4 @@
 import Foundation
-import PresenceHTTP
 import PresenceKit
 
 // Ended sessions that the server has not been notified of. Until then it continues to push to this device.

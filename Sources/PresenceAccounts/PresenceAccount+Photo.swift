@@ -1,5 +1,4 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
 
 // The user's own picture.

@@ -1,6 +1,4 @@
 import Foundation
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
 
 // Sign-up, sign-in and sign-out.

@@ -1,6 +1,4 @@
 import Foundation
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
 
 /// The account of the user who is signed in on this device, on one presence server.

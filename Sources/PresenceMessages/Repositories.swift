@@ -1,13 +1,13 @@
 import PresenceKit
 
-/// Messages, for an app's views and tests: ``PresenceMessages`` or a fake.
+/// Messages, for an app's views and tests: ``PresenceMessenger`` or a fake.
 public protocol MessageRepository: Sendable {
-    /// See ``PresenceMessages/send(_:)``.
+    /// See ``PresenceMessenger/send(_:)``.
     @discardableResult
     func send(_ message: Message) async throws -> Message
-    /// Uploads a file: see ``PresenceMessages/upload(_:to:)``, also for the errors of the stream.
+    /// Uploads a file: see ``PresenceMessenger/upload(_:to:)``, also for the errors of the stream.
     func upload(_ file: AttachmentFile, to conversation: String) -> AsyncThrowingStream<AttachmentUpload, any Error>
-    /// See ``PresenceMessages/messages(in:)``.
+    /// See ``PresenceMessenger/messages(in:)``.
     func messages(in conversation: String) -> PresenceUpdates<MessageList>
     /// Whether there may be messages before the first one in ``messages(in:)``.
     func hasEarlier(in conversation: String) async -> Bool
@@ -19,13 +19,13 @@ public protocol MessageRepository: Sendable {
     func getMessages(in conversation: String, before sequence: Int64?, limit: Int) async throws -> [Message]
     /// Advances the status of another user's message to `delivered` or `read`.
     func updateStatus(of message: Message, to status: MessageStatus) async
-    /// Replaces the text of the user's own message: see ``PresenceMessages/edit(_:text:)``, also for its errors.
+    /// Replaces the text of the user's own message: see ``PresenceMessenger/edit(_:text:)``, also for its errors.
     @discardableResult
     func edit(_ message: Message, text: String) async throws -> Message
-    /// Deletes the content of a message and keeps its place: see ``PresenceMessages/delete(_:)``, also for its errors.
+    /// Deletes the content of a message and keeps its place: see ``PresenceMessenger/delete(_:)``, also for its errors.
     @discardableResult
     func delete(_ message: Message) async throws -> Message
-    /// See ``PresenceMessages/refusedChanges``.
+    /// See ``PresenceMessenger/refusedChanges``.
     var refusedChanges: PresenceUpdates<[MessageChange]> { get }
     /// Sends a failed message again, or makes a rejected change again.
     func retry(_ id: String) async throws
@@ -33,26 +33,26 @@ public protocol MessageRepository: Sendable {
     func discard(_ id: String) async throws
 }
 
-/// Conversations, for an app's views and tests: ``PresenceMessages`` or a fake.
+/// Conversations, for an app's views and tests: ``PresenceMessenger`` or a fake.
 public protocol ConversationRepository: Sendable {
-    /// See ``PresenceMessages/conversationList``.
+    /// See ``PresenceMessenger/conversationList``.
     var conversationList: PresenceUpdates<[ChatConversation]> { get }
-    /// Returns the current or last known conversation: see ``PresenceMessages/conversation(_:)``, also for its errors.
+    /// Returns the current or last known conversation: see ``PresenceMessenger/conversation(_:)``, also for its errors.
     func conversation(_ id: String) async throws -> ChatConversation
     /// Returns the direct conversation with another user, and creates it if needed. It needs a connection.
     func directConversation(with user: String, metadata: [String: JSONValue]?) async throws -> ChatConversation
     /// Creates a group, or returns the one created with the same key: see
-    /// ``PresenceMessages/createGroup(with:name:metadata:key:)``.
+    /// ``PresenceMessenger/createGroup(with:name:metadata:key:)``.
     func createGroup(
         with users: [String], name: String?, metadata: [String: JSONValue]?, key: String
     ) async throws -> ChatConversation
     /// Marks a conversation as read, up to a message or up to the newest known one.
     func markRead(in conversation: String, upTo sequence: Int64?) async
-    /// Mutes a conversation, for at most 366 days or until ``unmute(_:)``: see ``PresenceMessages/mute(_:for:)``.
+    /// Mutes a conversation, for at most 366 days or until ``unmute(_:)``: see ``PresenceMessenger/mute(_:for:)``.
     func mute(_ conversation: String, for duration: Duration?) async throws
     /// Unmutes a conversation.
     func unmute(_ conversation: String) async throws
-    /// Archives or unarchives a conversation: see ``PresenceMessages/archive(_:_:)``.
+    /// Archives or unarchives a conversation: see ``PresenceMessenger/archive(_:_:)``.
     func archive(_ conversation: String, _ isArchived: Bool) async throws
     /// Renames a group; an empty name removes the name. It needs a connection, and throws `forbidden` for a direct
     /// conversation.
@@ -64,16 +64,16 @@ public protocol ConversationRepository: Sendable {
     func leave(_ conversation: String) async throws
 }
 
-/// The registration of this device for pushes, for an app's code and tests: ``PresenceMessages`` or a fake.
+/// The registration of this device for pushes, for an app's code and tests: ``PresenceMessenger`` or a fake.
 public protocol DeviceRepository: Sendable {
-    /// Registers this device, also for later sessions: see ``PresenceMessages/registerDevice(_:)``, also for its
+    /// Registers this device, also for later sessions: see ``PresenceMessenger/registerDevice(_:)``, also for its
     /// errors. Returns whether the server has it; `false` if it will be sent later.
     @discardableResult
     func registerDevice(_ device: PushDevice) async throws -> Bool
-    /// Removes the registration of this device: see ``PresenceMessages/removeDevice()``, also for its errors. Returns
+    /// Removes the registration of this device: see ``PresenceMessenger/removeDevice()``, also for its errors. Returns
     /// whether the server has removed it; `false` if that will be sent later.
     @discardableResult
     func removeDevice() async throws -> Bool
 }
 
-extension PresenceMessages: MessageRepository, ConversationRepository, DeviceRepository {}
+extension PresenceMessenger: MessageRepository, ConversationRepository, DeviceRepository {}

@@ -1,14 +1,12 @@
 import Foundation
 import PresenceKit
-import PresenceMessageModels
 import PresenceMessages
-import PresenceModels
 import TerminalClients
 
 /// The signed-in user on a server, until a conversation is shown.
 struct Chat: Sendable {
     let client: PresenceClient
-    private let messages: PresenceMessages
+    private let messages: PresenceMessenger
     private let address: ServerAddress
     private let token: TokenSource
     /// A warning about the storage.
@@ -22,7 +20,7 @@ struct Chat: Sendable {
         let (kept, notice) = try Self.open(storage, address, user: user)
         self.notice = notice
         client = token.client(at: address, device: Device(kind: .other, name: "presence-chat"), storage: kept)
-        messages = PresenceMessages(client)
+        messages = PresenceMessenger(client)
     }
 
     private static func open(

@@ -1,7 +1,5 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
-import PresenceModels
 import Testing
 
 /// Users as an app's view models get them, with a server; and the library's rate limiting.

@@ -1,8 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// All calls of a signed-in user: the requests and their effects.

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The texts of errors for programs and for users.

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The fake follows the server's rules.

@@ -1,6 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
 import PresenceKit
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts

@@ -1,8 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import TestSupport
 import Testing
 

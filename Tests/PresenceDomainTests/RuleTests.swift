@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 import Testing
 
 /// REQUIREMENTS 000 and 001: rules and their texts.

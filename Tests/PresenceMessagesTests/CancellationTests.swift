@@ -1,6 +1,5 @@
 import Foundation
-import PresenceKitTesting
-import PresenceMessageModels
+import PresenceTesting
 import Testing
 
 @testable import PresenceKit

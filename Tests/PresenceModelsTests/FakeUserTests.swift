@@ -1,6 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The fake repository of users follows a client's rules.

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 001: the form in which a profile is edited.

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 000: the first form for a new user.

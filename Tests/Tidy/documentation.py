@@ -7,9 +7,7 @@ are not its documentation any more.
 
 import re
 
-MODULES = [
-    "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts", "PresenceAccountModels",
-    "PresenceAccountsTesting", "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting"]
+MODULES = ["PresenceKit", "PresenceAccounts", "PresenceMessages", "PresenceTesting"]
 
 INHERITED = {
     # Values

@@ -1,5 +1,5 @@
 import Foundation
-import PresenceHTTP
+import PresenceKit
 
 /// The account requests of a presence server, and the handling of their responses.
 struct AccountServer: Sendable {

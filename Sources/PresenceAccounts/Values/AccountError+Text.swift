@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 
 /// Texts for users, in plain language and without codes. They are in English; a localized app chooses its own texts by
 /// ``AccountError/code`` and ``AccountError/reason``.

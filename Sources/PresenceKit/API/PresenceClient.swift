@@ -1,6 +1,5 @@
 import Foundation
 import PresenceProtocol
-import PresenceTransport
 
 /// The signed-in user's connection to the presence server, shared by all observers and calls of the app.
 ///

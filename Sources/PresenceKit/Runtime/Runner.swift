@@ -1,6 +1,5 @@
 import Foundation
 import PresenceProtocol
-import PresenceTransport
 
 /// Runs an ``Engine``: passes inputs to it and performs its directives. It decides nothing itself.
 ///

@@ -1,10 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 000 and 001: the forms of the profile with an account: setup, username, picture.

@@ -1,9 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 003: the forms for sign-up, sign-in and sign-out.

@@ -1,9 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 001: the upload of a picture.

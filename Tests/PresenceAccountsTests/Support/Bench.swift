@@ -1,8 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import TestSupport
 
 /// An account on a model server, without a network, with time that the test advances.

@@ -1,6 +1,4 @@
 import Foundation
-import PresenceDomain
-import PresenceModels
 import PresenceProtocol
 import Testing
 

@@ -1,10 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
 import PresenceKit
-import PresenceModels
+import PresenceTesting
 import Testing
 
 // The code of the page on accounts, compiled. The page shows the text between the marks.

@@ -1,9 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// Attachments of the next message on a screen, with fakes.

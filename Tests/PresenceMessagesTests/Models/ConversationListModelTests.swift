@@ -1,9 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// The list of conversations on a screen, with a fake.

@@ -1,8 +1,6 @@
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// A conversation on a screen, with fakes.

@@ -1,10 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
-import PresenceModels
+import PresenceTesting
 import Testing
 
 @testable import presence_chat

@@ -1,6 +1,5 @@
-import PresenceDomain
 import PresenceKit
-import PresenceKitTesting
+import PresenceTesting
 import RosterScreens
 import Testing
 
