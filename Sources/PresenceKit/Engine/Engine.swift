@@ -94,6 +94,7 @@ struct Engine: Sendable {
         case .signOut(let id): signOut(id, at: now)
         case .switchUser(let id): switchUser(id, at: now)
         case .clearCache(let id): clearCache(id, at: now)
+        case .close(let id): close(id, at: now)
         case .observe(let id, let topic): observe(id, topic, at: now)
         case .unobserve(let id): unobserve(id, at: now)
         case .abandon:

@@ -138,6 +138,7 @@ import Testing
     @Test func `storage errors are described in plain language, without paths and numbers`() {
         let errors: [(StorageError, String?)] = [
             (.inUse("/a/b"), "Please close the other one and try again."),
+            (.closed("/a/b"), nil),
             (.laterVersion("/a/b", 7), "Please install the newest version of the app."),
             (.full(7), "Please check your internet connection and try again."),
             (.failed("write", "/a/b", ENOSPC), "Please free some space and try again."),

@@ -176,6 +176,24 @@ import Testing
         #expect(mode == 0o700)
     }
 
+    @Test func `a closed storage can be opened at once, and takes no more`() async throws {
+        let first = try Storage.directory(url)
+        try await first.writes.append(Self.write("1"))
+        await first.cache.write([Self.person("bob", 1)])
+        await first.close()
+        let second = try Storage.directory(url)
+        await #expect(throws: StorageError.closed(url.appendingPathComponent("writes").path)) {
+            try await first.writes.append(Self.write("2"))
+        }
+        await #expect(throws: StorageError.self) { try await first.writes.remove(["1"]) }
+        await #expect(throws: StorageError.self) { try await first.writes.removeAll() }
+        await #expect(throws: StorageError.self) { try await first.cache.removeAll() }
+        await first.cache.write([Self.person("bob", 2)])
+        #expect(try await second.writes.load().writes == [Self.write("1")])
+        await second.close()
+        #expect(try await Storage.directory(url).cache.read(["bob"]) == [Self.person("bob", 1)])
+    }
+
     @Test func `a directory that cannot be created is reported`() throws {
         try Data().write(to: url)
         #expect(throws: StorageError.self) { try Storage.directory(url.appendingPathComponent("below")) }

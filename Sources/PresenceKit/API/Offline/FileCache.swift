@@ -8,6 +8,7 @@ public actor FileCache: PresenceCache {
     private var journal: Journal
     /// The size of all users' newest records, in bytes.
     private var live: Int
+    private var isClosed = false
 
     private static let format: UInt32 = 1
     /// The file is not rewritten below this size.
@@ -40,6 +41,7 @@ public actor FileCache: PresenceCache {
             records.append([UInt8](record))
             if isNew { live += record.count }
         }
+        guard !isClosed else { return }
         if people.evict() { live = Self.rewrite(&journal, people) }
         // A failed write is ignored: the people in memory remain valid, and the next write tries again.
         try? journal.append(records, isDurable: false)
@@ -49,8 +51,11 @@ public actor FileCache: PresenceCache {
     public func removeAll() throws {
         people.removeAll()
         live = 0
+        if isClosed { throw StorageError.closed(directory.path("people")) }
         try journal.removeAll()
     }
+
+    func close() { isClosed = true }
 
     /// - Returns: the size of the written records, in bytes.
     private static func rewrite(_ journal: inout Journal, _ people: RecentPeople) -> Int {

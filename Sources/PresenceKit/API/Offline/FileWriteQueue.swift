@@ -7,6 +7,7 @@ public actor FileWriteQueue: WriteQueue {
     private var owner: String?
     private var writes: [QueuedWrite] = []
     private var journal: Journal
+    private var isClosed = false
 
     private static let format: UInt32 = 1
     /// The file is not rewritten below this size.
@@ -63,10 +64,18 @@ public actor FileWriteQueue: WriteQueue {
     public func removeAll() throws {
         owner = nil
         writes = []
+        try checkOpen()
         try journal.removeAll()
     }
 
+    func close() { isClosed = true }
+
+    private func checkOpen() throws {
+        if isClosed { throw StorageError.closed(directory.path("writes")) }
+    }
+
     private func note(_ record: Record) throws {
+        try checkOpen()
         try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: true)
     }
 

@@ -12,17 +12,23 @@ public struct Storage: Sendable {
     public let deviceID: String?
     /// Faults that were found when the storage was opened, for the log.
     let problems: [String]
+    /// Lets another client use the storage; later writes fail.
+    let close: @Sendable () async -> Void
 
     /// Creates a storage from the app's own implementations.
     public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
-        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [])
+        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [], close: {})
     }
 
-    private init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String]) {
+    private init(
+        cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String],
+        close: @escaping @Sendable () async -> Void
+    ) {
         self.cache = cache
         self.writes = writes
         self.deviceID = deviceID
         self.problems = problems
+        self.close = close
     }
 
     /// A storage in memory, for the life of the process.
@@ -32,7 +38,8 @@ public struct Storage: Sendable {
 
     /// A storage in a directory, which survives launches and crashes. The directory is created if it does not exist.
     ///
-    /// Only one client of one process can use a directory at a time.
+    /// Only one client of one process can use a directory at a time, until ``PresenceClient/close()`` or the end of the
+    /// process.
     ///
     /// - Parameters:
     ///   - people: the maximum number of cached users; the least recently updated are evicted first.
@@ -44,7 +51,11 @@ public struct Storage: Sendable {
         var problems: [String] = []
         let cache = try FileCache(directory, capacity: people, problems: &problems)
         let queue = try FileWriteQueue(directory, capacity: writes, problems: &problems)
-        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems)
+        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems) {
+            await cache.close()
+            await queue.close()
+            directory.close()
+        }
     }
 
     /// ``directory(_:people:writes:)`` at the system's place for an app's data: `Application Support` on Apple
