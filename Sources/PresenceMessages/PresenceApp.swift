@@ -30,14 +30,14 @@ public final class PresenceApp: Sendable {
     /// - Parameters:
     ///   - url: the server's URL, such as `https://presence.example.org`, without a path of the API.
     ///   - storage: stores the last known data of users and pending writes.
-    ///   - sessions: stores the session. By default the keychain, or a file on systems without one.
+    ///   - sessions: stores the session.
     ///   - device: the kind and name of this device.
     ///   - logger: receives log lines; `nil` logs nothing.
     public convenience init(
-        url: URL, storage: Storage, sessions: (any TokenStore)? = nil, device: Device = Device(),
+        url: URL, storage: Storage, sessions: SessionStore = .standard(), device: Device = Device(),
         logger: PresenceLogger? = nil
     ) {
-        let account = PresenceAccount(url: url, store: sessions ?? Self.standard, device: device, logger: logger)
+        let account = PresenceAccount(url: url, store: sessions, device: device, logger: logger)
         let client = PresenceClient(
             url: account.webSocketURL, token: account.tokenProvider(), device: device,
             configuration: PresenceClient.Configuration(), storage: storage, logger: logger,
@@ -52,14 +52,6 @@ public final class PresenceApp: Sendable {
         messages = PresenceMessenger(client)
         notifications = PresenceNotifications(client)
         account.connect(client)
-    }
-
-    private static var standard: any TokenStore {
-        #if canImport(Security)
-            KeychainTokenStore()
-        #else
-            FileTokenStore.standard()
-        #endif
     }
 
     /// Disconnects for good and closes the storage, whose directory another app object can use once this returns. The

@@ -77,12 +77,15 @@ public actor PresenceMessenger: ClientLibrary {
 
     /// - Parameters:
     ///   - client: the client whose connection and storage are used.
-    ///   - configuration: the settings of uploads.
-    ///   - transport: the HTTP transport of uploads; URLSession by default.
-    ///   - clock: the clock for retries after rate limits.
-    public init(
-        _ client: PresenceClient, configuration: Configuration = Configuration(),
-        transport: (any HTTPTransport)? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ///   - configuration: the server of uploads, and their timeout.
+    public init(_ client: PresenceClient, configuration: Configuration = Configuration()) {
+        self.init(client, configuration: configuration, transport: nil)
+    }
+
+    /// With another HTTP transport and clock, for tests.
+    package init(
+        _ client: PresenceClient, configuration: Configuration = Configuration(), transport: (any HTTPTransport)?,
+        clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.client = client
         self.configuration = configuration

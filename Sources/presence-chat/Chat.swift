@@ -96,7 +96,7 @@ struct Chat: Sendable {
     /// One line for each conversation: id, number of unread messages, title, newest message.
     @MainActor
     private func lines(_ list: [ChatConversation], _ user: String) -> [String] {
-        let model = ConversationListModel(user: user, conversations: messages)
+        let model = ConversationListModel(user: user, messages: messages)
         return list.map { conversation in
             let unread = conversation.unreadCount == 0 ? "" : "\(conversation.unreadCount) unread"
             let parts = [conversation.id, unread, model.title(of: conversation), model.preview(of: conversation)]

@@ -43,7 +43,7 @@ final class ChatWindow {
         self.roster = roster
         connection = ConnectionModel(client)
         model = ConversationModel(
-            conversation: conversation, user: user, messages: messages, conversations: messages, typing: client
+            conversation: conversation, user: user, messages: messages, typing: client
         ) { user in roster.people.first { $0.user == user }?.displayName ?? user }
     }
 

@@ -54,7 +54,7 @@ import Testing
     @Test @MainActor func `a model shows no error for what was cancelled`() async {
         for number in 1...60 { server.write("\(number)") }
         let model = ConversationModel(
-            conversation: "c1", user: "ana", messages: scene.messages, conversations: scene.messages,
+            conversation: "c1", user: "ana", messages: scene.messages,
             typing: scene.client)
         let run = Task { await model.run() }
         await until { model.hasEarlier && !model.messages.isEmpty }
@@ -65,7 +65,7 @@ import Testing
         await until { model.messages.count == 60 }
         run.cancel()
 
-        let list = ConversationListModel(user: "ana", conversations: scene.messages)
+        let list = ConversationListModel(user: "ana", messages: scene.messages)
         let trip = ChatConversation(id: "c1", kind: .group, participants: ["ana", "bob"])
         _ = await cancelling("renameConversation") { await list.rename(trip, to: "Trip") }
         #expect(list.errorMessage == nil && !list.isBusy)

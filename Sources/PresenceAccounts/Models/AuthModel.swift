@@ -30,7 +30,7 @@ public final class AuthModel {
     /// The result of the last operation, as a text for users, such as "Password reset email sent!".
     public private(set) var message: String?
 
-    private let auth: any AuthRepository
+    private let auth: any AccountRepository
     private let passwordRule: PasswordRule
     private var fields = Fields()
     private var failed: Action?
@@ -47,7 +47,7 @@ public final class AuthModel {
     }
 
     /// - Parameter passwordRule: the server's rule (`accounts.password.minimum`), for the forms with a new password.
-    public init(auth: any AuthRepository, passwordRule: PasswordRule = PasswordRule()) {
+    public init(auth: any AccountRepository, passwordRule: PasswordRule = PasswordRule()) {
         self.auth = auth
         self.passwordRule = passwordRule
     }

@@ -30,7 +30,7 @@ public enum SignUpOutcome: Hashable, Sendable {
 
 /// Why no user is signed in.
 public enum SignOutReason: Hashable, Sendable {
-    /// No user was signed in on this device, or another process of the app that shares the ``TokenStore`` has signed
+    /// No user was signed in on this device, or another process of the app that shares the ``SessionStore`` has signed
     /// out.
     case notSignedIn
     /// The app signed out.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Sends HTTP requests. The default is ``URLSessionHTTPTransport``; apps and tests can supply another.
-public protocol HTTPTransport: Sendable {
+package protocol HTTPTransport: Sendable {
     /// Sends a request and returns its response, with any status. Redirects are not followed.
     ///
     /// - Parameter progress: called with the number of bytes sent so far, from any thread.
@@ -12,22 +12,22 @@ public protocol HTTPTransport: Sendable {
 }
 
 /// An HTTP request.
-public struct HTTPRequest: Sendable {
+package struct HTTPRequest: Sendable {
     /// The method in capitals, such as `POST`.
-    public var method: String
+    package var method: String
     /// The URL with its query.
-    public var url: URL
+    package var url: URL
     /// The headers by name; the transport adds those that HTTP itself requires.
-    public var headers: [String: String]
+    package var headers: [String: String]
     /// The body; `nil` for a request without one, or with a ``bodyFile``.
-    public var body: Data?
+    package var body: Data?
     /// A file to send as body. It must exist until there is a response, because it may be read in pieces.
-    public var bodyFile: URL?
+    package var bodyFile: URL?
     /// The idle timeout.
-    public var timeout: Duration
+    package var timeout: Duration
 
     /// Creates a request.
-    public init(
+    package init(
         method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
         timeout: Duration = .seconds(15)
     ) {
@@ -41,16 +41,16 @@ public struct HTTPRequest: Sendable {
 }
 
 /// An HTTP response, with any status.
-public struct HTTPResponse: Sendable {
+package struct HTTPResponse: Sendable {
     /// The status code, such as 200.
-    public var status: Int
+    package var status: Int
     /// The headers, with names in lower case.
-    public var headers: [String: String]
+    package var headers: [String: String]
     /// The body; empty if there is none.
-    public var body: Data
+    package var body: Data
 
     /// Creates a response, for fakes.
-    public init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
+    package init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -58,14 +58,14 @@ public struct HTTPResponse: Sendable {
 }
 
 /// Why there is no response.
-public struct HTTPFailure: Error, Hashable, Sendable {
+package struct HTTPFailure: Error, Hashable, Sendable {
     /// The reason, for developers.
-    public var message: String
+    package var message: String
     /// Whether the request may have reached the server.
-    public var wasSent: Bool
+    package var wasSent: Bool
 
     /// Creates a failure with a reason and whether the request may have reached the server.
-    public init(_ message: String, wasSent: Bool) {
+    package init(_ message: String, wasSent: Bool) {
         self.message = message
         self.wasSent = wasSent
     }
@@ -73,9 +73,9 @@ public struct HTTPFailure: Error, Hashable, Sendable {
 
 /// Texts for users, in plain language.
 extension HTTPFailure: LocalizedError {
-    public var errorDescription: String? { "Network error. Please check your connection." }
+    package var errorDescription: String? { "Network error. Please check your connection." }
 
-    public var recoverySuggestion: String? {
+    package var recoverySuggestion: String? {
         wasSent ? "It may have worked all the same. Please check before you try again." : nil
     }
 }

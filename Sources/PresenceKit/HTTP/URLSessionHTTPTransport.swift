@@ -6,7 +6,7 @@ import Foundation
 
 /// Sends requests with URLSession, without cookies, caches and redirects. On Linux a file is read into memory before it
 /// is sent; elsewhere it is read in pieces.
-public final class URLSessionHTTPTransport: HTTPTransport {
+package final class URLSessionHTTPTransport: HTTPTransport {
     /// The longest response, in bytes; the server's are far shorter.
     static let longestAnswer = 1 << 20
 
@@ -14,7 +14,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
     private let exchanges: Exchanges
 
     /// - Parameter configuration: proxies and similar settings; cookies and caches are disabled in any case.
-    public init(_ configuration: URLSessionConfiguration = .ephemeral) {
+    package init(_ configuration: URLSessionConfiguration = .ephemeral) {
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil
@@ -28,7 +28,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
     /// Finishes the requests in flight; after that the session releases its delegate.
     deinit { session.finishTasksAndInvalidate() }
 
-    public func send(
+    package func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse {
         try Task.checkCancellation()

@@ -6,10 +6,10 @@ public final class ConnectionModel {
     /// The latest state received by ``run()``.
     public private(set) var state = ConnectionState.idle
 
-    private let service: any ConnectionService
+    private let service: any PresenceService
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any ConnectionService) {
+    public init(_ service: any PresenceService) {
         self.service = service
     }
 

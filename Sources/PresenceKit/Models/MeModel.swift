@@ -15,12 +15,12 @@ public final class MeModel {
     /// Why the last choice failed, as a text for users; includes rejections of queued choices.
     public private(set) var errorMessage: String?
 
-    private let service: any MeService
+    private let service: any PresenceService
     /// The number of choices being sent.
     private var saving = 0
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any MeService) {
+    public init(_ service: any PresenceService) {
         self.service = service
     }
 

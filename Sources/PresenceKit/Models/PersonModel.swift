@@ -9,10 +9,10 @@ public final class PersonModel {
     /// `nil` until the user is known.
     public private(set) var person: Person?
 
-    private let service: any PeopleService
+    private let service: any PresenceService
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PeopleService, user: String) {
+    public init(_ service: any PresenceService, user: String) {
         self.service = service
         self.user = user
     }

@@ -32,14 +32,14 @@ public final class RosterModel {
         set { if newValue != wanted { want(newValue) } }
     }
 
-    private let service: any PeopleService
+    private let service: any PresenceService
     private let order: Order
     private var wanted: [String]
     /// The loop of ``run()``; restarted when `users` changes.
     private var following: Task<Void, Never>?
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PeopleService, users: [String], order: Order = .presence) {
+    public init(_ service: any PresenceService, users: [String], order: Order = .presence) {
         self.service = service
         wanted = users
         self.order = order

@@ -12,7 +12,7 @@ public final class TypingModel {
     /// Why typing is not shown: the user is not in this conversation.
     public private(set) var problem: PresenceError?
 
-    private let service: any TypingService
+    private let service: any PresenceService
     private let clock: any Clock<Duration>
     private let pause: Duration
     private let name: (String) -> String
@@ -24,7 +24,7 @@ public final class TypingModel {
     ///   - pause: the time without a key press after which typing ends.
     ///   - name: returns the displayed name of a user.
     public init(
-        _ service: any TypingService, conversation: String, pause: Duration = .seconds(5),
+        _ service: any PresenceService, conversation: String, pause: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock(), name: @escaping (String) -> String = { $0 }
     ) {
         self.service = service

@@ -23,7 +23,7 @@ public final class ConversationListModel {
     /// Why the last operation failed, as a text for users.
     public private(set) var errorMessage: String?
 
-    private let repository: any ConversationRepository
+    private let repository: any MessageRepository
     private let name: (String) -> String
     private let now: () -> Date
 
@@ -32,11 +32,11 @@ public final class ConversationListModel {
     ///   - now: the current time, by which mutes end.
     ///   - name: returns the displayed name of a user.
     public init(
-        user: String, conversations: any ConversationRepository, now: @escaping () -> Date = { Date() },
+        user: String, messages: any MessageRepository, now: @escaping () -> Date = { Date() },
         name: @escaping (String) -> String = { $0 }
     ) {
         self.user = user
-        repository = conversations
+        repository = messages
         self.now = now
         self.name = name
     }

@@ -61,7 +61,6 @@ public final class ConversationModel {
     }
 
     private let repository: any MessageRepository
-    private let conversations: any ConversationRepository
     private let name: (String) -> String
     private var field = ""
     private var reason = ""
@@ -75,14 +74,13 @@ public final class ConversationModel {
     ///   - pause: the time without a key press after which typing ends.
     ///   - name: returns the displayed name of a user.
     public init(
-        conversation: String, user: String, messages: any MessageRepository, conversations: any ConversationRepository,
-        typing: any TypingService, pause: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock(),
+        conversation: String, user: String, messages: any MessageRepository, typing: any PresenceService,
+        pause: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock(),
         name: @escaping (String) -> String = { $0 }
     ) {
         id = conversation
         self.user = user
         repository = messages
-        self.conversations = conversations
         attachments = AttachmentsModel(messages, conversation: conversation)
         self.name = name
         self.typing = TypingModel(typing, conversation: conversation, pause: pause, clock: clock, name: name)
@@ -171,14 +169,14 @@ public final class ConversationModel {
     }
 
     private func followConversation() async {
-        for await list in conversations.conversationList { conversation = list.first { $0.id == id } }
+        for await list in repository.conversationList { conversation = list.first { $0.id == id } }
     }
 
     private func markRead() async {
         let last = messages.last { $0.sequence != nil && !isOwn($0) }?.sequence ?? 0
         guard last > marked else { return }
         marked = last
-        await conversations.markRead(in: id, upTo: last)
+        await repository.markRead(in: id, upTo: last)
     }
 
     // MARK: Actions

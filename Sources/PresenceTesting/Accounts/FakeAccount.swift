@@ -143,7 +143,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     /// Ends the session as the server would.
     public func endSession(_ reason: AccountError.Reason? = .tokenExpired) { set(.signedOut(.refused(reason))) }
 
-    // MARK: AuthRepository
+    // MARK: AccountRepository
 
     public var states: PresenceUpdates<AuthState> { feed.updates }
     public var currentAccount: Account? { feed.value?.account }

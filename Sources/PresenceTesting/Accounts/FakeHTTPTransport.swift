@@ -4,9 +4,9 @@ import PresenceKit
 
 // @unchecked: `state` is only touched with the lock.
 /// Answers requests as set by the test, without a network.
-public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
+package final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
     /// Returns the response to a request, or throws an error of a transport.
-    public typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
+    package typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
     private struct State {
         var requests: [HTTPRequest] = []
@@ -17,18 +17,18 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
     private var state: State
 
     /// - Parameter answer: called for each request, from any task.
-    public init(_ answer: @escaping Answer = { _ in throw HTTPFailure("no answer is scripted", wasSent: false) }) {
+    package init(_ answer: @escaping Answer = { _ in throw HTTPFailure("no answer is scripted", wasSent: false) }) {
         state = State(answer: answer)
     }
 
     /// All requests, in order.
-    public var requests: [HTTPRequest] { lock.withLock { state.requests } }
+    package var requests: [HTTPRequest] { lock.withLock { state.requests } }
 
     /// Sets the closure that answers from now on.
-    public func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
+    package func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
 
     /// Records the request, reports all bytes as sent, and returns the scripted response.
-    public func send(
+    package func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse {
         let answer = lock.withLock {
@@ -43,12 +43,12 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
 
 extension HTTPResponse {
     /// A JSON response.
-    public static func json(_ text: String, status: Int = 200) -> HTTPResponse {
+    package static func json(_ text: String, status: Int = 200) -> HTTPResponse {
         HTTPResponse(status: status, headers: ["content-type": "application/json"], body: Data(text.utf8))
     }
 
     /// An error response in the protocol's form.
-    public static func error(
+    package static func error(
         _ status: Int, _ code: String, reason: String? = nil, message: String = "", retryAfter: Int? = nil
     ) -> HTTPResponse {
         var text = #"{"type":"error","code":"\#(code)","message":"\#(message)""#
@@ -60,7 +60,7 @@ extension HTTPResponse {
 
 // @unchecked: `state` is only touched with the lock.
 /// Keeps a session in memory, and fails when the test has set a failure.
-public final class FakeTokenStore: TokenStore, @unchecked Sendable {
+package final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private struct State {
         var session: StoredSession?
         var failure: (any Error)?
@@ -72,31 +72,31 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private var state = State()
 
     /// Creates a store with this session; empty by default.
-    public init(_ session: StoredSession? = nil) { state.session = session }
+    package init(_ session: StoredSession? = nil) { state.session = session }
 
     /// While it is not `nil`, every call fails with it.
-    public var failure: (any Error)? {
+    package var failure: (any Error)? {
         get { lock.withLock { state.failure } }
         set { lock.withLock { state.failure = newValue } }
     }
 
     /// The stored session.
-    public var session: StoredSession? { lock.withLock { state.session } }
+    package var session: StoredSession? { lock.withLock { state.session } }
     /// All sessions that were stored, in order.
-    public var saved: [StoredSession] { lock.withLock { state.saved } }
+    package var saved: [StoredSession] { lock.withLock { state.saved } }
 
-    public func load() throws -> StoredSession? { try change { $0.session } }
+    package func load() throws -> StoredSession? { try change { $0.session } }
 
-    public func save(_ session: StoredSession) throws {
+    package func save(_ session: StoredSession) throws {
         try change {
             $0.session = session
             $0.saved.append(session)
         }
     }
 
-    public func clear() throws { try change { $0.session = nil } }
-    public func loadFarewells() throws -> [String] { try change { $0.farewells } }
-    public func saveFarewells(_ tokens: [String]) throws { try change { $0.farewells = tokens } }
+    package func clear() throws { try change { $0.session = nil } }
+    package func loadFarewells() throws -> [String] { try change { $0.farewells } }
+    package func saveFarewells(_ tokens: [String]) throws { try change { $0.farewells = tokens } }
 
     private func change<Value>(_ body: (inout State) -> Value) throws -> Value {
         try lock.withLock {

@@ -1,7 +1,7 @@
 import PresenceKit
 import PresenceMessages
 
-extension FakeMessages: DeviceRepository {
+extension FakeMessages {
     /// The device registered on the server; `nil` if there is none.
     public var device: PushDevice? { lock.withLock { state.device } }
 

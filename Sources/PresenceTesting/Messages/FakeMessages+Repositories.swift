@@ -97,7 +97,7 @@ extension FakeMessages: MessageRepository {
     }
 }
 
-extension FakeMessages: ConversationRepository {
+extension FakeMessages {
     public var conversationList: PresenceUpdates<[ChatConversation]> { list.updates }
 
     public func conversation(_ id: String) async throws -> ChatConversation {

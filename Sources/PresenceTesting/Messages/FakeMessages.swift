@@ -8,7 +8,7 @@ import PresenceMessages
 ///
 /// ```swift
 /// let fake = FakeMessages(user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
-/// let model = ConversationModel(conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: FakePresence())
+/// let model = ConversationModel(conversation: "c1", user: "ana", messages: fake, typing: FakePresence())
 /// fake.receive("Hello", from: "bob", in: "c1")
 /// ```
 ///

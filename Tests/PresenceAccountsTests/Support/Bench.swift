@@ -74,7 +74,7 @@ struct Bench {
     }
 }
 
-extension AuthRepository {
+extension AccountRepository {
     /// Waits for a state; returns the states before it.
     @discardableResult
     func reaches(_ isWanted: (AuthState) -> Bool) async -> [AuthState] {

@@ -17,8 +17,7 @@ private final class AccountScreen {
     func making() throws -> (PresenceAccount, PresenceClient) {
         // <snippet>
         let account = PresenceAccount(
-            url: URL(string: "https://presence.example.org")!, store: FileTokenStore.standard(),
-            device: Device(kind: .phone, name: "Ana's phone"))
+            url: URL(string: "https://presence.example.org")!, device: Device(kind: .phone, name: "Ana's phone"))
         let client = PresenceClient(account: account, storage: try .standard())
         // </snippet>
         return (account, client)

@@ -15,7 +15,7 @@ import Testing
         fake = FakeMessages(
             user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
         model = ConversationModel(
-            conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: FakePresence(user: "ana"))
+            conversation: "c1", user: "ana", messages: fake, typing: FakePresence(user: "ana"))
     }
 
     private var files: AttachmentsModel { model.attachments }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Caches the most recently updated users in a file that survives launches and crashes. A power cut may lose the last
 /// seconds.
-public actor FileCache: PresenceCache {
+package actor FileCache: PresenceCache {
     private let directory: StorageDirectory
     private var people: RecentPeople
     private var journal: Journal
@@ -30,9 +30,9 @@ public actor FileCache: PresenceCache {
         (self.directory, self.people, self.journal) = (directory, people, journal)
     }
 
-    public func read(_ users: [String]) -> [CachedPerson] { people.read(users) }
+    package func read(_ users: [String]) -> [CachedPerson] { people.read(users) }
 
-    public func write(_ newer: [CachedPerson]) {
+    package func write(_ newer: [CachedPerson]) {
         var records: [[UInt8]] = []
         let encoder = JSONEncoder()
         for person in newer {
@@ -48,7 +48,7 @@ public actor FileCache: PresenceCache {
         if journal.size > max(Self.smallestRewrite, live * 3) { live = Self.rewrite(&journal, people) }
     }
 
-    public func removeAll() throws {
+    package func removeAll() throws {
         people.removeAll()
         live = 0
         if isClosed { throw StorageError.closed(directory.path("people")) }

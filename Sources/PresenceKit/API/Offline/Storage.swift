@@ -5,18 +5,18 @@ import Foundation
 /// A sign-out removes users and writes, so the next user to sign in finds none of them.
 public struct Storage: Sendable {
     /// The last known data of users.
-    public let cache: any PresenceCache
+    package let cache: any PresenceCache
     /// The pending writes.
-    public let writes: any WriteQueue
+    package let writes: any WriteQueue
     /// The id of this device, if it is stored; without one, each client makes its own.
-    public let deviceID: String?
+    package let deviceID: String?
     /// Faults that were found when the storage was opened, for the log.
     let problems: [String]
     /// Lets another client use the storage; later writes fail.
     let close: @Sendable () async -> Void
 
-    /// Creates a storage from the app's own implementations.
-    public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
+    /// Creates a storage from other implementations.
+    package init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
         self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [], close: {})
     }
 

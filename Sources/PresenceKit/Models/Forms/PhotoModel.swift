@@ -15,7 +15,7 @@ public final class PhotoModel {
 
     /// Called after an upload and a removal.
     @ObservationIgnored var onChange: (@MainActor (Photo?) -> Void)?
-    private let photos: any PhotoRepository
+    private let photos: any ProfileRepository
     /// The failed attempt, for ``retry()``.
     private var failed: Attempt?
     private var uploading: Task<Void, Never>?
@@ -28,7 +28,7 @@ public final class PhotoModel {
     }
 
     /// Creates a model that uses the given repository.
-    public init(photos: any PhotoRepository) {
+    public init(photos: any ProfileRepository) {
         self.photos = photos
     }
 

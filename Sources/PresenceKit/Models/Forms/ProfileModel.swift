@@ -39,7 +39,7 @@ public final class ProfileModel {
     public let photo: PhotoModel?
 
     private let users: any UserRepository
-    private let usernames: (any UsernameRepository)?
+    private let usernames: (any ProfileRepository)?
     private let clock: any Clock<Duration>
     private let user: String
     private var fields = Fields()
@@ -70,8 +70,8 @@ public final class ProfileModel {
     ///   - usernames: the repository of usernames; without one, `username` has no effect.
     ///   - photos: the repository of the picture; without one there is no ``photo``.
     public init(
-        user: String, users: any UserRepository, usernames: (any UsernameRepository)? = nil,
-        photos: (any PhotoRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
+        user: String, users: any UserRepository, usernames: (any ProfileRepository)? = nil,
+        photos: (any ProfileRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.user = user
         self.users = users

@@ -26,7 +26,7 @@ public final class ProfileSetupModel {
     /// The stored picture.
     private var savedImageURL: URL?
     private let users: any UserRepository
-    private let setup: (any SetupRepository)?
+    private let setup: (any ProfileRepository)?
     private var lastAttempt: Attempt?
 
     private enum Attempt {
@@ -39,8 +39,8 @@ public final class ProfileSetupModel {
     ///   - photos: the repository of the picture; without one there is no ``photo``.
     ///   - setup: stores that the form is completed.
     public init(
-        currentUser: User, users: any UserRepository, photos: (any PhotoRepository)? = nil,
-        setup: (any SetupRepository)? = nil
+        currentUser: User, users: any UserRepository, photos: (any ProfileRepository)? = nil,
+        setup: (any ProfileRepository)? = nil
     ) {
         self.users = users
         self.setup = setup

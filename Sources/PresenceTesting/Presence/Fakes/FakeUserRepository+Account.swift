@@ -2,7 +2,7 @@ import Foundation
 import PresenceKit
 
 // The parts of accounts: username, picture, first form.
-extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupRepository {
+extension FakeUserRepository: ProfileRepository {
     public var ownUsernames: AsyncStream<String?> {
         stream(of: feed(of: me)) { $0.user.username }
     }

@@ -17,18 +17,3 @@ public enum UsernameRule {
         return nil
     }
 }
-
-/// Checks, claims and releases usernames.
-public protocol UsernameRepository: Sendable {
-    /// Observes the signed-in user's name, `nil` without one: the current value at once, then the newest after each
-    /// change.
-    var ownUsernames: AsyncStream<String?> { get }
-    /// Whether a name can be claimed now.
-    func isAvailable(_ username: String) async throws -> Bool
-    /// Claims a name for the signed-in user, and releases the former one.
-    ///
-    /// - Throws: ``UserError/invalid(field:reason:)`` if another user has it.
-    func take(_ username: String) async throws
-    /// Releases the signed-in user's name; does nothing if there is none.
-    func release() async throws
-}

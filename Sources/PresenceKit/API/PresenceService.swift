@@ -1,10 +1,9 @@
-// The interfaces of a client, in parts. A view model declares the parts it uses, and a test passes fakes of them.
-// ``PresenceClient`` implements all of them.
-
 import Foundation
 
-/// Observes and reads users.
-public protocol PeopleService: Sendable {
+/// The interface of a client: ``PresenceClient``, or a fake in the tests of view models.
+public protocol PresenceService: Sendable {
+    // MARK: Users
+
     /// Observes the presence of one user: see ``PresenceClient/presence(of:)``.
     func presence(of user: String) -> PresenceUpdates<PersonPresence>
     /// Observes the profile of one user: see ``PresenceClient/profile(of:)``.
@@ -18,10 +17,9 @@ public protocol PeopleService: Sendable {
     /// Returns the current values of many users, and the ids of those without one. Throws `invalidID` for a malformed
     /// id: see ``PresenceClient/people(_:)``.
     func people(_ users: [String]) async throws -> People
-}
 
-/// Observes and changes the signed-in user.
-public protocol MeService: Sendable {
+    // MARK: The signed-in user
+
     /// Observes the signed-in user, with changes from all devices. Ends with a sign-out.
     var meUpdates: PresenceUpdates<Me> { get }
     /// Observes the status that the user chose for all their devices.
@@ -40,20 +38,18 @@ public protocol MeService: Sendable {
     @discardableResult func updateProfile(
         _ changes: ProfileChanges, offline: OfflinePolicy
     ) async throws -> ProfileUpdate
-}
 
-/// Observes and reports typing in conversations.
-public protocol TypingService: Sendable {
+    // MARK: Typing
+
     /// Observes the users who are typing, without the signed-in user; empty while there is no connection.
     func typing(in conversation: String) -> PresenceUpdates<Typing>
     /// Shows the user as typing until ``stopTyping(in:)``. Returns at once and may be called on every key press.
     func startTyping(in conversation: String)
     /// Stops showing the user as typing; returns at once.
     func stopTyping(in conversation: String)
-}
 
-/// Controls the connection and reports the app's lifecycle.
-public protocol ConnectionService: Sendable {
+    // MARK: The connection and the lifecycle of the app
+
     /// Observes the state of the connection; continues after a sign-out.
     var connectionStates: PresenceUpdates<ConnectionState> { get }
     /// The current state of the connection.
@@ -80,20 +76,18 @@ public protocol ConnectionService: Sendable {
     var serverTime: ServerTime { get async }
     /// The current date by the server's clock. Compare the dates of elements with it.
     var serverNow: Date { get async }
-}
 
-/// Creates conversations.
-public protocol ConversationService: Sendable {
+    // MARK: Conversations
+
     /// Creates a conversation of the signed-in user with others, once even if the connection breaks. Throws like
     /// ``PresenceClient/createConversation(with:)``.
     func createConversation(with others: [String]) async throws -> Conversation
     /// Creates a conversation with a key of the user's own, or returns the one created before with this key. Throws
     /// like ``PresenceClient/createConversation(with:key:)``.
     func createConversation(with others: [String], key: String) async throws -> Conversation
-}
 
-/// Reads and changes the user's visibility.
-public protocol VisibilityService: Sendable {
+    // MARK: Visibility
+
     /// Sets who may see the user; `nil` keeps a setting. It needs a connection, and throws like
     /// ``PresenceClient/setVisibility(presence:lastSeen:receipts:)``.
     func setVisibility(presence: Audience?, lastSeen: Audience?, receipts: Audience?) async throws
@@ -110,12 +104,7 @@ public protocol VisibilityService: Sendable {
     func unblock(_ users: [String]) async throws
 }
 
-/// All interfaces of a client.
-public protocol PresenceService: PeopleService, MeService, TypingService, ConversationService, ConnectionService,
-    VisibilityService
-{}
-
-extension MeService {
+extension PresenceService {
     /// Sets the status without a time after which it is cleared.
     @discardableResult public func setStatus(
         _ status: ChosenStatus, text: Change<String> = .keep

@@ -1,17 +1,5 @@
 import Foundation
 
-/// Stores the picture of the signed-in user.
-public protocol PhotoRepository: Sendable {
-    /// Uploads a picture (JPEG or PNG) and sets it in the profile. The upload starts at once. Cancelling the iterating
-    /// task or dropping the stream cancels it, and the former picture stays.
-    ///
-    /// Throws ``UserError/invalid(field:reason:)`` for an unusable picture. After any other error the call can be
-    /// repeated.
-    func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error>
-    /// Removes the picture from the profile; does nothing if there is none.
-    func removePhoto() async throws
-}
-
 /// The progress of an upload: any number of fractions from 0 to 1, then the stored picture, once.
 public enum PhotoUpload: Hashable, Sendable {
     /// The fraction of the picture that was sent, from 0 to 1.

@@ -1,11 +1,12 @@
 import Foundation
 import PresenceKit
 
-/// Sign-up, sign-in and sign-out: what a view model needs, independent of the implementation. ``PresenceAccount``
-/// implements it.
+/// Sign-up, sign-in and sign-out, and the account of the signed-in user: what a view model needs, independent of the
+/// implementation. ``PresenceAccount`` implements it.
 ///
-/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled.
-public protocol AuthRepository: Sendable {
+/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled; `notSignedIn` if a user has to be
+/// signed in.
+public protocol AccountRepository: ProfileRepository {
     /// Observes the session: the current state at once, then the newest after each change.
     var states: PresenceUpdates<AuthState> { get }
     /// The last known account of the signed-in user; makes no request.
@@ -43,25 +44,9 @@ public protocol AuthRepository: Sendable {
     func resetPassword(token: String, newPassword: String) async throws
     /// Confirms an e-mail address, with the token of the mail that was sent to it.
     func verifyEmail(token: String) async throws
-}
 
-extension AuthRepository {
-    /// Signs up without a username, and by default with the name that the server derives from the e-mail.
-    @discardableResult public func signUp(
-        email: String, password: String, displayName: String? = nil
-    ) async throws -> SignUpOutcome {
-        try await signUp(email: email, password: password, displayName: displayName, username: nil)
-    }
+    // MARK: The account of the signed-in user
 
-    /// Ends the session of this device.
-    public func signOut() async throws { try await signOut(.thisDevice) }
-}
-
-/// The account of the signed-in user. ``PresenceAccount`` implements it.
-///
-/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled; `notSignedIn` if no user is signed
-/// in.
-public protocol AccountRepository: AuthRepository, UsernameRepository, PhotoRepository, SetupRepository {
     /// Reads the signed-in user from the server, including their private members.
     func currentUser() async throws -> User
     /// Changes account and profile. The server applies all of the changes or none.
@@ -94,7 +79,17 @@ public protocol AccountRepository: AuthRepository, UsernameRepository, PhotoRepo
 }
 
 extension AccountRepository {
-    // UsernameRepository
+    /// Signs up without a username, and by default with the name that the server derives from the e-mail.
+    @discardableResult public func signUp(
+        email: String, password: String, displayName: String? = nil
+    ) async throws -> SignUpOutcome {
+        try await signUp(email: email, password: password, displayName: displayName, username: nil)
+    }
+
+    /// Ends the session of this device.
+    public func signOut() async throws { try await signOut(.thisDevice) }
+
+    // ProfileRepository
 
     /// Yields nothing while no user is signed in.
     public var ownUsernames: AsyncStream<String?> {
@@ -120,8 +115,6 @@ extension AccountRepository {
     }
 
     public func release() async throws { try await releaseUsername() }
-
-    // SetupRepository
 
     public func completeSetup() async throws { try await update(AccountChanges(setupCompleted: true)) }
 }

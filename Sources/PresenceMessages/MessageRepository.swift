@@ -1,7 +1,9 @@
 import PresenceKit
 
-/// Messages, for an app's views and tests: ``PresenceMessenger`` or a fake.
+/// Messages, conversations and this device's pushes, for an app's views and tests: ``PresenceMessenger`` or a fake.
 public protocol MessageRepository: Sendable {
+    // MARK: Messages
+
     /// See ``PresenceMessenger/send(_:)``.
     @discardableResult
     func send(_ message: Message) async throws -> Message
@@ -31,10 +33,9 @@ public protocol MessageRepository: Sendable {
     func retry(_ id: String) async throws
     /// Discards a failed message, or a rejected change.
     func discard(_ id: String) async throws
-}
 
-/// Conversations, for an app's views and tests: ``PresenceMessenger`` or a fake.
-public protocol ConversationRepository: Sendable {
+    // MARK: Conversations
+
     /// See ``PresenceMessenger/conversationList``.
     var conversationList: PresenceUpdates<[ChatConversation]> { get }
     /// Returns the current or last known conversation: see ``PresenceMessenger/conversation(_:)``, also for its errors.
@@ -62,10 +63,9 @@ public protocol ConversationRepository: Sendable {
     func changeMembers(of conversation: String, add: [String], remove: [String]) async throws
     /// Leaves a group. It needs a connection.
     func leave(_ conversation: String) async throws
-}
 
-/// The registration of this device for pushes, for an app's code and tests: ``PresenceMessenger`` or a fake.
-public protocol DeviceRepository: Sendable {
+    // MARK: Pushes to this device
+
     /// Registers this device, also for later sessions: see ``PresenceMessenger/registerDevice(_:)``, also for its
     /// errors. Returns whether the server has it; `false` if it will be sent later.
     @discardableResult
@@ -76,4 +76,4 @@ public protocol DeviceRepository: Sendable {
     func removeDevice() async throws -> Bool
 }
 
-extension PresenceMessenger: MessageRepository, ConversationRepository, DeviceRepository {}
+extension PresenceMessenger: MessageRepository {}
