@@ -4,7 +4,7 @@ import PresenceKit
 /// Sign-up, sign-in and sign-out, and the account of the signed-in user: what a view model needs, independent of the
 /// implementation. ``PresenceAccount`` implements it.
 ///
-/// Calls throw ``AccountError``, or `CancellationError` if their task is cancelled; `notSignedIn` if a user has to be
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled; `notSignedIn` if a user has to be
 /// signed in.
 public protocol AccountRepository: ProfileRepository {
     /// Observes the session: the current state at once, then the newest after each change.
@@ -109,8 +109,8 @@ extension AccountRepository {
     public func take(_ username: String) async throws {
         do {
             try await claimUsername(username)
-        } catch let error as AccountError where error.code == .conflict || error.code == .validationFailed {
-            throw UserError.invalid(field: "username", reason: error.localizedDescription)
+        } catch let error as PresenceError where error.code == .conflict || error.code == .validationFailed {
+            throw PresenceError.invalid(field: "username", reason: error.localizedDescription)
         }
     }
 

@@ -22,7 +22,7 @@ extension PresenceAccount {
     public func signIn(email: String, password: String) async throws -> Account {
         let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
         guard let account = try await authenticate(request) else {
-            throw AccountError(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
+            throw PresenceError.account(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
         }
         return account
     }

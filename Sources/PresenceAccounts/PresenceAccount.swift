@@ -145,10 +145,10 @@ public actor PresenceAccount: AccountRepository {
     func storing<Value>(_ body: (any TokenStore) throws -> Value) throws -> Value {
         do {
             return try body(store)
-        } catch let error as AccountError {
+        } catch let error as PresenceError {
             throw error
         } catch {
-            throw AccountError(.storageFailed, "\(error)")
+            throw PresenceError.account(.storageFailed, "\(error)")
         }
     }
 

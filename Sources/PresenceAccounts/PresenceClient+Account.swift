@@ -51,14 +51,14 @@ extension PresenceAccount {
         return {
             do {
                 return try await given.next(self)
-            } catch let error as AccountError {
+            } catch let error as PresenceError {
                 throw error.asTokenError
             }
         }
     }
 }
 
-extension AccountError {
+extension PresenceError {
     /// The error for the client. Without a signed-in user, the client stops its attempts; all other errors are
     /// temporary.
     fileprivate var asTokenError: PresenceError {

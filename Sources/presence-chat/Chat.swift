@@ -32,11 +32,14 @@ struct Chat: Sendable {
                 $0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0
             }
             return (try .standard("presence-chat/\(names[0])/\(names[1])"), nil)
-        } catch StorageError.inUse(let path) {
-            if directory != nil { throw Failure(.usage, "\(path) is in use by another client") }
+        } catch let error as PresenceError where error.code == .storageInUse {
+            if directory != nil { throw Failure(.usage, error.message) }
             return (.memory(), "this user already has a chat running: unsent messages are lost when this one ends")
         } catch {
-            throw Failure(.usage, "messages cannot be stored: \(error); --storage names another directory")
+            throw Failure(
+                .usage,
+                "messages cannot be stored: \((error as? PresenceError)?.message ?? "\(error)"); --storage names another directory"
+            )
         }
     }
 

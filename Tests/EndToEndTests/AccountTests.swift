@@ -81,9 +81,9 @@ import Testing
         #expect(user.displayName == "bob")
 
         let stranger = device()
-        var errors: [AccountError] = []
+        var errors: [PresenceError] = []
         for email in ["bob@example.org", "nobody@example.org"] {
-            let error = await #expect(throws: AccountError.self) {
+            let error = await #expect(throws: PresenceError.self) {
                 try await stranger.signIn(email: email, password: "wrong horse battery")
             }
             errors.append(try #require(error))

@@ -180,7 +180,7 @@ import Testing
         while true {
             do {
                 return try .directory(URL(fileURLWithPath: directory.path))
-            } catch StorageError.inUse {
+            } catch let error as PresenceError where error.code == .storageInUse {
                 await Task.yield()
             }
         }

@@ -180,7 +180,7 @@ public final class AuthModel {
         } catch is CancellationError {
         } catch {
             failed = action
-            errorMessage = text ?? (error as? AccountError)?.localizedDescription ?? "An unexpected error occurred."
+            errorMessage = text ?? (error as? PresenceError)?.localizedDescription ?? "An unexpected error occurred."
         }
     }
 }

@@ -106,7 +106,7 @@ package struct FileTokenStore: TokenStore {
         guard fsync(number) == 0 else { throw failure("fsync") }
     }
 
-    private func failure(_ call: String) -> AccountError {
-        AccountError(.storageFailed, "\(call) \(path): \(String(cString: strerror(errno)))")
+    private func failure(_ call: String) -> PresenceError {
+        PresenceError.account(.storageFailed, "\(call) \(path): \(String(cString: strerror(errno)))")
     }
 }

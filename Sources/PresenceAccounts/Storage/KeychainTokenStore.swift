@@ -134,8 +134,8 @@
             return query
         }
 
-        private func failure(_ verb: String, _ status: OSStatus) -> AccountError {
-            AccountError(.storageFailed, "the keychain did not \(verb): \(status)")
+        private func failure(_ verb: String, _ status: OSStatus) -> PresenceError {
+            PresenceError.account(.storageFailed, "the keychain did not \(verb): \(status)")
         }
     }
 #endif

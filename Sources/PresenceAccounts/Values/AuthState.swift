@@ -37,7 +37,7 @@ public enum SignOutReason: Hashable, Sendable {
     case requested
     /// The server ended the session: it expired, was signed out from another device or disabled, or its token was used
     /// twice.
-    case refused(AccountError.Reason?)
+    case refused(PresenceError.Reason?)
     /// The account was deleted on this device.
     case accountDeleted
 }

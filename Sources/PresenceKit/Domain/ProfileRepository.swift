@@ -9,7 +9,7 @@ public protocol ProfileRepository: Sendable {
     func isAvailable(_ username: String) async throws -> Bool
     /// Claims a name for the signed-in user, and releases the former one.
     ///
-    /// - Throws: ``UserError/invalid(field:reason:)`` if another user has it.
+    /// - Throws: `validationFailed` with the field `username` if another user has it.
     func take(_ username: String) async throws
     /// Releases the signed-in user's name; does nothing if there is none.
     func release() async throws
@@ -17,7 +17,7 @@ public protocol ProfileRepository: Sendable {
     /// Uploads a picture (JPEG or PNG) and sets it in the profile. The upload starts at once. Cancelling the iterating
     /// task or dropping the stream cancels it, and the former picture stays.
     ///
-    /// Throws ``UserError/invalid(field:reason:)`` for an unusable picture. After any other error the call can be
+    /// Throws `validationFailed` with the field `photo` for an unusable picture. After any other error the call can be
     /// repeated.
     func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error>
     /// Removes the picture from the profile; does nothing if there is none.

@@ -2,12 +2,12 @@ import Foundation
 
 /// Reads and changes users: what a view model needs, independent of the implementation.
 ///
-/// Calls throw ``UserError``, or `CancellationError` if their task is cancelled.
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled.
 public protocol UserRepository: Sendable {
     /// Returns a user: the value in memory if it is live, otherwise the server's; without a connection the last known
     /// value.
     ///
-    /// - Throws: ``UserError/userNotFound(_:)``, ``UserError/fetchFailed(reason:)``.
+    /// - Throws: ``PresenceError/userNotFound(_:)``, or the reason for which the user could not be read.
     func user(_ id: User.ID) async throws -> User
 
     /// Returns the users found, and the ids of the others. Missing users are no error.
@@ -22,11 +22,11 @@ public protocol UserRepository: Sendable {
 
     /// Changes the signed-in user. Without a connection the change is queued.
     ///
-    /// - Throws: ``UserError/invalid(field:reason:)``, ``UserError/updateFailed(reason:outcomeUnknown:)``.
+    /// - Throws: `validationFailed` with the invalid member, or the reason for which the change could not be made.
     @discardableResult func update(_ changes: UserChanges) async throws -> UserUpdate
 
     /// Observes the rejections of queued changes. The rejected members keep their former values.
-    var updateRefusals: AsyncStream<UserError> { get }
+    var updateRefusals: AsyncStream<PresenceError> { get }
 
     /// Observes whether changes of the signed-in user are queued: the current value at once, then each change. When it
     /// becomes `false`, each change was made or rejected, and ``user(_:)`` has the result.
@@ -49,7 +49,7 @@ extension UserRepository {
     }
 
     /// For a repository that never queues: has no elements.
-    public var updateRefusals: AsyncStream<UserError> { AsyncStream { $0.finish() } }
+    public var updateRefusals: AsyncStream<PresenceError> { AsyncStream { $0.finish() } }
 
     /// For a repository that never queues, or does not report the outcome: has no elements.
     public var pendingUpdates: AsyncStream<Bool> { AsyncStream { $0.finish() } }

@@ -13,7 +13,7 @@ extension FakeAccount {
     public func update(_ changes: AccountChanges) async throws -> User {
         try await answer(.update(changes))
         if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
-            throw AccountError(.validationFailed, field: "displayName")
+            throw PresenceError.account(.validationFailed, field: "displayName")
         }
         return try change {
             if let name = changes.displayName { $0.user.displayName = DisplayNameRule.trimmed(name) }
@@ -90,7 +90,7 @@ extension FakeAccount {
     /// that violate `PhotoRule` are rejected before the call is recorded.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         AsyncThrowingStream { elements in
-            if let fault = PhotoRule.fault(in: picture) { throw UserError.invalid(field: "photo", reason: fault) }
+            if let fault = PhotoRule.fault(in: picture) { throw PresenceError.invalid(field: "photo", reason: fault) }
             elements.yield(.progress(0.5))
             try await self.answer(.uploadPhoto(bytes: picture.count))
             let number = self.calls.count
@@ -117,26 +117,30 @@ extension FakeAccount {
         if let delay { try await clock.sleep(for: delay) }
         try Task.checkCancellation()
         if let failure { throw failure }
-        if isOffline, !isLocal { throw AccountError(.notConnected) }
+        if isOffline, !isLocal { throw PresenceError.account(.notConnected) }
     }
 
     private func own() throws -> Record {
         try lock.withLock {
-            guard let record = state.current.flatMap({ state.records[$0] }) else { throw AccountError(.notSignedIn) }
+            guard let record = state.current.flatMap({ state.records[$0] }) else {
+                throw PresenceError.account(.notSignedIn)
+            }
             return record
         }
     }
 
     private func check(_ password: String) throws {
         guard try own().password == password else {
-            throw AccountError(.unauthorized, reason: .invalidCredentials, field: "password")
+            throw PresenceError.account(.unauthorized, reason: .invalidCredentials, field: "password")
         }
     }
 
     @discardableResult
     private func change(_ body: (inout Record) -> Void) throws -> Record {
         let record = try lock.withLock {
-            guard let id = state.current, var record = state.records[id] else { throw AccountError(.notSignedIn) }
+            guard let id = state.current, var record = state.records[id] else {
+                throw PresenceError.account(.notSignedIn)
+            }
             body(&record)
             state.records[id] = record
             return record

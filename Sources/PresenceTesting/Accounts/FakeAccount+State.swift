@@ -9,12 +9,12 @@ extension FakeAccount {
     /// - Throws: reasons `invalidEmail`, `emailTaken`.
     func checked(email: String) throws -> String? {
         if EmailRule.fault(in: email) != nil {
-            throw AccountError(.validationFailed, reason: .invalidEmail, field: "email")
+            throw PresenceError.account(.validationFailed, reason: .invalidEmail, field: "email")
         }
         let email = EmailRule.trimmed(email).lowercased()
         if state.records.values.contains(where: { $0.account.email == email }) {
             if state.hidesExisting { return nil }
-            throw AccountError(.conflict, reason: .emailTaken, field: "email")
+            throw PresenceError.account(.conflict, reason: .emailTaken, field: "email")
         }
         return email
     }
@@ -47,7 +47,7 @@ extension FakeAccount {
 
     func mail(_ token: String, isReset: Bool) throws -> Mail {
         guard let mail = state.mails.first(where: { $0.token == token && $0.isReset == isReset }) else {
-            throw AccountError(.unauthorized, reason: .tokenExpired)
+            throw PresenceError.account(.unauthorized, reason: .tokenExpired)
         }
         return mail
     }
@@ -58,15 +58,15 @@ extension FakeAccount {
 
     func check(newPassword: String, field: String) throws {
         if let fault = passwordRule.fault(in: newPassword) {
-            throw AccountError(.validationFailed, fault, reason: .weakPassword, field: field)
+            throw PresenceError.account(.validationFailed, fault, reason: .weakPassword, field: field)
         }
     }
 
     func check(_ username: String, of user: String?) throws {
         switch availability(of: username, for: user) {
-        case .invalid: throw AccountError(.validationFailed, reason: .invalidUsername, field: "username")
-        case .reserved: throw AccountError(.validationFailed, reason: .reservedUsername, field: "username")
-        case .taken: throw AccountError(.conflict, reason: .usernameTaken, field: "username")
+        case .invalid: throw PresenceError.account(.validationFailed, reason: .invalidUsername, field: "username")
+        case .reserved: throw PresenceError.account(.validationFailed, reason: .reservedUsername, field: "username")
+        case .taken: throw PresenceError.account(.conflict, reason: .usernameTaken, field: "username")
         default: break
         }
     }

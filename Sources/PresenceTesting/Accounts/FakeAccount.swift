@@ -141,7 +141,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     }
 
     /// Ends the session as the server would.
-    public func endSession(_ reason: AccountError.Reason? = .tokenExpired) { set(.signedOut(.refused(reason))) }
+    public func endSession(_ reason: PresenceError.Reason? = .tokenExpired) { set(.signedOut(.refused(reason))) }
 
     // MARK: AccountRepository
 
@@ -157,7 +157,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             let address = try checked(email: email)
             try check(newPassword: password, field: "password")
             if let displayName, DisplayNameRule.fault(in: displayName) != nil {
-                throw AccountError(.validationFailed, field: "displayName")
+                throw PresenceError.account(.validationFailed, field: "displayName")
             }
             let username = state.hidesExisting ? nil : username
             if let username { try check(username, of: nil) }
@@ -184,7 +184,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
                 $0.account.email == name || $0.account.username?.lowercased() == name
             }
             guard let record, record.password == password else {
-                throw AccountError(.unauthorized, reason: .invalidCredentials)
+                throw PresenceError.account(.unauthorized, reason: .invalidCredentials)
             }
             state.current = record.account.id
             return record.account
@@ -203,7 +203,9 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         case .session("current"): endSession(nil)
         case .session(let id):
             try lock.withLock {
-                guard state.otherSessions.contains(where: { $0.id == id }) else { throw AccountError(.notFound) }
+                guard state.otherSessions.contains(where: { $0.id == id }) else {
+                    throw PresenceError.account(.notFound)
+                }
                 state.otherSessions.removeAll { $0.id == id }
             }
         }

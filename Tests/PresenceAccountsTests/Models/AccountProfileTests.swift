@@ -43,7 +43,7 @@ import Testing
 
     @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
-        account.fail(with: AccountError(.connectionLost))
+        account.fail(with: PresenceError.account(.connectionLost))
         await model.saveProfile()
         #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
         await model.retry()
@@ -120,7 +120,7 @@ import Testing
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.canSave }
-        account.fail(with: AccountError(.conflict, reason: .usernameTaken, field: "username"))
+        account.fail(with: PresenceError.account(.conflict, reason: .usernameTaken, field: "username"))
         await model.save()
         #expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
         #expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)

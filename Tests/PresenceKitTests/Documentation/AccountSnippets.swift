@@ -43,7 +43,7 @@ private final class AccountScreen {
             case .signedIn: try await account.claimUsername("ana.b")
             case .mailSent: title = "Please follow the link in your email, then sign in."
             }
-        } catch let error as AccountError where error.reason == .emailTaken {
+        } catch let error as PresenceError where error.reason == .emailTaken {
             try await account.signIn(email: "ana@example.org", password: password)
         }
         // </snippet>

@@ -32,7 +32,7 @@ import Testing
             let storage: Storage
             do {
                 storage = try Storage.directory(url, people: people, writes: writes)
-            } catch StorageError.inUse {
+            } catch let error as PresenceError where error.code == .storageInUse {
                 await Task.yield()
                 continue
             }
@@ -170,7 +170,7 @@ import Testing
 
     @Test func `only one client at a time uses a directory, and other users cannot read it`() async throws {
         try await opened { (_: Storage) -> Void in
-            #expect(throws: StorageError.inUse(url.path)) { _ = try Storage.directory(url) }
+            #expect(throws: PresenceError(StorageError.inUse(url.path))) { _ = try Storage.directory(url) }
         }
         let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
         #expect(mode == 0o700)
@@ -196,7 +196,7 @@ import Testing
 
     @Test func `a directory that cannot be created is reported`() throws {
         try Data().write(to: url)
-        #expect(throws: StorageError.self) { try Storage.directory(url.appendingPathComponent("below")) }
+        #expect(throws: PresenceError.self) { try Storage.directory(url.appendingPathComponent("below")) }
     }
 
     @Test func `storage errors are described in words`() {

@@ -44,9 +44,17 @@ public struct Storage: Sendable {
     /// - Parameters:
     ///   - people: the maximum number of cached users; the least recently updated are evicted first.
     ///   - writes: the maximum number of pending writes.
-    /// - Throws: ``StorageError`` if the directory cannot be read or created, if another client uses it, or if a later
-    ///   version of this library wrote it.
+    /// - Throws: ``PresenceError``: `storageInUse` if another client uses the directory; `storageFailed` if it cannot be
+    ///   read or created, or if a later version of this library wrote it.
     public static func directory(_ url: URL, people: Int = 10_000, writes: Int = 10_000) throws -> Storage {
+        do {
+            return try open(url, people: people, writes: writes)
+        } catch let error as StorageError {
+            throw PresenceError(error)
+        }
+    }
+
+    private static func open(_ url: URL, people: Int, writes: Int) throws -> Storage {
         let directory = try StorageDirectory(url)
         var problems: [String] = []
         let cache = try FileCache(directory, capacity: people, problems: &problems)

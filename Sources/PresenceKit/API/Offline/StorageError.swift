@@ -1,7 +1,7 @@
 import Foundation
 
-/// An error of storing data on this device.
-public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
+/// An error of storing data on this device. Apps get it as a ``PresenceError``.
+package enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Another client has the directory locked.
     case inUse(String)
     /// The client that used the directory was closed.
@@ -13,7 +13,7 @@ public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A system call failed: the call, the file, `errno`.
     case failed(String, String, Int32)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .inUse(let path): "\(path) is in use by another client"
         case .closed(let path): "\(path) was closed"
@@ -26,7 +26,7 @@ public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// Texts for users, in plain language, without paths and system error numbers.
 extension StorageError: LocalizedError {
-    public var errorDescription: String? {
+    package var errorDescription: String? {
         switch self {
         case .inUse: "The app's data is in use by another copy of the app."
         case .closed: "The app's data is closed."
@@ -36,7 +36,7 @@ extension StorageError: LocalizedError {
         }
     }
 
-    public var recoverySuggestion: String? {
+    package var recoverySuggestion: String? {
         switch self {
         case .closed: nil
         case .inUse: "Please close the other one and try again."
@@ -45,5 +45,14 @@ extension StorageError: LocalizedError {
         case .failed(_, _, ENOSPC), .failed(_, _, EDQUOT): "Please free some space and try again."
         case .failed: nil
         }
+    }
+}
+
+extension PresenceError {
+    init(_ error: StorageError) {
+        let isInUse = if case .inUse = error { true } else { false }
+        self.init(
+            isInUse ? .storageInUse : .storageFailed, "\(error)", sentence: error.errorDescription,
+            recovery: error.recoverySuggestion)
     }
 }

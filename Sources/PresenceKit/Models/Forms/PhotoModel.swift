@@ -71,7 +71,8 @@ public final class PhotoModel {
             self.photo = photo
             onChange?(photo)
         case .failure(is CancellationError), nil: progress = 0
-        case .failure(UserError.invalid(_, let reason)): errorMessage = reason
+        case .failure(let error as PresenceError) where error.code == .validationFailed && error.field == "photo":
+            errorMessage = error.localizedDescription
         case .failure:
             failed = .upload(picture)
             errorMessage = "Failed to upload image"

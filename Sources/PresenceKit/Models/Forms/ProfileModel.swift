@@ -109,9 +109,9 @@ public final class ProfileModel {
 
     private func followRefusals() async {
         for await refusal in users.updateRefusals {
-            switch refusal {
-            case .invalid("displayName", _): queued.displayName = nil
-            case .invalid("photoURL", _): queued.profileImageURL = nil
+            switch refusal.field {
+            case "displayName" where refusal.code == .validationFailed: queued.displayName = nil
+            case "photoURL" where refusal.code == .validationFailed: queued.profileImageURL = nil
             default: queued = UserChanges()
             }
             if queued == UserChanges() { isQueued = false }
@@ -204,8 +204,8 @@ public final class ProfileModel {
         } catch is CancellationError {
         } catch {
             // Another user claimed the name first.
-            if case UserError.invalid("username", let reason) = error {
-                (usernameAvailable, usernameError) = (false, reason)
+            if let error = error as? PresenceError, error.code == .validationFailed, error.field == "username" {
+                (usernameAvailable, usernameError) = (false, error.localizedDescription)
             }
             errorMessage = error.localizedDescription
         }

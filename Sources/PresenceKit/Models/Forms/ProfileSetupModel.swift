@@ -114,8 +114,8 @@ public final class ProfileSetupModel {
             if update == .queued { try? await setup?.completeSetup() } else { try await setup?.completeSetup() }
             profileSaved = true
         } catch is CancellationError {
-        } catch UserError.invalid(_, let reason) {
-            errorMessage = reason
+        } catch let error as PresenceError where error.code == .validationFailed && error.field != nil {
+            errorMessage = error.localizedDescription
         } catch {
             errorMessage = "Failed to save profile. Please try again."
         }

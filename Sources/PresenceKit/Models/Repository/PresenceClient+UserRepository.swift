@@ -5,10 +5,10 @@ import Foundation
 extension PresenceClient: UserRepository {
     public func user(_ id: User.ID) async throws -> User {
         do {
-            guard let person = try await person(id) else { throw UserError.userNotFound(id) }
+            guard let person = try await person(id) else { throw PresenceError.userNotFound(id) }
             return User(person)
-        } catch let error as PresenceError {
-            throw UserError(reading: error, id)
+        } catch let error as PresenceError where error.code != .notFound {
+            throw PresenceError(reading: error, id)
         }
     }
 
@@ -23,7 +23,7 @@ extension PresenceClient: UserRepository {
                 missing: ids.filter { seen.insert($0).inserted && (missing.contains($0) || !PresenceID.isValid($0)) },
                 isStale: people.problem != nil)
         } catch let error as PresenceError {
-            throw UserError.fetchFailed(reason: error.localizedDescription)
+            throw error.whileReading
         }
     }
 
@@ -49,14 +49,14 @@ extension PresenceClient: UserRepository {
         }
     }
 
-    public var updateRefusals: AsyncStream<UserError> {
+    public var updateRefusals: AsyncStream<PresenceError> {
         let pending = pendingProfileUpdates
         // The client itself keeps only the newest one.
         return AsyncStream(newest: 16) { elements in
             var last: PresenceError?
             for await pending in pending where pending.refusal != last {
                 last = pending.refusal
-                if let last { elements.yield(UserError(writing: last)) }
+                if let last { elements.yield(PresenceError(writing: last)) }
             }
         }
     }
@@ -81,7 +81,7 @@ extension PresenceClient: UserRepository {
                 return .saved(User(Person(presence: presence, profile: profile)))
             }
         } catch let error as PresenceError {
-            throw UserError(writing: error)
+            throw PresenceError(writing: error)
         }
     }
 
@@ -101,7 +101,7 @@ extension PresenceClient: UserRepository {
         do {
             try await setStatus(isOnline ? .auto : .invisible)
         } catch let error as PresenceError {
-            throw UserError(writing: error)
+            throw PresenceError(writing: error)
         }
     }
 
@@ -138,19 +138,5 @@ extension ProfileChanges {
         self.init(
             displayName: changes.displayName.map { .set($0) } ?? .keep, photoURL: change(changes.profileImageURL),
             timezone: change(changes.timezone), locale: change(changes.locale))
-    }
-}
-
-extension UserError {
-    init(reading error: PresenceError, _ id: String) {
-        self = error.code == .invalidID ? .userNotFound(id) : .fetchFailed(reason: error.localizedDescription)
-    }
-
-    init(writing error: PresenceError) {
-        if error.code == .validationFailed, let field = error.field {
-            self = .invalid(field: field, reason: error.localizedDescription)
-        } else {
-            self = .updateFailed(reason: error.localizedDescription, outcomeUnknown: error.outcomeUnknown)
-        }
     }
 }

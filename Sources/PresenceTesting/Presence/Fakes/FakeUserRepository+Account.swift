@@ -22,9 +22,11 @@ extension FakeUserRepository: ProfileRepository {
 
     public func take(_ username: String) async throws {
         try await answerOnline()
-        if let fault = UsernameRule.fault(in: username) { throw UserError.invalid(field: "username", reason: fault) }
+        if let fault = UsernameRule.fault(in: username) {
+            throw PresenceError.invalid(field: "username", reason: fault)
+        }
         guard !lock.withLock({ isTaken(username) }) else {
-            throw UserError.invalid(field: "username", reason: "This username is already taken.")
+            throw PresenceError.invalid(field: "username", reason: "This username is already taken.")
         }
         if var user = lock.withLock({ state.users[me] }) {
             user.username = username
@@ -44,7 +46,7 @@ extension FakeUserRepository: ProfileRepository {
     /// that violate `PhotoRule` are rejected and not listed in ``uploads``.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         if let fault = PhotoRule.fault(in: picture) {
-            return AsyncThrowingStream { $0.finish(throwing: UserError.invalid(field: "photo", reason: fault)) }
+            return AsyncThrowingStream { $0.finish(throwing: PresenceError.invalid(field: "photo", reason: fault)) }
         }
         let number = lock.withLock {
             state.uploads.append(picture)

@@ -16,18 +16,18 @@ extension FakeUserRepository {
     /// The same for a call that cannot be made offline.
     func answerOnline() async throws {
         try await answer()
-        if isOffline { throw UserError.updateFailed(reason: Self.noConnection, outcomeUnknown: false) }
+        if isOffline { throw PresenceError.updateFailed(reason: Self.noConnection, outcomeUnknown: false) }
     }
 
     /// - Throws: for values that the server never accepts.
     static func check(_ changes: UserChanges) throws {
         if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
-            throw UserError.invalid(field: "displayName", reason: "This name cannot be used.")
+            throw PresenceError.invalid(field: "displayName", reason: "This name cannot be used.")
         }
         if let url = changes.profileImageURL ?? nil {
             let isLocal = url.scheme == "http" && ["localhost", "127.0.0.1", "::1"].contains(url.host ?? "")
             guard url.scheme?.lowercased() == "https" && url.host?.isEmpty == false || isLocal else {
-                throw UserError.invalid(field: "photoURL", reason: "This picture cannot be used.")
+                throw PresenceError.invalid(field: "photoURL", reason: "This picture cannot be used.")
             }
         }
     }

@@ -26,7 +26,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     let lock = NSLock()
     var state = State()
-    private let refusals = Feed<UserError>()
+    private let refusals = Feed<PresenceError>()
     private let pending = Feed(false)
     let me: String
     /// The clock of ``delay``.
@@ -105,14 +105,14 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     }
 
     /// Rejects a queued change: the member that the error names, or all of it.
-    public func refuse(_ error: UserError) {
+    public func refuse(_ error: PresenceError) {
         let isOver = lock.withLock {
             guard var waiting = state.waiting else { return false }
-            switch error {
-            case .invalid("displayName", _): waiting.displayName = nil
-            case .invalid("photoURL", _): waiting.profileImageURL = nil
-            case .invalid("timezone", _): waiting.timezone = nil
-            case .invalid("locale", _): waiting.locale = nil
+            switch (error.code, error.field) {
+            case (.validationFailed, "displayName"): waiting.displayName = nil
+            case (.validationFailed, "photoURL"): waiting.profileImageURL = nil
+            case (.validationFailed, "timezone"): waiting.timezone = nil
+            case (.validationFailed, "locale"): waiting.locale = nil
             default: waiting = UserChanges()
             }
             state.waiting = waiting == UserChanges() ? nil : waiting
@@ -135,14 +135,14 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     // MARK: UserRepository
 
-    public var updateRefusals: AsyncStream<UserError> { stream(of: refusals) { $0 } }
+    public var updateRefusals: AsyncStream<PresenceError> { stream(of: refusals) { $0 } }
     public var pendingUpdates: AsyncStream<Bool> { stream(of: pending) { $0 } }
 
     public func user(_ id: User.ID) async throws -> User {
         try await answer()
         let (user, isOffline) = lock.withLock { (state.users[id], state.isOffline) }
         if let user { return user }
-        throw isOffline ? UserError.fetchFailed(reason: Self.noConnection) : UserError.userNotFound(id)
+        throw isOffline ? PresenceError.fetchFailed(reason: Self.noConnection) : PresenceError.userNotFound(id)
     }
 
     public func users(_ ids: [User.ID]) async throws -> Users {

@@ -1,15 +1,23 @@
 import Foundation
 import PresenceKit
 
-/// Texts for users, in plain language and without codes. They are in English; a localized app chooses its own texts by
-/// ``AccountError/code`` and ``AccountError/reason``.
-extension AccountError: LocalizedError {
-    public var errorDescription: String? {
-        if let reason, let text = Self.text(for: reason, message) { return text }
-        return switch code {
+// Errors of accounts have texts of their own, as the forms show them.
+extension PresenceError {
+    /// An error of accounts.
+    package static func account(
+        _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
+        outcomeUnknown: Bool = false
+    ) -> PresenceError {
+        PresenceError(
+            code, message, reason: reason, field: field, retryAfter: retryAfter, outcomeUnknown: outcomeUnknown,
+            sentence: reason.flatMap { text(for: $0, message) } ?? text(for: code, message, field, retryAfter))
+    }
+
+    private static func text(for code: Code, _ message: String, _ field: String?, _ retryAfter: Duration?) -> String {
+        switch code {
         case .notConnected, .connectionLost, .notAnAnswer: "Network error. Please check your connection."
-        case .rateLimited: "Too many attempts. \(Self.wait(retryAfter))"
-        case .unavailable: "The server is busy. \(Self.wait(retryAfter))"
+        case .rateLimited: "Too many attempts. \(wait(retryAfter))"
+        case .unavailable: "The server is busy. \(wait(retryAfter))"
         case .unauthorized, .notSignedIn: "You are not signed in."
         case .forbidden: "You are not allowed to do that."
         case .notFound: "User not found. Please sign up first."
@@ -19,10 +27,6 @@ extension AccountError: LocalizedError {
         case .storageFailed: "The sign-in could not be kept on this device."
         default: "An error occurred: \(message.isEmpty ? code.rawValue : message)"
         }
-    }
-
-    public var recoverySuggestion: String? {
-        outcomeUnknown ? "It may have worked all the same. Please check before you try again." : nil
     }
 
     private static func text(for reason: Reason, _ message: String) -> String? {
