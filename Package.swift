@@ -48,7 +48,7 @@ let server = TargetDependencyCondition.when(traits: ["Server"])
 let package = Package(
     name: "presence",
     // The client's minimum (Observation, in its models). The server is built on Linux only.
-    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .visionOS(.v1)],
     products: [
         // For apps. PresenceKit is presence; each of the next two contains the ones before it.
         .library(name: "PresenceKit", targets: ["PresenceKit"]),

@@ -4,7 +4,7 @@ import PackageDescription
 /// The client's products alone, for toolchains that cannot read Package.swift (6.2). They are the same targets as there.
 let package = Package(
     name: "presence",
-    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .visionOS(.v1)],
     products: [
         .library(name: "PresenceKit", targets: ["PresenceKit"]),
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),

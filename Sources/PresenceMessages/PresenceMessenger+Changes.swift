@@ -9,7 +9,8 @@ extension PresenceMessenger {
     ///
     /// With a connection it returns when the server has replied. It waits for earlier writes of the conversation, at
     /// most ``PresenceKit/PresenceClient/Configuration/requestTimeout`` for each, but neither for a connection nor for
-    /// a rate limit.
+    /// a rate limit. If its task is cancelled, it throws `CancellationError` at once, and the change is made
+    /// nevertheless.
     ///
     /// - Throws: the server's error, such as `forbidden` or `conflict`; `validationFailed` with `field`; `invalidID`;
     ///   `notFound` for a message that failed or does not exist; `signedOut` if the user signs out or changes
@@ -103,6 +104,7 @@ extension PresenceMessenger {
         switch await outcome(of: change.id, in: conversation, isThere: isThere) {
         case .made(let message): return (change, message)
         case .waits: return (change, nil)
+        case .cancelled: throw CancellationError()
         case .refused(let error): throw error
         }
     }
@@ -113,6 +115,8 @@ extension PresenceMessenger {
         case refused(PresenceError)
         /// The change waits for a connection or a rate limit.
         case waits
+        /// The task of the call was cancelled.
+        case cancelled
     }
 
     /// Waits until the change is made, fails or is delayed.
@@ -121,9 +125,14 @@ extension PresenceMessenger {
             pump(lane)
             return .waits
         }
-        return await withCheckedContinuation { continuation in
-            outcomes[lane, default: [:]][id] = continuation
-            pump(lane)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                outcomes[lane, default: [:]][id] = continuation
+                pump(lane)
+            }
+        } onCancel: {
+            // It runs on this actor, after the continuation is there.
+            Task { await self.tell(.cancelled, of: id, in: lane) }
         }
     }
 

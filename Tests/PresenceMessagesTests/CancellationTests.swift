@@ -42,6 +42,18 @@ import Testing
         await expectCancelled("getMessages") { try await messages.getMessages(in: "c1") }
     }
 
+    @Test func `changes throw CancellationError, and are made nevertheless`() async throws {
+        await scene.connected()
+        try await scene.messages.send("draft", in: "c1")
+        let messages = scene.messages
+        let sent = try #require(await scene.list { $0.last?.sequence != nil }.last)
+        await expectCancelled("editMessage") { try await messages.edit(sent, text: "final") }
+        #expect(await scene.list { $0.last?.text == "final" }.count == 1)
+        server.cutAll()
+        _ = try await messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["final"])
+    }
+
     @Test func `a page of notifications throws CancellationError`() async {
         for number in 1...60 { server.notify("\(number)") }
         server.state.withLock { $0.notices.seen = 60 }

@@ -160,6 +160,10 @@ struct Engine: Sendable {
         emit(.log(.notice, link.state.sentence))
     }
 
+    /// Whether something is under way that a suspension of the app would interrupt: an attempt to connect, a request
+    /// without a reply, or a call.
+    var isBusy: Bool { link.isUnderWay && !link.isConnected || !requests.isEmpty || !calls.isEmpty }
+
     // MARK: Time
 
     /// The uptime of the next ``Input/tick``, which may come late but not early.

@@ -59,6 +59,9 @@ actor Runner {
         return read(engine)
     }
 
+    /// See ``Engine/isBusy``.
+    var isBusy: Bool { engine.isBusy }
+
     /// Whether there is any observer.
     var isObserved: Bool { !engine.observers.isEmpty }
 

@@ -185,5 +185,9 @@ import Testing
         #expect(tells(mobile, after: wifi) == "changed")
         #expect(tells(wifi, after: wifi) == "nothing")
         #expect(tells(none, after: none) == "nothing")
+        let both = NetworkPath(isSatisfied: true, interfaces: ["en0", "pdp_ip0"])
+        #expect(tells(both, after: wifi) == "nothing")
+        #expect(tells(wifi, after: both) == "nothing")
+        #expect(tells(mobile, after: both) == "changed")
     }
 }
