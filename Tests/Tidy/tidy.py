@@ -36,26 +36,17 @@ IMPORTS = {
     "PresenceServer": {
         "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Signing", "Tokens",
         "Passwords", "OutgoingHTTP"},
-    "PresenceTransport": set(),
-    "PresenceURLSession": {"PresenceTransport"},
-    "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},
-    "PresenceDomain": set(),
-    "PresenceModels": {"PresenceDomain", "PresenceKit"},
-    "PresenceKitTesting": {"PresenceDomain", "PresenceKit"},
-    "PresenceHTTP": set(),
-    "PresenceMessages": {"PresenceHTTP", "PresenceKit"},
-    "PresenceMessageModels": {"PresenceKit", "PresenceMessages", "PresenceModels"},
-    "PresenceMessagesTesting": {"PresenceKit", "PresenceKitTesting", "PresenceMessages"},
-    "PresenceAccounts": {"PresenceDomain", "PresenceHTTP", "PresenceKit"},
-    "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"},
-    "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"},
+    "PresenceKit": {"PresenceProtocol", "EventLoops", "WebSockets"},
+    "PresenceAccounts": {"PresenceKit"},
+    "PresenceMessages": {"PresenceAccounts", "PresenceKit"},
+    "PresenceTesting": {"PresenceAccounts", "PresenceKit", "PresenceMessages"},
     "ProcessSignals": set(),
     "presenced": {
         "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
     "TerminalClients": {"PresenceKit", "ProcessSignals"},
     "Programs": set(),
     "presence-watch": {"PresenceKit", "TerminalClients"},
-    "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
+    "presence-chat": {"PresenceKit", "PresenceMessages", "TerminalClients"},
 }
 """The modules of ours that each module may import. The order is the direction of dependencies."""
 
@@ -131,9 +122,12 @@ def name(path):
 def look_at_imports():
     for module, allowed in IMPORTS.items():
         for path in swift_files(f"Sources/{module}"):
-            for imported in re.findall(r"^\s*(?:@testable |public |package |internal |private )?import (\w+)", path.read_text(), re.M):
+            for imported in re.findall(r"^\s*(?:@testable |public |package |internal |private |@_exported )?import (\w+)", path.read_text(), re.M):
                 if imported in IMPORTS and imported not in allowed:
                     fault(name(path), f"{module} may not import {imported}")
+    for path in swift_files("Sources/PresenceKit/Domain"):
+        if other := set(re.findall(r"^import (\w+)", path.read_text(), re.M)) - {"Foundation"}:
+            fault(name(path), f"is independent of data and screens, but imports {other}")
     known = {path.name for path in (ROOT / "Sources").iterdir() if path.is_dir()}
     for module in sorted(known - set(IMPORTS)):
         if not module.startswith("C"):
