@@ -93,7 +93,7 @@ TASKS = {
     "Sources/PresenceCore/Shard/Shard+Metrics.swift", "Sources/PresenceCore/HTTP/UploadedFile.swift",
 }
 
-POSITIONAL = {"Push", "Webhooks", "Notifications"}
+POSITIONAL = {"Push", "Webhooks"}
 """Features whose scripts are still called by positions, and whose calls to others have threads of their own."""
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)

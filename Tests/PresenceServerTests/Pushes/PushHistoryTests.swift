@@ -57,8 +57,8 @@ import Testing
             old: "local place = find(b, id, 1, 1) or", new: "local place = isTold and find(b, id, 1, 1) or",
             faults: ["which is deleted"]),
         ScriptMistake(
-            name: "what is told anew makes no notification", old: "isAnew(timeOf(b, known))", new: "false",
-            faults: ["has no notification of"]),
+            name: "what is told anew makes no notification", at: "pushed-anew",
+            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"]),
         ScriptMistake(
             name: "a revoked device is pushed to", old: "isCurrent = tonumber(at or '0') >= revokedAt",
             new: "isCurrent = true", faults: ["after their tokens were revoked"]),
