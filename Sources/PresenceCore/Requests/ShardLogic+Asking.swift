@@ -82,9 +82,13 @@ extension ShardLogic {
 
     // MARK: For the server itself
 
-    /// Runs a script, whatever waits for Redis, and returns what it replies.
+    /// Runs a script, whatever waits for Redis, and returns its reply.
+    ///
+    /// - Throws: also if this shard may not write any more.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
-        ScriptReply(try await result(of: call).get())
+        let reply = ScriptReply(try await result(of: call).get())
+        guard reply.word != "FENCED" else { throw .disconnected(sent: false) }
+        return reply
     }
 
     /// Runs a plain command, whatever waits for Redis.

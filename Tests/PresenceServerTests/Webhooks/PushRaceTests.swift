@@ -32,7 +32,7 @@ import Testing
             .send, [keys.shards, keys.floor] + keys.written(id).map(\.value), keys.events,
             [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
         talk.run(
-            .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
+            .pushNote, [bobs.shards, bobs.floor, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(seq)", "\(read)", "10000"])
     }
 
@@ -171,16 +171,14 @@ import Testing
         try talk.world.run(for: 1_000)
         // Others are in its place.
         let queue = try #require(
-            talk.webhooks.couriers.first?.logic.feature(Webhooks.self)?.courier?.queues.first {
+            talk.webhooks.couriers.first?.logic.feature(EventDelivery.self)?.courier?.queues.first {
                 $0.receiver is PushService
             })
         let others = (0..<100).map { number in
             WaitingEvent(id: "o\(number)", entry: "9000000000000-\(number)", at: 1, subject: "o\(number)", body: [0x7B])
         }
-        var isAdded = false
         talk.answer(nil)
-        queue.add(others, newest: "9000000000000-99", lost: 0, of: 77) { isAdded = $0 }
-        try talk.world.run(until: "they are added") { isAdded }
+        try queue.add(others, newest: "9000000000000-99", of: 77, in: talk.world)
         let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
         try talk.world.run(for: 1_000)
         #expect(try talk.world.redis.command(["EXISTS", keys.pushed(UserID("bob")!)]).get().int == 0)

@@ -145,7 +145,7 @@ final class NotificationInboxes {
         }
         subscriber.told.version = version
         subscriber.told.seq = max(subscriber.told.seq, news.seq)
-        // The answer to its request says it.
+        // The answer to its request has it.
         if news.session == subscriber.connection.session?.id { return mark(subscriber) }
         if subscriber.bytes + frame.count > Self.mostBytes {
             subscriber.fallBehind(version)
@@ -156,9 +156,9 @@ final class NotificationInboxes {
         mark(subscriber)
     }
 
-    /// Too much waits: who has most is behind from now on.
+    /// Too much output waits: the connections with most are behind from now on.
     ///
-    /// - Returns: How many bytes were let go.
+    /// - Returns: The number of freed bytes.
     private func letGo(_ excess: Int) -> Int {
         var freed = 0
         for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
@@ -170,7 +170,7 @@ final class NotificationInboxes {
         return freed
     }
 
-    /// A request of the connection was not answered, and may have been carried out: its event was not told.
+    /// A request of the connection was not answered, and may have been carried out: its event was not written.
     func doubt(_ connection: Connection) {
         guard let user = connection.session?.user.id else { return }
         for subscriber in users[user] ?? [] where subscriber.connection === connection {
@@ -198,9 +198,9 @@ final class NotificationInboxes {
         return frames
     }
 
-    /// What is read is sent like an answer: a mark of this connection that the store makes after it is answered after it.
+    /// A reading is sent like an answer: marks of this connection that Redis makes after it are answered after it.
     ///
-    /// - Parameter isTaking: The connection takes what is read, however much it is.
+    /// - Parameter isTaking: The connection takes the reading, however long it is.
     private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
         guard !subscriber.isReading else { return done(nil) }
         subscriber.fallBehind(0)
@@ -216,7 +216,7 @@ final class NotificationInboxes {
                 subscriber.isInDoubt = true
                 let pause = failure.isLasting ? Self.pauseOfDamage : Self.pause
                 shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
-                // What is damaged must not keep everything else stale.
+                // A damaged record must not keep everything else stale.
                 done(failure.isLasting ? nil : failure)
             case .success(let reading):
                 take(reading, subscriber, isTaking: isTaking)

@@ -32,7 +32,7 @@ struct NotificationReading {
         }
     }
 
-    /// Of a subscription: what comes before its items.
+    /// The beginning of a subscription's answer, before its items.
     var head: [UInt8] {
         var json: [UInt8] = []
         counts.write(to: &json)

@@ -84,9 +84,8 @@ extension Notifications {
     ) async {
         do throws(RedisFailure) {
             let reply = try await shard.reply(to: storing(new, for: users, told: told))
-            guard reply.word == "OK" else { return progress.note(.disconnected(sent: false)) }
             progress.begin()
-            // Of each user who did not have it: id and seq.
+            // Id and seq of each user who did not have it.
             let count = (reply.count - 1) / 2
             stored.value += count
             repeated.value += users.count - count

@@ -26,13 +26,11 @@ extension Notifications {
 
     /// The courier, which is on one shard of the process at most, gets every event.
     func notifyOfMessages() {
-        shard.feature(Webhooks.self)?.courier?.consumers.append { [unowned self] events, partition, done in
-            shard.tasks.run { [self] in done(await notify(of: events, partition)) }
-        }
+        shard.feature(EventDelivery.self)?.courier?.consumers.append { [unowned self] in await notify(of: $0, $1) }
     }
 
     /// - Returns: Whether all of them are stored.
-    private func notify(of events: [WebhookEvent], _ partition: Int) async -> Bool {
+    private func notify(of events: [OfferedEvent], _ partition: Int) async -> Bool {
         var isStored = true
         let due = events.filter { $0.type == "push.due" }
         await shard.tasks.each(due, window: Self.window) { [self] event in
@@ -41,7 +39,7 @@ extension Notifications {
         return isStored
     }
 
-    private func notify(of event: WebhookEvent, _ partition: Int) async -> Bool {
+    private func notify(of event: OfferedEvent, _ partition: Int) async -> Bool {
         guard let new = Self.notification(of: event, partition) else { return true }
         let progress = Progress()
         await store(new, for: new.users, told: event.at, progress)
@@ -49,11 +47,11 @@ extension Notifications {
         guard let seq = Self.message(of: event), let due = shard.feature(Push.self)?.due,
             let conversation = new.collapse.flatMap({ ConversationID($0.string) })
         else { return true }
-        return await shard.tasks.wait { due.withdrawIfDeleted(seq, in: conversation, of: new.users[0], done: $0) }
+        return await due.withdrawIfDeleted(seq, in: conversation, of: new.users[0])
     }
 
     /// Its number; `nil` in an event of an earlier version.
-    private static func message(of event: WebhookEvent) -> Int64? { event.about.flatMap { Int64($0) } }
+    private static func message(of event: OfferedEvent) -> Int64? { event.about.flatMap { Int64($0) } }
 
     /// The id of a message's notification. Those of conversations that servers have made are short enough for it.
     static func id(ofMessage seq: Int64, in conversation: ConversationID) -> Identifier {
@@ -61,7 +59,7 @@ extension Notifications {
     }
 
     /// `nil` for an event that no server has written.
-    static func notification(of event: WebhookEvent, _ partition: Int) -> NotificationRequest.New? {
+    static func notification(of event: OfferedEvent, _ partition: Int) -> NotificationRequest.New? {
         guard let body = event.body, let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data,
             let user = UserID(due.user), let conversation = Identifier(due.conversation),
             let id = ConversationID(due.conversation)

@@ -4,7 +4,7 @@
 --   notificationMarks   `last` (the newest seq that was given), `seen` (up to), `version`, `kept` (1: there is an index)
 -- The index has 29 bytes for each, oldest first: one of the states (u unread, r read, x replaced or archived: then only its
 -- id is known), which come first, and a record: 8 bytes of its id's hash, 8 of that of its collapse (zeros: none), and 6 each
--- of its seq and its time. Nothing goes through all of it but what C does.
+-- of its seq and its time. Only functions of C read all of it.
 local RECORD, NONE = 28, string.rep('\0', 8)
 
 local function short(text)
