@@ -51,6 +51,46 @@ import Testing
         #expect(talk.pushes.count == 2)
     }
 
+    @Test
+    func `who came back, read and left again is pushed for at once, though an earlier message has a time of its own`()
+        throws
+    {
+        let talk = try PushTalk()
+        talk.bob.close(code: 1000)
+        try talk.world.run(for: 1_000)
+        beforeTelling(talk) { keys, bobs in write(talk, keys, bobs, 2, read: 0) }
+        talk.say()
+        try talk.world.run(until: "the first push", within: 500) { talk.pushes.count == 1 }
+        for _ in 0..<2 {
+            try talk.world.run(for: 2_000)
+            try talk.bob.connect(to: talk.world.shards[1])
+            talk.mark("read", 2)
+            try talk.world.run(for: 500)
+            talk.bob.close(code: 1000)
+            try talk.world.run(for: 400)
+        }
+        talk.say("third")
+        try talk.world.run(until: "the second push", within: 500) { talk.pushes.count == 2 }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 2)
+    }
+
+    @Test func `who left before the time of an earlier message is over is pushed for at once when the next one comes`()
+        throws
+    {
+        let talk = try PushTalk()
+        talk.say()
+        try talk.world.run(for: 2_000)
+        talk.mark("read", 1)
+        try talk.world.run(for: 500)
+        talk.bob.close(code: 1000)
+        try talk.world.run(for: 400)
+        talk.say("second")
+        try talk.world.run(until: "the push", within: 500) { talk.pushes.count == 1 }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
+    }
+
     @Test func `a message that is deleted while it is told is not told, and the one before is`() throws {
         let talk = try PushTalk()
         beforeTelling(talk) { _, _ in

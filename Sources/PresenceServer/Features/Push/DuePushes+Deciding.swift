@@ -43,7 +43,8 @@ extension DuePushes {
         /// The user's last push of the conversation; empty without one.
         let told: String
         let record: ConversationRecord?
-        /// Whether a session of the user is active.
+        let hasSession: Bool
+        /// Whether one of the sessions is active.
         let isActive: Bool
         /// When the lease ends, by the partition's clock (ms since 1970).
         let limit: String
@@ -92,7 +93,7 @@ extension DuePushes {
         let record = try await read(note.conversation)
         let sessions = try await shard.command(["HVALS", note.keys.sessions(note.user)]).array ?? []
         return Situation(
-            note: note, noted: Noted(words[0].string), told: told, record: record,
+            note: note, noted: Noted(words[0].string), told: told, record: record, hasSession: !sessions.isEmpty,
             isActive: sessions.contains { Self.isActive($0.string ?? "") }, limit: limit)
     }
 
@@ -114,7 +115,8 @@ extension DuePushes {
             guard noted.held < message.seq else { return .nothing }
             return .later(message, by: doubt, held: max(noted.newest, message.seq))
         }
-        if message.seq > noted.first {
+        // A user with a session has a time for each message.
+        if message.seq > noted.first, situation.hasSession {
             let due = try await newestUnread(by: member, in: record, upTo: noted.first)
             // The message that was due has reached a device, or is deleted. The newer one has a time of its own.
             guard let due, situation.isMissed(due.seq, by: member) else {
@@ -160,6 +162,7 @@ extension DuePushes {
                 [
                     "push": keys.push, "pushed": keys.pushed(user), "devices": keys.devices(user),
                     "grants": keys.grants(user), "user": keys.user(user), "inbox": keys.inbox(user),
+                    "sessions": keys.sessions(user),
                 ],
                 [
                     "user": user, "conversation": note.conversation, "decided": situation.noted.newest,

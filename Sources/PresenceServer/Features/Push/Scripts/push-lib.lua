@@ -35,10 +35,9 @@ local function noteDue(keys, user, conversation, seq, wait)
     elseif seq > newest then
         -- A decision that is under way must find that there is a newer message. One that comes while the decision is put off has a
         -- time of its own.
-        if newest <= held then
-            first = seq
-            redis.call('ZADD', keys.push, 'LT', int(now + wait), entry)
-        end
+        if newest <= held then first = seq end
+        -- A user without any session waits for no earlier message.
+        if newest <= held or wait == 0 then redis.call('ZADD', keys.push, 'LT', int(now + wait), entry) end
         putNoted(keys.pushed, conversation, first, seq, held, deletions)
     end
     return wait

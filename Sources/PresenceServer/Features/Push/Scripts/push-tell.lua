@@ -2,7 +2,7 @@
 -- uses: account-lib, push-lib
 -- Offers a push that was due, with the newest 20 devices that may be pushed to; or no push is needed any more, unless a newer message
 -- was noted since: that is decided at once, or at the time of its own.
--- keys: push, pushed, devices, grants, user, inbox
+-- keys: push, pushed, devices, grants, user, inbox, sessions
 -- args: user, conversation, decided is the newest number that was noted when it was read, idle ms after which an unused session has
 --       ended, seq of the message, before is what the push has before its devices as members or '' if none is needed, after is
 --       what it has after them, told is the last push when it was read or '', wait in ms until a newer message is due, platforms
@@ -29,7 +29,7 @@ if isPush and (left or redis.call('HEXISTS', userKey, 'deletedAt') == 1) then
     redis.call('ZADD', pushKey, int(now + tonumber(wait)), entry)
     return { 'AGAIN', wait }
 end
-wait = tonumber(wait)
+wait = waitOf(sessionsKey, tonumber(wait))
 if isPush and isNewer then -- mutation: newer-is-decided
     -- The user may have read this message before the newer one came. That is found when its own time is over.
     if not hasTime then
