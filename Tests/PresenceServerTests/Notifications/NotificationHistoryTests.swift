@@ -38,7 +38,7 @@ import Testing
             faults: ["keeps [", "a device of"]),
         ScriptMistake(
             name: "the mark of what was seen goes back", at: "seen-grows",
-            becomes: "if seen > 0 and seen ~= b.seen then b.seen, b.changed = seen, true end",
+            becomes: "if seenTo > 0 and seenTo ~= b.seen then b.seen, b.changed = seenTo, true end",
             faults: ["had seen", "has seen"]),
         ScriptMistake(
             name: "what is replaced stays", at: "replaced-retire",

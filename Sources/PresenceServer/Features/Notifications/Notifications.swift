@@ -62,7 +62,7 @@ final class Notifications: Feature {
             .markNotifications, in: keys, keys.inboxOfNotifications(user),
             [
                 "user": user, "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
-                "session": context.session.id, "seen": request.seen, "reads": request.read.count,
+                "sessionID": context.session.id, "seenTo": request.seen, "reads": request.read.count,
             ], each: request.read + request.archived, by: context.writer)
         let reply: ScriptReply
         do throws(Refusal) {

@@ -37,6 +37,6 @@ extension DuePushes {
         return try await shard.reply(
             to: ScriptCall(
                 .pushMessage, in: nil, ["conversation": keys.conversation(id), "log": keys.log(id)],
-                ["read": read, "most": Self.mostLooked, "newest": last], each: blocked))
+                ["readTo": read, "most": Self.mostLooked, "newest": last], each: blocked))
     }
 }

@@ -107,7 +107,7 @@ final class DuePushes {
         let call = ScriptCall(
             .pushNote, in: keys, ["push": keys.push, "pushed": keys.pushed(user), "sessions": keys.sessions(user)],
             [
-                "user": user, "conversation": id, "seq": seq, "read": max(member.read, member.own), "wait": Self.wait,
+                "user": user, "conversation": id, "seq": seq, "readTo": max(member.read, member.own), "wait": Self.wait,
             ])
         do throws(RedisFailure) {
             let reply = try await shard.reply(to: call)

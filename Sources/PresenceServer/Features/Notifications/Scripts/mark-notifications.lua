@@ -2,14 +2,14 @@
 -- uses: notification-lib
 -- A user has seen notifications up to a seq, has read some, archives some.
 -- keys: notifications, notificationMarks
--- args: user, keep so many, keepFor so many ms, session, seen up to this seq or 0, reads as so many of the seqs are of read ones,
+-- args: user, keep so many, keepFor so many ms, sessionID, seenTo this seq or 0, reads as so many of the seqs are of read ones,
 --       each(seq of those and then of archived ones)
 -- replies: OK(version, unseen, unread, seen, first) | FENCED
 keep, keepFor = tonumber(keep), tonumber(keepFor)
 local b = notificationsAt(notificationsKey, notificationMarksKey, floorKey, keep, keepFor)
-local news, left = { session = session, read = {}, archived = {} }, tonumber(reads)
-seen = math.min(tonumber(seen), b.last)
-if seen > b.seen then b.seen, b.changed = seen, true end -- mutation: seen-grows
+local news, left = { session = sessionID, read = {}, archived = {} }, tonumber(reads)
+seenTo = math.min(tonumber(seenTo), b.last)
+if seenTo > b.seen then b.seen, b.changed = seenTo, true end -- mutation: seen-grows
 for seq in each() do
     seq, left = tonumber(seq), left - 1
     local place = placeAfter(b, seq - 1)

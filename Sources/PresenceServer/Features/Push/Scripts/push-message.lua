@@ -1,7 +1,7 @@
 -- flags: no-writes
 -- The newest message after those that a user has read or written, which is neither deleted nor from a user whom they have blocked.
 -- keys: conversation, log
--- args: read or written up to this one, most messages to look at, newest to look at, each(blocked member)
+-- args: readTo this one or written, most messages to look at, newest to look at, each(blocked member)
 -- replies: OK(the message as the log has it) | NONE | DELETED if the newest to look at is deleted and there is no other
 local held = redis.call('HMGET', conversationKey, 'first', 'last')
 local isBlocked = {}
@@ -10,7 +10,7 @@ local first, last = tonumber(held[1] or '1'), tonumber(held[2] or '0')
 newest = tonumber(newest)
 if newest < first or newest > last then return { 'NONE' } end
 local reply = { 'NONE' }
-for seq = newest, math.max(first, tonumber(read) + 1, newest - tonumber(most) + 1), -1 do
+for seq = newest, math.max(first, tonumber(readTo) + 1, newest - tonumber(most) + 1), -1 do
     local raw = redis.call('LINDEX', logKey, seq - last - 1)
     -- ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT
     local from, deletedAt = string.match(raw or '', '^%S+ %S+ %S+ %S+ (%S+) %S+ %S+ (%d+) ')
