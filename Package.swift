@@ -151,7 +151,7 @@ let package = Package(
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Attachments/Scripts",
-                "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
+                "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts",
             ],
@@ -368,7 +368,7 @@ let pages: [String: [String]] = [
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
     "PresenceServer": [
-        "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
+        "Delivery/", "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
         "Features/History/", "Features/Messages/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],

@@ -20,7 +20,7 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.webhooks + Script.push)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery + Script.push)
                     .contains($0)
             }
         ) {
@@ -39,7 +39,7 @@ import Testing
 
     @Test func `every key that a script uses is declared, with webhooks too`() throws {
         let webhooks = try WebhookWorld()
-        try look(at: webhooks.world, running: Script.webhooks + [.send, .editMessage, .open, .end, .reap]) {
+        try look(at: webhooks.world, running: Script.delivery + [.send, .editMessage, .open, .end, .reap]) {
             try everyScript(in: webhooks.world)
             try webhooks.world.run(for: 30_000)
         }

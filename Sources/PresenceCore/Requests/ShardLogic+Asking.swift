@@ -83,8 +83,12 @@ extension ShardLogic {
     // MARK: For the server itself
 
     /// Runs a script, regardless of how much waits for Redis, and returns its reply.
+    ///
+    /// - Throws: Also if this shard may no longer write.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
-        ScriptReply(try await result(of: call).get())
+        let reply = ScriptReply(try await result(of: call).get())
+        guard reply.word != "FENCED" else { throw .disconnected(sent: false) }
+        return reply
     }
 
     /// Runs a plain command, regardless of how much waits for Redis.

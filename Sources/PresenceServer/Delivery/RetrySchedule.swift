@@ -1,7 +1,7 @@
 import PresenceProtocol
 
-/// When an event is tried again: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, as Standard Webhooks proposes, each
-/// a fifth more or less, so that what failed at once does not come back at once. Ten tries within 76 hours.
+/// The times of an event's next tries: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, as Standard Webhooks proposes, each
+/// a fifth more or less, so that events that failed together are not tried together. Ten tries within 76 hours.
 enum RetrySchedule {
     private static let pauses: [Milliseconds] =
         [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map { $0 * 1_000 }
@@ -14,7 +14,7 @@ enum RetrySchedule {
     ///
     /// - Parameters:
     ///   - tries: That have failed, this one included.
-    ///   - asked: How long the receiver asked to be left alone, in ms.
+    ///   - asked: The pause that the receiver asked for, in ms.
     ///   - spread: From -1 to 1: where in the fifth.
     static func pause(after tries: Int, asked: Milliseconds = 0, spread: Double) -> Milliseconds? {
         guard (1...pauses.count).contains(tries) else { return nil }
@@ -22,12 +22,12 @@ enum RetrySchedule {
         return max(Milliseconds(pause), min(asked, longest))
     }
 
-    /// How long an endpoint is left alone of which nothing but failures has come, so many times.
+    /// The rest of a receiver of which nothing but failures has come, so many times.
     static func rest(after failures: Int) -> Milliseconds {
         min(60_000, 1_000 << Milliseconds(min(max(failures - 1, 0), 6)))
     }
 
-    /// What `Retry-After` says, in ms; a date is not read.
+    /// The seconds of `Retry-After`, in ms; a date is ignored.
     static func asked(_ header: String?) -> Milliseconds {
         guard let header, let seconds = Milliseconds(header), seconds > 0 else { return 0 }
         return min(seconds, longest / 1_000) * 1_000

@@ -3,22 +3,22 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Something that happened, as a script has offered it, and as endpoints are told of it.
-struct WebhookEvent: Equatable {
-    /// Of the entry in the partition's stream: `MS-NUMBER`.
+/// An event as a script has offered it, and as endpoints get it.
+struct OfferedEvent: Equatable {
+    /// The entry in the partition's stream: `MS-NUMBER`.
     let entry: String
     let type: String
     let at: Timestamp
-    /// Whom or what it is about: the events of one are sent one after the other.
+    /// The user or conversation of the event: the events of one are sent one after the other.
     let subject: String
-    /// What the script said of it, as the type has it.
+    /// The rest of the entry, in the form of the type.
     let rest: ArraySlice<UInt8>
-    /// How many before it were lost because nobody took them.
+    /// The number of events before it that were lost because no courier took them.
     let lost: Int64
-    /// What consumers have to know of it and nobody is told: of `push.due` the message's number.
+    /// For consumers alone: of `push.due` the message's number.
     let about: String?
 
-    /// An entry of the stream; `nil` for what no script has written.
+    /// An entry of the stream; `nil` for one that no script has written.
     init?(_ value: RedisValue) {
         guard let parts = value.array, parts.count == 2, let entry = parts[0].string, let fields = parts[1].array else {
             return nil
@@ -58,11 +58,11 @@ struct WebhookEvent: Equatable {
 
     // MARK: The body
 
-    /// A longer message is told without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts offer
+    /// A longer message is sent without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts offer
     /// it so (`rewrite` in message-lib.lua); those of earlier versions did not.
     private static let longest = 16_384
 
-    /// `nil` if the rest is not what scripts write.
+    /// `nil` for a rest that scripts do not write.
     var body: [UInt8]? {
         var json = Array("{".utf8)
         json += Array(#""type":"#.utf8)

@@ -1,7 +1,7 @@
--- What scripts of webhooks share.
+-- Shared by the scripts of queues.
 
 -- The clock by which a queue's events are due: Redis', but it never goes back. So nothing waits longer when Redis' clock steps back.
---   state   seen: what it said last; ahead: by how much it is ahead of Redis'
+--   state   seen: the latest reading; ahead: by how much it is ahead of Redis'
 local function queueClock(state)
     local held = redis.call('HMGET', state, 'seen', 'ahead')
     local clock = math.max(tonumber(held[1] or '0'), now + tonumber(held[2] or '0'))
