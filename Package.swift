@@ -36,10 +36,6 @@ let unchecked: [SwiftSetting] =
 /// all of the product's code takes 7 % of the processor time.
 let features: [SwiftSetting] = (isForTests ? strict : unchecked) + onShards
 
-/// The platforms where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux
-/// build is tested: on these platforms it was never built or run.
-let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
-
 /// Needed only by `make docs`: a plugin is built whenever its package is present.
 let documentation: [Package.Dependency] =
     Context.environment["DOCUMENTATION"] == "1"
@@ -52,23 +48,16 @@ let server = TargetDependencyCondition.when(traits: ["Server"])
 let package = Package(
     name: "presence",
     // The client's minimum (Observation, in its models). The server is built on Linux only.
-    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .visionOS(.v1)],
     products: [
-        // For apps. Presence needs only PresenceKit; the others are additions.
+        // For apps. PresenceKit is presence; each of the next two contains the ones before it.
         .library(name: "PresenceKit", targets: ["PresenceKit"]),
-        .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
-        .library(name: "PresenceModels", targets: ["PresenceModels"]),
-        .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
         // For apps whose users sign in at the same server.
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
-        .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
-        .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
         // For apps whose users write to each other.
         .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
-        .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
-        .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
-        // For apps that replace the HTTP transport of these.
-        .library(name: "PresenceHTTP", targets: ["PresenceHTTP"]),
+        // For the tests of these apps.
+        .library(name: "PresenceTesting", targets: ["PresenceTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-chat", targets: ["presence-chat"]),
@@ -162,53 +151,31 @@ let package = Package(
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Attachments/Scripts",
-                "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
+                "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts",
             ],
             swiftSettings: features
         ),
 
-        // The client library. On Apple platforms it is pure Swift.
-        .target(name: "PresenceTransport", swiftSettings: strict),
-        .target(name: "PresenceURLSession", dependencies: ["PresenceTransport"], swiftSettings: strict),
+        // The client library: one module for each product. On Apple platforms it is pure Swift. PresenceProtocol is a
+        // module of its own because the server has it, too; so are the transport's libraries of Linux.
         .target(
             name: "PresenceKit",
             dependencies: [
-                "PresenceProtocol", "PresenceTransport",
-                .target(name: "PresenceURLSession", condition: .when(platforms: apple)),
+                "PresenceProtocol",
                 .target(name: "EventLoops", condition: .when(platforms: [.linux])),
                 .target(name: "WebSockets", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: strict
         ),
-
-        // Additions: an app's users as domain types, models for views, and fakes for an app's tests.
-        .target(name: "PresenceDomain", swiftSettings: strict),
-        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
-        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
-
-        // Requests over HTTP: accounts and uploads.
-        .target(name: "PresenceHTTP", swiftSettings: strict),
-        // Messages: conversations, their messages, the outbox.
-        .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"], swiftSettings: strict),
+        // Accounts: sign-up, sign-in, the own account.
+        .target(name: "PresenceAccounts", dependencies: ["PresenceKit"], swiftSettings: strict),
+        // Messages: conversations, their messages, the outbox; and the app that has it all.
+        .target(name: "PresenceMessages", dependencies: ["PresenceAccounts", "PresenceKit"], swiftSettings: strict),
+        // Fakes for an app's tests.
         .target(
-            name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"],
-            swiftSettings: strict),
-        .target(
-            name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
-            swiftSettings: strict),
-        // Accounts: sign-up, sign-in, the own account; with the same additions.
-        .target(
-            name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"],
-            swiftSettings: strict),
-        .target(
-            name: "PresenceAccountModels",
-            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"],
-            swiftSettings: strict),
-        .target(
-            name: "PresenceAccountsTesting",
-            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"],
+            name: "PresenceTesting", dependencies: ["PresenceAccounts", "PresenceKit", "PresenceMessages"],
             swiftSettings: strict),
 
         // Commands.
@@ -232,7 +199,7 @@ let package = Package(
         .executableTarget(
             name: "presence-chat",
             dependencies: [
-                "PresenceKit", "PresenceMessageModels", "PresenceMessages", "PresenceModels", "TerminalClients",
+                "PresenceKit", "PresenceMessages", "TerminalClients",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
             swiftSettings: strict
@@ -345,32 +312,25 @@ let package = Package(
         .testTarget(
             name: "PresenceKitTests",
             dependencies: [
-                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts",
-                "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport",
-                "EventLoops", "WebSockets", "TestSupport", "kit-writer",
+                "PresenceKit", "PresenceTesting", "PresenceAccounts", "PresenceProtocol", "EventLoops", "WebSockets",
+                "TestSupport", "kit-writer",
             ],
             swiftSettings: tests),
-        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: tests),
+        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceKit"], swiftSettings: tests),
         .testTarget(
             name: "PresenceModelsTests",
-            dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
+            dependencies: ["PresenceKit", "PresenceTesting"],
             swiftSettings: tests),
         .testTarget(
             name: "PresenceAccountsTests",
-            dependencies: [
-                "PresenceAccounts", "PresenceAccountModels", "PresenceAccountsTesting", "PresenceDomain",
-                "PresenceHTTP", "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
-            ],
+            dependencies: ["PresenceAccounts", "PresenceTesting", "PresenceKit", "TestSupport", "session-writer"],
             swiftSettings: tests),
         .testTarget(
             name: "PresenceMessagesTests",
-            dependencies: [
-                "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKit",
-                "PresenceKitTesting", "PresenceHTTP", "PresenceAccountsTesting", "TestSupport", "message-writer",
-            ],
+            dependencies: ["PresenceMessages", "PresenceTesting", "PresenceKit", "TestSupport", "message-writer"],
             swiftSettings: tests),
         .testTarget(
-            name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
+            name: "PresenceURLSessionTests", dependencies: ["PresenceKit"],
             swiftSettings: tests),
         .testTarget(
             name: "PresencedTests",
@@ -384,16 +344,15 @@ let package = Package(
         .testTarget(
             name: "PresenceWatchTests",
             dependencies: [
-                "presence-chat", "presence-watch", "presenced", "PresenceKit", "PresenceMessages",
-                "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKitTesting", "TerminalClients",
-                "TestSupport",
+                "presence-chat", "presence-watch", "presenced", "PresenceKit", "PresenceMessages", "PresenceTesting",
+                "TerminalClients", "TestSupport",
             ],
             swiftSettings: tests),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
-                "PresenceMessages", "PresenceModels", "TestSupport", "message-writer",
+                "presenced", "PresenceAccounts", "PresenceTesting", "PresenceKit", "PresenceMessages", "TestSupport",
+                "message-writer",
             ],
             exclude: ["watcher.py"],
             swiftSettings: tests),
@@ -409,7 +368,7 @@ let pages: [String: [String]] = [
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
     "PresenceServer": [
-        "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
+        "Delivery/", "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
         "Features/History/", "Features/Messages/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],

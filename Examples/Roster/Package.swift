@@ -13,15 +13,11 @@ let package = Package(
     targets: [
         .target(
             name: "RosterScreens",
-            dependencies: [
-                .product(name: "PresenceDomain", package: "presence"),
-                .product(name: "PresenceKit", package: "presence"),
-                .product(name: "PresenceModels", package: "presence"),
-            ]),
+            dependencies: [.product(name: "PresenceKit", package: "presence")]),
         .executableTarget(name: "Roster", dependencies: ["RosterScreens"]),
         .testTarget(
             name: "RosterScreensTests",
-            dependencies: ["RosterScreens", .product(name: "PresenceKitTesting", package: "presence")]),
+            dependencies: ["RosterScreens", .product(name: "PresenceTesting", package: "presence")]),
     ],
     swiftLanguageModes: [.v6]
 )

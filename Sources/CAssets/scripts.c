@@ -471,32 +471,32 @@ static const unsigned char depart_bytes[] = {
 };
 ASSET(depart)
 
-// ---- Webhooks ----
+// ---- Delivery to other servers ----
 
 static const unsigned char lead_courier_bytes[] = {
-#embed "../PresenceServer/Features/Webhooks/Scripts/lead-courier.lua"
+#embed "../PresenceServer/Delivery/Scripts/lead-courier.lua"
 };
 ASSET(lead_courier)
 
-static const unsigned char webhook_enqueue_bytes[] = {
-#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-enqueue.lua"
+static const unsigned char queue_add_bytes[] = {
+#embed "../PresenceServer/Delivery/Scripts/queue-add.lua"
 };
-ASSET(webhook_enqueue)
+ASSET(queue_add)
 
-static const unsigned char webhook_lib_bytes[] = {
-#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-lib.lua"
+static const unsigned char queue_lib_bytes[] = {
+#embed "../PresenceServer/Delivery/Scripts/queue-lib.lua"
 };
-ASSET(webhook_lib)
+ASSET(queue_lib)
 
-static const unsigned char webhook_take_bytes[] = {
-#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-take.lua"
+static const unsigned char queue_take_bytes[] = {
+#embed "../PresenceServer/Delivery/Scripts/queue-take.lua"
 };
-ASSET(webhook_take)
+ASSET(queue_take)
 
-static const unsigned char webhook_settle_bytes[] = {
-#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-settle.lua"
+static const unsigned char queue_settle_bytes[] = {
+#embed "../PresenceServer/Delivery/Scripts/queue-settle.lua"
 };
-ASSET(webhook_settle)
+ASSET(queue_settle)
 
 // ---- Notifications ----
 

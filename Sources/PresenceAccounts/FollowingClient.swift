@@ -6,8 +6,13 @@ struct FollowingClient {
     /// The user whose data the client has, also after the server has ended their session.
     private var user: String?
     private var isSignedIn = false
+    /// Whether each sign-in connects the client, also one that was never used.
+    private let connects: Bool
 
-    init(_ client: PresenceClient) { self.client = client }
+    init(_ client: PresenceClient, connects: Bool = false) {
+        self.client = client
+        self.connects = connects
+    }
 
     /// Notifies the client of the account's state, if it changed.
     mutating func handle(_ state: AuthState) {
@@ -17,7 +22,10 @@ struct FollowingClient {
             if let user, user != account.id {
                 client?.userChanged()
             }
-            if !isSignedIn { client?.userSignedIn() }
+            if !isSignedIn {
+                client?.userSignedIn()
+                if connects { client?.connect() }
+            }
             (user, isSignedIn) = (account.id, true)
         // Pending writes belong to the user, who will be asked for the password: they are sent after the next sign-in.
         case .signedOut(.refused): isSignedIn = false

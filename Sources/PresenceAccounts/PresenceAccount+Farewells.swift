@@ -1,5 +1,4 @@
 import Foundation
-import PresenceHTTP
 import PresenceKit
 
 // Ended sessions that the server has not been notified of. Until then it continues to push to this device.
@@ -33,7 +32,8 @@ extension PresenceAccount {
                 token = try await server.send(Self.refresh(refreshToken), as: Answer.Tokens.self).accessToken
             }
             _ = try await server.send(.init("DELETE", "v1/sessions/current"), token: token)
-        } catch let error as AccountError where error.isRefusal || error.code == .notFound || error.code == .forbidden {
+        } catch let error as PresenceError where error.isRefusal || error.code == .notFound || error.code == .forbidden
+        {
             // An access token may end before its session.
             if access != nil { return await sayFarewell(of: refreshToken) }
         } catch {

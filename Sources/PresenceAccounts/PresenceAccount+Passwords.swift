@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 
 // Passwords and e-mail addresses.
 extension PresenceAccount {

@@ -1,5 +1,4 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
 
 // The user's own picture.
@@ -7,7 +6,7 @@ extension PresenceAccount {
     /// At most 5 MiB, JPEG or PNG according to its first bytes. The server scales it to at most 2,048 pixels a side and
     /// removes its metadata.
     ///
-    /// The stream throws `UserError.invalid` for an unusable picture, and ``AccountError`` otherwise.
+    /// The stream throws `PresenceError.invalid` for an unusable picture, and ``PresenceError`` otherwise.
     public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         AsyncThrowingStream { elements in
             do {
@@ -15,18 +14,19 @@ extension PresenceAccount {
                     elements.yield(.progress(min(1, Double(sent) / Double(picture.count))))
                 }
                 elements.yield(.saved(photo))
-            } catch let error as AccountError where error.reason == .photoTooLarge || error.reason == .photoNotAnImage {
-                throw UserError.invalid(field: "photo", reason: error.localizedDescription)
+            } catch let error as PresenceError where error.reason == .photoTooLarge || error.reason == .photoNotAnImage
+            {
+                throw PresenceError.invalid(field: "photo", reason: error.localizedDescription)
             }
         }
     }
 
     private func upload(_ picture: Data, progress: @escaping @Sendable (Int) -> Void) async throws -> Photo {
         guard picture.count <= PhotoRule.maximumBytes else {
-            throw AccountError(.tooLarge, "\(picture.count) bytes", reason: .photoTooLarge)
+            throw PresenceError.account(.tooLarge, "\(picture.count) bytes", reason: .photoTooLarge)
         }
         guard let type = PhotoRule.mediaType(of: picture) else {
-            throw AccountError(.validationFailed, "neither JPEG nor PNG", reason: .photoNotAnImage)
+            throw PresenceError.account(.validationFailed, "neither JPEG nor PNG", reason: .photoNotAnImage)
         }
         var request = AccountServer.Request("PUT", "v1/me/photo")
         request.body = picture
@@ -35,7 +35,7 @@ extension PresenceAccount {
         let body = try await authorized(request, progress: progress).body
         let answer = try AccountServer.decode(Answer.Photo.self, from: body, of: request)
         guard let url = URL(string: answer.photoURL) else {
-            throw AccountError(.notAnAnswer, "Failed to get valid download URL", outcomeUnknown: true)
+            throw PresenceError.account(.notAnAnswer, "Failed to get valid download URL", outcomeUnknown: true)
         }
         return Photo(url: url, thumbnailURL: answer.thumbnailURL.flatMap { URL(string: $0) })
     }

@@ -1,6 +1,5 @@
 import Foundation
-import PresenceDomain
-import PresenceHTTP
+import PresenceKit
 
 // The signed-in user, their sessions and their username.
 extension PresenceAccount {

@@ -1,6 +1,4 @@
 import Foundation
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
 
 // Sign-up, sign-in and sign-out.
@@ -24,7 +22,7 @@ extension PresenceAccount {
     public func signIn(email: String, password: String) async throws -> Account {
         let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
         guard let account = try await authenticate(request) else {
-            throw AccountError(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
+            throw PresenceError.account(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
         }
         return account
     }

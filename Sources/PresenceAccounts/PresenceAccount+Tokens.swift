@@ -9,11 +9,11 @@ extension PresenceAccount {
     ///   `connectionLost`, `unavailable` if it cannot be renewed now.
     public func accessToken() async throws -> String {
         try restore()
-        guard let session else { throw AccountError(.notSignedIn) }
+        guard let session else { throw PresenceError.account(.notSignedIn) }
         guard let access = session.access, access.until > uptime() + configuration.renewalMargin else {
             do {
                 return try await renew()
-            } catch let error as AccountError where !error.isRefusal && error.code != .notSignedIn {
+            } catch let error as PresenceError where !error.isRefusal && error.code != .notSignedIn {
                 // The current token may still be valid for a while.
                 guard let access = self.session?.access, access.until > uptime() else { throw error }
                 return access.token
@@ -29,7 +29,7 @@ extension PresenceAccount {
     public func refresh() async throws -> Account {
         try restore()
         _ = try await renew()
-        guard let session else { throw AccountError(.notSignedIn) }
+        guard let session else { throw PresenceError.account(.notSignedIn) }
         return session.stored.account
     }
 
@@ -42,7 +42,7 @@ extension PresenceAccount {
     /// Waits for the renewal in flight, or starts one. The renewal is not cancelled with a caller's task, because
     /// others may wait for it.
     private func renew() async throws -> String {
-        guard let session else { throw AccountError(.notSignedIn) }
+        guard let session else { throw PresenceError.account(.notSignedIn) }
         let renewal = renewal ?? Task { [generation] in try await exchange(session.stored, generation) }
         self.renewal = renewal
         let token = try await renewal.value
@@ -52,12 +52,12 @@ extension PresenceAccount {
 
     private func exchange(_ held: StoredSession, _ generation: Int) async throws -> String {
         defer { if generation == self.generation { renewal = nil } }
-        guard generation == self.generation else { throw AccountError(.notSignedIn) }
+        guard generation == self.generation else { throw PresenceError.account(.notSignedIn) }
         var presented = try reloaded(held)
         while true {
             do {
                 return try await exchange(presented, of: generation)
-            } catch let error as AccountError where error.isRefusal {
+            } catch let error as PresenceError where error.isRefusal {
                 // Another process of the app may have signed in or renewed the session, so its newer token was not
                 // rejected.
                 let newer = try reloaded(presented)
@@ -86,24 +86,24 @@ extension PresenceAccount {
             isRestored = false
             try restore()
         }
-        throw AccountError(.notSignedIn)
+        throw PresenceError.account(.notSignedIn)
     }
 
     private func exchange(_ presented: StoredSession, of generation: Int) async throws -> String {
         let before = eventCount
         do {
             let tokens = try await server.send(Self.refresh(presented.refreshToken), as: Answer.Tokens.self)
-            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+            guard generation == self.generation else { throw PresenceError.account(.notSignedIn) }
             guard tokens.user == presented.account.id else {
-                throw AccountError(.notAnAnswer, "a session of another user")
+                throw PresenceError.account(.notAnAnswer, "a session of another user")
             }
             // An event received in the meantime may be newer than this account.
             try keep(tokens, account: before == eventCount ? nil : session?.stored.account)
             publish(.live)
             if !farewells.isEmpty { Task { await self.sayFarewells() } }
             return tokens.accessToken
-        } catch let error as AccountError {
-            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+        } catch let error as PresenceError {
+            guard generation == self.generation else { throw PresenceError.account(.notSignedIn) }
             logger?.log(.notice, "the access token is not renewed: \(error)")
             throw error
         }
@@ -123,8 +123,8 @@ extension PresenceAccount {
         let asked = asked
         do {
             return (try await server.send(request, token: token, progress: progress), asked)
-        } catch let error as AccountError where error.isRefusal {
-            guard asked.generation == generation else { throw AccountError(.notSignedIn) }
+        } catch let error as PresenceError where error.isRefusal {
+            guard asked.generation == generation else { throw PresenceError.account(.notSignedIn) }
             let token = try await renew(insteadOf: token)
             return (try await server.send(request, token: token, progress: progress), asked)
         }

@@ -1,12 +1,10 @@
 import Foundation
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
 
 /// The account of the user who is signed in on this device, on one presence server.
 ///
 /// ```swift
-/// let account = PresenceAccount(url: URL(string: "https://presence.example.org")!, store: FileTokenStore.standard())
+/// let account = PresenceAccount(url: URL(string: "https://presence.example.org")!)
 /// let client = PresenceClient(account: account)
 /// ```
 ///
@@ -15,8 +13,8 @@ import PresenceKit
 ///
 /// - Access tokens are renewed when needed, by one request at a time that all callers share.
 /// - Only the server's rejection ends a session; a lost connection, a server error or a proxy's response does not. A
-///   sign-out by another process of the app that shares the ``TokenStore`` takes effect here with the next renewal.
-/// - A new refresh token is stored in the ``TokenStore`` before the access token that came with it is used.
+///   sign-out by another process of the app that shares the ``SessionStore`` takes effect here with the next renewal.
+/// - A new refresh token is stored in the ``SessionStore`` before the access token that came with it is used.
 public actor PresenceAccount: AccountRepository {
     /// Timeouts of an account. The defaults suit most apps.
     public struct Configuration: Hashable, Sendable {
@@ -73,11 +71,20 @@ public actor PresenceAccount: AccountRepository {
     ///
     /// - Parameters:
     ///   - url: the server's URL, such as `https://presence.example.org`, without a path of the API.
-    ///   - store: stores the session; `KeychainTokenStore()` on Apple platforms.
+    ///   - store: stores the session.
     ///   - device: the kind and name shown in ``sessions()``.
-    ///   - transport: sends the HTTP requests.
     ///   - logger: receives failures, without tokens, addresses of users or passwords.
     public init(
+        url: URL, store: SessionStore = .standard(), device: Device = Device(),
+        configuration: Configuration = Configuration(), logger: PresenceLogger? = nil
+    ) {
+        self.init(
+            url: url, store: store.tokens, device: device, configuration: configuration,
+            transport: URLSessionHTTPTransport(), logger: logger)
+    }
+
+    /// With another store and transport, for tests.
+    package init(
         url: URL, store: any TokenStore, device: Device = Device(), configuration: Configuration = Configuration(),
         transport: any HTTPTransport = URLSessionHTTPTransport(), logger: PresenceLogger? = nil
     ) {
@@ -138,10 +145,10 @@ public actor PresenceAccount: AccountRepository {
     func storing<Value>(_ body: (any TokenStore) throws -> Value) throws -> Value {
         do {
             return try body(store)
-        } catch let error as AccountError {
+        } catch let error as PresenceError {
             throw error
         } catch {
-            throw AccountError(.storageFailed, "\(error)")
+            throw PresenceError.account(.storageFailed, "\(error)")
         }
     }
 

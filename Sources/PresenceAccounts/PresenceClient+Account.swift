@@ -21,6 +21,13 @@ extension PresenceClient {
 }
 
 extension PresenceAccount {
+    /// Connects a client at each sign-in, beginning with that of a user who is signed in now. It follows the session.
+    package nonisolated func connect(_ client: PresenceClient) {
+        stateFeed.add(FollowingClient(client, connects: true))
+    }
+}
+
+extension PresenceAccount {
     /// The WebSocket URL of the same server.
     public nonisolated var webSocketURL: URL {
         var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
@@ -29,7 +36,7 @@ extension PresenceAccount {
     }
 
     /// Handles events of the user's account.
-    nonisolated var listener: PresenceClient.EventListener {
+    package nonisolated var listener: PresenceClient.EventListener {
         { [weak self] event in
             // Events of a later server that this version cannot read are ignored.
             guard let event = try? AccountServer.decoder.decode(Answer.OwnAccount.self, from: event) else { return }
@@ -44,14 +51,14 @@ extension PresenceAccount {
         return {
             do {
                 return try await given.next(self)
-            } catch let error as AccountError {
+            } catch let error as PresenceError {
                 throw error.asTokenError
             }
         }
     }
 }
 
-extension AccountError {
+extension PresenceError {
     /// The error for the client. Without a signed-in user, the client stops its attempts; all other errors are
     /// temporary.
     fileprivate var asTokenError: PresenceError {

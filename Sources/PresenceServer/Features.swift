@@ -11,6 +11,7 @@ package enum Features {
         Conversations.self,
         Typing.self,
         Messages.self,
+        EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
         Accounts.self,

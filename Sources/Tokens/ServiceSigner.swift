@@ -28,11 +28,11 @@ public struct ServiceSigner: Sendable, CustomStringConvertible, CustomReflectabl
 
     /// A token (RFC 7519) with these claims.
     ///
-    /// It takes up to 0.3 ms, on the executor of tasks and not on the caller's, so it does not block a loop.
+    /// It takes up to 0.3 ms, so it is for a thread of a pool and not for a loop.
     ///
     /// - Parameter keyID: The header's `kid`; `nil` for none.
     /// - Throws: if OpenSSL cannot sign.
-    public func token(_ claims: [String: Claim], keyID: String?) async throws -> String {
+    public func token(_ claims: [String: Claim], keyID: String?) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var header = ["alg": algorithm.rawValue, "typ": "JWT"]

@@ -1,14 +1,12 @@
 import Foundation
 import PresenceKit
-import PresenceMessageModels
 import PresenceMessages
-import PresenceModels
 import TerminalClients
 
 /// The signed-in user on a server, until a conversation is shown.
 struct Chat: Sendable {
     let client: PresenceClient
-    private let messages: PresenceMessages
+    private let messages: PresenceMessenger
     private let address: ServerAddress
     private let token: TokenSource
     /// A warning about the storage.
@@ -22,7 +20,7 @@ struct Chat: Sendable {
         let (kept, notice) = try Self.open(storage, address, user: user)
         self.notice = notice
         client = token.client(at: address, device: Device(kind: .other, name: "presence-chat"), storage: kept)
-        messages = PresenceMessages(client)
+        messages = PresenceMessenger(client)
     }
 
     private static func open(
@@ -34,11 +32,14 @@ struct Chat: Sendable {
                 $0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0
             }
             return (try .standard("presence-chat/\(names[0])/\(names[1])"), nil)
-        } catch StorageError.inUse(let path) {
-            if directory != nil { throw Failure(.usage, "\(path) is in use by another client") }
+        } catch let error as PresenceError where error.code == .storageInUse {
+            if directory != nil { throw Failure(.usage, error.message) }
             return (.memory(), "this user already has a chat running: unsent messages are lost when this one ends")
         } catch {
-            throw Failure(.usage, "messages cannot be stored: \(error); --storage names another directory")
+            throw Failure(
+                .usage,
+                "messages cannot be stored: \((error as? PresenceError)?.message ?? "\(error)"); --storage names another directory"
+            )
         }
     }
 
@@ -98,7 +99,7 @@ struct Chat: Sendable {
     /// One line for each conversation: id, number of unread messages, title, newest message.
     @MainActor
     private func lines(_ list: [ChatConversation], _ user: String) -> [String] {
-        let model = ConversationListModel(user: user, conversations: messages)
+        let model = ConversationListModel(user: user, messages: messages)
         return list.map { conversation in
             let unread = conversation.unreadCount == 0 ? "" : "\(conversation.unreadCount) unread"
             let parts = [conversation.id, unread, model.title(of: conversation), model.preview(of: conversation)]

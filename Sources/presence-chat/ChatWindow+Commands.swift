@@ -98,7 +98,7 @@ extension ChatWindow {
     }
 
     private func change(
-        _ done: String?, _ body: @escaping @Sendable (PresenceMessages, String) async throws -> Void
+        _ done: String?, _ body: @escaping @Sendable (PresenceMessenger, String) async throws -> Void
     ) {
         let (messages, id) = (self.messages, model.id)
         Task {

@@ -1,9 +1,7 @@
 import Foundation
 import Observation
 import PresenceKit
-import PresenceMessageModels
 import PresenceMessages
-import PresenceModels
 import TerminalClients
 
 /// A conversation on the terminal, drawn when its models change.
@@ -13,7 +11,7 @@ final class ChatWindow {
     private let address: ServerAddress
     private let token: TokenSource
     private let client: PresenceClient
-    let messages: PresenceMessages
+    let messages: PresenceMessenger
     let model: ConversationModel
     private let roster: RosterModel
     private let connection: ConnectionModel
@@ -33,7 +31,7 @@ final class ChatWindow {
     private static let betweenDrawings = Duration.milliseconds(20)
 
     init(
-        _ conversation: String, user: String, client: PresenceClient, messages: PresenceMessages,
+        _ conversation: String, user: String, client: PresenceClient, messages: PresenceMessenger,
         address: ServerAddress, token: TokenSource, terminal: Terminal
     ) {
         self.terminal = terminal
@@ -45,7 +43,7 @@ final class ChatWindow {
         self.roster = roster
         connection = ConnectionModel(client)
         model = ConversationModel(
-            conversation: conversation, user: user, messages: messages, conversations: messages, typing: client
+            conversation: conversation, user: user, messages: messages, typing: client
         ) { user in roster.people.first { $0.user == user }?.displayName ?? user }
     }
 

@@ -178,7 +178,7 @@ def test_a_waiting_start_logs_its_reason_again(directory):
 
 def test_settings_that_cannot_be_used_are_said_at_the_start(start):
     server = start({"app.enabled": True})
-    assert "app.enabled is on and accounts.enabled is not" in server.whole_log()
+    assert "app.enabled is on and accounts.enabled is off" in server.whole_log()
     missing = server.directory + "/missing/files"
     other = start({"accounts.enabled": True, "attachments.enabled": True, "app.enabled": True, "photos.folder": missing,
                    "attachments.folder": "/dev/null"})

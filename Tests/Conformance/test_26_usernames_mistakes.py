@@ -14,7 +14,7 @@ from support.server import BINARY
 
 COMPARED = "if redis.call('HGET', claimsKey, thing) == owner .. ' ' .. number then -- mutation: claim-is-meant"
 """The check by which the release script identifies the claim that is meant: by owner and number."""
-SCRIPT = "-- Gives a claim up: this one and no other"
+SCRIPT = "-- Drops exactly this claim, so it may arrive late and more than once."
 MISTAKES = {
     "nothing is compared": "if thing then",
     "only the owner is compared": "if string.find(redis.call('HGET', claimsKey, thing) or '', owner, 1, true) then",

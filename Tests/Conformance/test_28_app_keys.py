@@ -71,6 +71,7 @@ async def test_chats_are_one_stop_with_arrows(chromium, accounts):
         assert await page.value("document.querySelectorAll('.talks a[tabindex=\"0\"]').length") == 1
         await page.run("document.querySelector('.talks a[tabindex=\"0\"]').focus()")
         name = f"{HERE}.querySelector('strong').textContent"
+        await page.until("[...document.querySelectorAll('.talks strong')].every((each) => /^(Bob|Cy|Dee)$/.test(each.textContent))")
         order = await page.value("[...document.querySelectorAll('.talks strong')].map((each) => each.textContent)")
         for key, wanted in (("ArrowDown", 1), ("ArrowDown", 2), ("ArrowDown", 2), ("Home", 0), ("End", 2)):
             await page.key(key)

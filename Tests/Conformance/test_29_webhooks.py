@@ -15,7 +15,7 @@ from support.programs import library
 from support.receiver import Receiver, Secret
 from support.room import Room
 from support.server import BINARY, run
-from support.talks import say, talk
+from support.talks import group, say, talk
 
 LONG = 4 * PATIENCE
 
@@ -142,6 +142,33 @@ async def test_each_endpoint_is_told_what_it_wants_and_a_slow_one_holds_up_no_ot
     # For one conversation, the slow one has one call at a time.
     assert len(slow.calls) == 1
     hold.set()
+
+
+async def test_a_call_without_an_answer_delays_only_the_events_of_its_conversation(start, receive):
+    hold = threading.Event()
+    receiver = receive()
+    room = Room(start(settings(receiver.endpoint("message.created"))))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    stuck = (await talk(ana, bob))["id"]
+    others = [(await group(ana, bob, name=str(number)))["id"] for number in range(20)]
+
+    def answer(call):
+        if call.data["conversation"] == stuck:
+            hold.wait(14)
+        return 204
+
+    receiver.answer = answer
+    for _ in range(2):
+        await say(ana, stuck)
+    await told(receiver, "message.created")
+    began = time.time()
+    for id in others + others:
+        await say(ana, id)
+    await told(receiver, "message.created", count=1 + 2 * len(others))
+    assert time.time() - began < 10 and [call.data["conversation"] for call in receiver.calls].count(stuck) == 1
+    hold.set()
+    calls = await told(receiver, "message.created", count=2 + 2 * len(others))
+    assert [call.data["message"]["seq"] for call in calls if call.data["conversation"] == stuck] == [1, 2]
 
 
 # A receiver's verification, with the library that Standard Webhooks publishes

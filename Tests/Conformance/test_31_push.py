@@ -70,6 +70,20 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
     assert len(receiver.calls) == 3
 
 
+async def test_who_has_read_and_left_is_told_of_the_next_message_at_once(start, receiver):
+    room = Room(start(settings(receiver)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    # It is noted for in 10 s, since bob has a session.
+    await say(ana, id, "one")
+    await bob.did("mark", conversation=id, read=1)
+    await bob.close()
+    await room.come("watcher")
+    sent = await say(ana, id, "two")
+    told, = await due(receiver)
+    assert told["text"] == "two" and receiver.calls[0].at * 1000 - sent["at"] < 5_000
+
+
 async def test_an_idle_desktop_does_not_swallow_a_push(start, receiver):
     room = Room(start(settings(receiver)))
     ana, bob = await room.come("ana"), await room.come("bob", "desktop")

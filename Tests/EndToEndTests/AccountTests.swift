@@ -1,8 +1,8 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
 import PresenceKit
 import PresenceMessages
+import PresenceTesting
 import Testing
 
 /// The accounts library against a real server: two devices of one user, and the effect of one on the other.
@@ -81,9 +81,9 @@ import Testing
         #expect(user.displayName == "bob")
 
         let stranger = device()
-        var errors: [AccountError] = []
+        var errors: [PresenceError] = []
         for email in ["bob@example.org", "nobody@example.org"] {
-            let error = await #expect(throws: AccountError.self) {
+            let error = await #expect(throws: PresenceError.self) {
                 try await stranger.signIn(email: email, password: "wrong horse battery")
             }
             errors.append(try #require(error))
@@ -95,7 +95,7 @@ import Testing
         let account = device()
         try await account.signUp(email: "dan@example.org", password: Self.password)
         for client in [PresenceClient(account: account), server.client("device-eve")] {
-            let messages = PresenceMessages(client)
+            let messages = PresenceMessenger(client)
             let connections = Sightings(client.connectionStates)
             client.connect()
             try await connections.until("a connection") { $0.isConnected }

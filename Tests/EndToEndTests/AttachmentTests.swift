@@ -8,7 +8,7 @@ import Testing
 @Suite struct AttachmentTests {
     /// The last step of an upload.
     fileprivate static func upload(
-        _ file: AttachmentFile, to conversation: String, by user: PresenceMessages
+        _ file: AttachmentFile, to conversation: String, by user: PresenceMessenger
     ) async throws -> MessageAttachment? {
         var attachment: MessageAttachment?
         for try await case .uploaded(let uploaded) in user.upload(file, to: conversation) { attachment = uploaded }
@@ -16,7 +16,7 @@ import Testing
     }
 
     fileprivate static func failure(
-        _ file: AttachmentFile, to conversation: String, by user: PresenceMessages
+        _ file: AttachmentFile, to conversation: String, by user: PresenceMessenger
     ) async -> PresenceError? {
         await #expect(throws: PresenceError.self) { try await upload(file, to: conversation, by: user) }
     }
@@ -26,7 +26,7 @@ import Testing
 
         @Test func `files are uploaded from memory and from the disk, and come with a message`() async throws {
             let (ana, bob) = (
-                PresenceMessages(server.client("files-ana")), PresenceMessages(server.client("files-bob"))
+                PresenceMessenger(server.client("files-ana")), PresenceMessenger(server.client("files-bob"))
             )
             let id = try await ana.directConversation(with: "files-bob").id
             let data = Data((0..<900_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -49,7 +49,7 @@ import Testing
 
         @Test func `a file that is too large, no picture, or not for this user fails with that reason`() async throws {
             let (ana, eve) = (
-                PresenceMessages(server.client("refused-ana")), PresenceMessages(server.client("refused-eve"))
+                PresenceMessenger(server.client("refused-ana")), PresenceMessenger(server.client("refused-eve"))
             )
             let id = try await ana.directConversation(with: "refused-bob").id
             _ = try await eve.directConversation(with: "refused-bob")
@@ -74,7 +74,7 @@ import Testing
         }
 
         @Test func `several at once are sent one after the other`() async throws {
-            let ana = PresenceMessages(server.client("several-ana"))
+            let ana = PresenceMessenger(server.client("several-ana"))
             let id = try await ana.directConversation(with: "several-bob").id
             let uploaded = try await withThrowingTaskGroup(of: MessageAttachment?.self) { group in
                 for _ in 1...8 {
@@ -90,7 +90,7 @@ import Testing
 
     @Suite(.sharedServer(["attachments.enabled": "true", "attachments.perUserPerHour": "2"])) struct Few {
         @Test func `a user at the upload limit gets the time to wait`() async throws {
-            let ana = PresenceMessages(SharedServer.current!.client("few-ana"))
+            let ana = PresenceMessenger(SharedServer.current!.client("few-ana"))
             let id = try await ana.directConversation(with: "few-bob").id
             var error: PresenceError?
             // Each shard counts separately, and each upload may reach another one.
@@ -107,7 +107,7 @@ import Testing
 
     @Suite(.sharedServer([:])) struct Off {
         @Test func `a server without attachments reports that`() async throws {
-            let ana = PresenceMessages(SharedServer.current!.client("off-ana"))
+            let ana = PresenceMessenger(SharedServer.current!.client("off-ana"))
             let id = try await ana.directConversation(with: "off-bob").id
             #expect(await AttachmentTests.failure(AttachmentFile(Data("a".utf8)), to: id, by: ana)?.code == .notOffered)
         }

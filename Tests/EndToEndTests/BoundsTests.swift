@@ -24,7 +24,7 @@ import Testing
     {
         let text = Self.longestTexts[index]
         let (client, other) = (server.client("long-ana-\(index)"), server.client("long-bob-\(index)"))
-        let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
+        let (ana, bob) = (PresenceMessenger(client), PresenceMessenger(other))
         client.connect()
         let id = try await ana.directConversation(with: "long-bob-\(index)").id
         let seen = Sightings(bob.messages(in: id))
@@ -56,7 +56,7 @@ import Testing
     ) async throws {
         let text = Self.longestTexts[index]
         let users = (0..<10).map { "crowd-\(index)-\($0)" }
-        let messages = users.map { PresenceMessages(server.client($0)) }
+        let messages = users.map { PresenceMessenger(server.client($0)) }
         let id = try await messages[0].createGroup(with: Array(users.dropFirst()), name: "Long").id
         let seen = messages.dropFirst().prefix(5).map { Sightings($0.messages(in: id)) }
         let address = "https://example.org/" + String(repeating: "%2F", count: 676)
@@ -85,10 +85,10 @@ import Testing
         #expect(try await server.http("POST", "/v1/notifications", token: backend, body: body).status == 202)
         try await inbox.until("the notification") { $0.notifications.first?.data != nil }
 
-        let ana = PresenceMessages(server.client("deep-ana"))
+        let ana = PresenceMessenger(server.client("deep-ana"))
         let metadata = try JSONDecoder().decode([String: JSONValue].self, from: Data(nested(16).utf8))
         _ = try await ana.createGroup(with: ["deep-bob", "deep-cy"], name: "Deep", metadata: metadata)
-        let list = Sightings(PresenceMessages(bob).conversationList)
+        let list = Sightings(PresenceMessenger(bob).conversationList)
         try await list.until("the group") { $0.first?.metadata == metadata }
     }
 }

@@ -12,7 +12,7 @@ import Testing
         seed: UInt64
     ) async throws {
         let server = try await Presenced()
-        let reader = PresenceMessages(server.client("bob"))
+        let reader = PresenceMessenger(server.client("bob"))
         let places = try await [
             reader.directConversation(with: "ana").id, reader.createGroup(with: ["ana", "cy"], name: "Trip").id,
         ]
@@ -48,7 +48,7 @@ import Testing
         async throws
     {
         let server = try await Presenced()
-        let reader = PresenceMessages(server.client("bob"))
+        let reader = PresenceMessenger(server.client("bob"))
         let places = try await [
             reader.directConversation(with: "ana").id, reader.createGroup(with: ["ana", "cy"], name: "Trip").id,
         ]
@@ -86,8 +86,8 @@ import Testing
         async throws
     {
         let server = try await Presenced(settings: ["messages.keepPerConversation": "100"])
-        let (ana, away) = (PresenceMessages(server.client("ana")), server.client("bob"))
-        let bob = PresenceMessages(away)
+        let (ana, away) = (PresenceMessenger(server.client("ana")), server.client("bob"))
+        let bob = PresenceMessenger(away)
         let id = try await ana.directConversation(with: "bob").id
         let waiting = Sightings(ana.waiting)
         let shown = Sightings(bob.messages(in: id))
@@ -110,7 +110,7 @@ import Testing
         async throws
     {
         let server = try await Presenced()
-        let (ana, bob) = (PresenceMessages(server.client("ana")), PresenceMessages(server.client("bob")))
+        let (ana, bob) = (PresenceMessenger(server.client("ana")), PresenceMessenger(server.client("bob")))
         let id = try await ana.directConversation(with: "bob").id
         let (own, other) = (Sightings(ana.messages(in: id)), Sightings(bob.messages(in: id)))
         for number in 1...5 { try await ana.send("\(number)", in: id) }
@@ -136,7 +136,7 @@ import Testing
     // MARK: Support
 
     /// All messages of each conversation, by pages from the end.
-    private static func all(_ reader: PresenceMessages, in places: [String]) async throws -> [[Message]] {
+    private static func all(_ reader: PresenceMessenger, in places: [String]) async throws -> [[Message]] {
         var all: [[Message]] = []
         for place in places {
             var messages: [Message] = []
@@ -152,7 +152,7 @@ import Testing
 
     /// A page, as soon as there is a connection.
     private static func page(
-        _ reader: PresenceMessages, _ place: String, before: Int64?
+        _ reader: PresenceMessenger, _ place: String, before: Int64?
     ) async throws -> [Message] {
         while true {
             do {

@@ -8,7 +8,7 @@ import Testing
 
     @Test func `two users write, page back, mark, edit, delete, and lose nothing over a break`() async throws {
         let (client, other) = (server.client("talk-ana"), server.client("talk-bob"))
-        let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
+        let (ana, bob) = (PresenceMessenger(client), PresenceMessenger(other))
         let connection = Sightings(client.connectionStates)
         client.connect()
         try await connection.until("a connection") { $0.isConnected }
@@ -43,7 +43,7 @@ import Testing
 
     @Test func `a group is renamed, muted, archived and left`() async throws {
         let (client, other) = (server.client("group-ana"), server.client("group-bob"))
-        let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
+        let (ana, bob) = (PresenceMessenger(client), PresenceMessenger(other))
         let group = try await ana.createGroup(with: ["group-bob", "group-cy"], name: "Trip")
         let list = Sightings(bob.conversationList)
         try await list.until("the group") { $0.first?.groupName == "Trip" }
@@ -59,7 +59,7 @@ import Testing
 
     @Test func `a message rejected by a block fails, and is sent when it is retried after the block`() async throws {
         let (client, other) = (server.client("block-ana"), server.client("block-bob"))
-        let ana = PresenceMessages(client)
+        let ana = PresenceMessenger(client)
         let id = try await ana.directConversation(with: "block-bob").id
         let shown = Sightings(ana.messages(in: id))
         try await other.block(["block-ana"])
@@ -84,7 +84,7 @@ import Testing
 
     @Test func `a user with receipts off reads unseen, and their marks are visible once they are on`() async throws {
         let (client, other) = (server.client("quiet-ana"), server.client("quiet-bob"))
-        let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
+        let (ana, bob) = (PresenceMessenger(client), PresenceMessenger(other))
         let id = try await ana.directConversation(with: "quiet-bob").id
         try await other.setVisibility(receipts: .nobody)
         #expect(try await other.visibility().receipts == .nobody)
@@ -112,7 +112,7 @@ import Testing
         async throws
     {
         let client = server.client("away-ana")
-        let messages = PresenceMessages(client)
+        let messages = PresenceMessenger(client)
         let error = await #expect(throws: PresenceError.self) { try await messages.send("x", in: "c1") }
         #expect(error?.code == .notConnected)
         let list = Sightings(messages.conversationList)

@@ -1,7 +1,5 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
-import PresenceModels
 import Testing
 
 /// Users as an app's view models get them, with a server; and the library's rate limiting.
@@ -27,8 +25,8 @@ import Testing
         #expect(read.id == "repo-1" && read.displayName == "Ana Silva" && read.isOnline)
         #expect(read.profileImageURL?.absoluteString == "https://example.org/a.jpg")
         #expect(read.timezone == "Europe/Lisbon" && read.locale == "pt-PT" && read.createdAt > .distantPast)
-        await #expect(throws: UserError.userNotFound("repo-nobody")) { try await reader.user("repo-nobody") }
-        await #expect(throws: UserError.userNotFound("no id")) { try await reader.user("no id") }
+        await #expect(throws: PresenceError.userNotFound("repo-nobody")) { try await reader.user("repo-nobody") }
+        await #expect(throws: PresenceError.userNotFound("no id")) { try await reader.user("no id") }
     }
 
     @Test func `a batch gives those found and names the others, online and offline`() async throws {
@@ -42,7 +40,7 @@ import Testing
         #expect(
             held.map(\.displayName) == ["repo-3", "repo-2"] && held.missing == ["repo-never-asked"] && held.isStale)
         #expect(try await reader.user("repo-2").displayName == "repo-2")
-        await #expect(throws: UserError.self) { try await reader.user("repo-never-asked") }
+        await #expect(throws: PresenceError.self) { try await reader.user("repo-never-asked") }
     }
 
     @Test func `a user is observed, whole and as online`() async throws {
@@ -62,7 +60,7 @@ import Testing
     }
 
     @Test func `what the server does not accept names the member, in plain language`() async throws {
-        let error = await #expect(throws: UserError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await users("repo-5").update(UserChanges(displayName: String(repeating: "x", count: 51)))
         }
         #expect(error == .invalid(field: "displayName", reason: "This name cannot be used."))

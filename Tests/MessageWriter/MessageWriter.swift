@@ -23,7 +23,7 @@ struct MessageWriter {
             url: URL(string: arguments[1])!, token: { environment["MESSAGE_TOKEN"] ?? "token" },
             configuration: configuration,
             storage: try .directory(URL(fileURLWithPath: arguments[2])))
-        let messages = PresenceMessages(client)
+        let messages = PresenceMessenger(client)
         client.connect()
         if arguments[3] == "changes" {
             for await state in client.connectionStates where state.isConnected { break }
@@ -46,7 +46,7 @@ struct MessageWriter {
     }
 
     private static func change(
-        _ messages: PresenceMessages, _ client: PresenceClient, _ places: [String], from first: Int
+        _ messages: PresenceMessenger, _ client: PresenceClient, _ places: [String], from first: Int
     ) async throws {
         for number in first... {
             if number % 4 == 0 { client.networkChanged(isAvailable: true) }

@@ -1,8 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// All calls of a signed-in user: the requests and their effects.
@@ -37,7 +36,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         try await account.changePassword(from: "correct horse", to: "battery staple")
         #expect(bench.server.body("POST /v1/me/password")?["newPassword"] as? String == "battery staple")
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.changePassword(from: "wrong", to: "battery staple")
         }
         #expect(error?.reason == .invalidCredentials)
@@ -50,7 +49,7 @@ import Testing
     @Test func `a change whose response is lost has an unknown outcome`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.transport.answer { _ in throw HTTPFailure("lost", wasSent: true) }
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.changePassword(from: "correct horse", to: "battery staple")
         }
         #expect(error?.outcomeUnknown == true && error?.recoverySuggestion != nil)
@@ -66,7 +65,7 @@ import Testing
 
     @Test func `a deleted account is signed out`() async throws {
         let (bench, account) = try await Bench.signedIn()
-        await #expect(throws: AccountError.self) { try await account.deleteAccount(password: "wrong") }
+        await #expect(throws: PresenceError.self) { try await account.deleteAccount(password: "wrong") }
         #expect(await account.currentAccount != nil)
         try await account.deleteAccount(password: "correct horse")
         await account.reaches { $0 == .signedOut(.accountDeleted) }
@@ -79,7 +78,7 @@ import Testing
         try await account.resetPassword(email: "ana@example.org ")
         #expect(bench.server.body("POST /v1/passwords/forgot")?["email"] as? String == "ana@example.org")
         try await account.resetPassword(token: "good", newPassword: "battery staple")
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.resetPassword(token: "old", newPassword: "battery staple")
         }
         #expect(error?.reason == .tokenExpired)
@@ -89,7 +88,7 @@ import Testing
 
     @Test func `a link that is no longer valid signs nobody out`() async throws {
         let (_, account) = try await Bench.signedIn()
-        await #expect(throws: AccountError.self) { try await account.verifyEmail(token: "old") }
+        await #expect(throws: PresenceError.self) { try await account.verifyEmail(token: "old") }
         #expect(await account.currentAccount?.emailVerified == false)
         try await account.verifyEmail(token: "good")
         #expect(await account.currentAccount?.emailVerified == true)
@@ -117,9 +116,9 @@ import Testing
         #expect(await names.next() == .some(nil))
         #expect(try await account.claimUsername("Ana.B").username == "Ana.B")
         #expect(await names.next() == "Ana.B")
-        let error = await #expect(throws: AccountError.self) { try await account.claimUsername("bob") }
+        let error = await #expect(throws: PresenceError.self) { try await account.claimUsername("bob") }
         #expect(error?.reason == .usernameTaken)
-        await #expect(throws: UserError.invalid(field: "username", reason: "This username is already taken.")) {
+        await #expect(throws: PresenceError.invalid(field: "username", reason: "This username is already taken.")) {
             try await account.take("bob")
         }
         #expect(try await account.isAvailable("free"))
@@ -152,10 +151,11 @@ import Testing
         let exactly = Data([0xFF, 0xD8, 0xFF] + [UInt8](repeating: 0, count: (5 << 20) - 3))
         try await upload(exactly)
         let asked = bench.server.lines.count
-        await #expect(throws: UserError.invalid(field: "photo", reason: "Image is too large. Maximum size is 5MB.")) {
+        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Image is too large. Maximum size is 5MB."))
+        {
             try await upload(exactly + [0])
         }
-        await #expect(throws: UserError.invalid(field: "photo", reason: "Failed to process image")) {
+        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Failed to process image")) {
             try await upload(Data("GIF89a".utf8))
         }
         #expect(bench.server.lines.count == asked)
@@ -164,10 +164,10 @@ import Testing
     @Test func `nothing is asked for while nobody is signed in`() async throws {
         let bench = Bench()
         let account = bench.launch()
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.currentUser() }
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.update(AccountChanges()) }
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.sessions() }
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.removePhoto() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.currentUser() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.update(AccountChanges()) }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.sessions() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.removePhoto() }
         #expect(bench.transport.requests.isEmpty)
     }
 }

@@ -1,43 +1,46 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The texts of errors for programs and for users.
 @Suite struct ErrorTests {
     @Test(arguments: [
-        (AccountError(.unauthorized, reason: .invalidCredentials), "Invalid email or password."),
-        (AccountError(.conflict, reason: .emailTaken), "This email is already registered."),
+        (PresenceError.account(.unauthorized, reason: .invalidCredentials), "Invalid email or password."),
+        (PresenceError.account(.conflict, reason: .emailTaken), "This email is already registered."),
         (
-            AccountError(.validationFailed, "Password must be at least 8 characters.", reason: .weakPassword),
+            PresenceError.account(.validationFailed, "Password must be at least 8 characters.", reason: .weakPassword),
             "Password must be at least 8 characters."
         ),
-        (AccountError(.notConnected), "Network error. Please check your connection."),
-        (AccountError(.connectionLost), "Network error. Please check your connection."),
-        (AccountError(.notFound), "User not found. Please sign up first."),
-        (AccountError(.init(rawValue: "new"), "what it says"), "An error occurred: what it says"),
-        (AccountError(.conflict, reason: .usernameTaken), "This username is already taken."),
+        (PresenceError.account(.notConnected), "Network error. Please check your connection."),
+        (PresenceError.account(.connectionLost), "Network error. Please check your connection."),
+        (PresenceError.account(.notFound), "User not found. Please sign up first."),
+        (PresenceError.account(.init(rawValue: "new"), "what it says"), "An error occurred: what it says"),
+        (PresenceError.account(.conflict, reason: .usernameTaken), "This username is already taken."),
         (
-            AccountError(.validationFailed, reason: .invalidUsername),
+            PresenceError.account(.validationFailed, reason: .invalidUsername),
             "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores."
         ),
-        (AccountError(.validationFailed, reason: .invalidEmail), "Please enter a valid email address."),
-        (AccountError(.tooLarge, reason: .photoTooLarge), "Image is too large. Maximum size is 5MB."),
-        (AccountError(.validationFailed, reason: .photoNotAnImage), "Failed to process image"),
+        (PresenceError.account(.validationFailed, reason: .invalidEmail), "Please enter a valid email address."),
+        (PresenceError.account(.tooLarge, reason: .photoTooLarge), "Image is too large. Maximum size is 5MB."),
+        (PresenceError.account(.validationFailed, reason: .photoNotAnImage), "Failed to process image"),
         (
-            AccountError(.rateLimited, retryAfter: .milliseconds(1_200)),
+            PresenceError.account(.rateLimited, retryAfter: .milliseconds(1_200)),
             "Too many attempts. Please try again in 2 seconds."
         ),
-        (AccountError(.rateLimited, retryAfter: .seconds(600)), "Too many attempts. Please try again in 10 minutes."),
         (
-            AccountError(.rateLimited, retryAfter: .seconds(Int64.max)),
+            PresenceError.account(.rateLimited, retryAfter: .seconds(600)),
+            "Too many attempts. Please try again in 10 minutes."
+        ),
+        (
+            PresenceError.account(.rateLimited, retryAfter: .seconds(Int64.max)),
             "Too many attempts. Please try again in 527040 minutes."
         ),
-        (AccountError(.unavailable), "The server is busy. Please try again later."),
-        (AccountError(.unauthorized), "You are not signed in."),
+        (PresenceError.account(.unavailable), "The server is busy. Please try again later."),
+        (PresenceError.account(.unauthorized), "You are not signed in."),
     ])
-    func `people are told in plain language`(error: AccountError, text: String) {
+    func `people are told in plain language`(error: PresenceError, text: String) {
         #expect(error.localizedDescription == text)
     }
 
@@ -57,10 +60,10 @@ import Testing
                 status: 422)
         }
         let account = bench.launch()
-        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
         #expect(
             error
-                == AccountError(
+                == PresenceError.account(
                     .validationFailed, "m", reason: .weakPassword, field: "password", retryAfter: .milliseconds(1_500),
                     outcomeUnknown: true))
         #expect(error.map { "\($0)" } == "validation_failed/weak_password: m (password)")
@@ -71,7 +74,7 @@ import Testing
         let bench = Bench()
         bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
         let account = bench.launch()
-        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
         #expect(error?.code == .unavailable)
         #expect(error?.localizedDescription.hasPrefix("The server is busy. Please try again in ") == true)
     }
@@ -80,7 +83,7 @@ import Testing
         let bench = Bench()
         bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
         let account = bench.launch()
-        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
         #expect(error?.code == .unavailable && error?.retryAfter == .seconds(7))
     }
 }

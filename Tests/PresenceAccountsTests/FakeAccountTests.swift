@@ -1,7 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The fake follows the server's rules.
@@ -12,14 +12,14 @@ import Testing
         try await account.signUp(email: "Ana@Example.org", password: "12345678", displayName: nil, username: "Ana.B")
         #expect(try await account.currentUser().displayName == "Ana")
         try await account.signOut()
-        await #expect(throws: AccountError(.conflict, reason: .emailTaken, field: "email")) {
+        await #expect(throws: PresenceError.account(.conflict, reason: .emailTaken, field: "email")) {
             try await account.signUp(email: "ana@example.org", password: "12345678")
         }
         try await account.signUp(email: "bob@example.org", password: "12345678")
         #expect(try await account.availability(ofUsername: "ana.b") == .taken)
         #expect(try await account.availability(ofUsername: "root") == .reserved)
         #expect(try await account.availability(ofUsername: "x") == .invalid)
-        await #expect(throws: AccountError(.conflict, reason: .usernameTaken, field: "username")) {
+        await #expect(throws: PresenceError.account(.conflict, reason: .usernameTaken, field: "username")) {
             try await account.claimUsername("ANA.B")
         }
         try await account.claimUsername("bob")
@@ -27,16 +27,16 @@ import Testing
     }
 
     @Test func `passwords are checked, and reset with the newest mail only`() async throws {
-        await #expect(throws: AccountError.self) { try await account.signUp(email: "a@b.de", password: "short") }
+        await #expect(throws: PresenceError.self) { try await account.signUp(email: "a@b.de", password: "short") }
         try await account.signUp(email: "a@b.de", password: "12345678")
-        await #expect(throws: AccountError.self) { try await account.changePassword(from: "x", to: "87654321") }
+        await #expect(throws: PresenceError.self) { try await account.changePassword(from: "x", to: "87654321") }
         try await account.resetPassword(email: "a@b.de")
         let old = try #require(account.mails.last)
         try await account.resetPassword(email: "a@b.de")
         try await account.resetPassword(email: "nobody@b.de")
         let new = try #require(account.mails.last)
         #expect(new.isReset && old != new && !account.mails.contains(old))
-        await #expect(throws: AccountError(.unauthorized, reason: .tokenExpired)) {
+        await #expect(throws: PresenceError.account(.unauthorized, reason: .tokenExpired)) {
             try await account.resetPassword(token: old.token, newPassword: "87654321")
         }
         try await account.resetPassword(token: new.token, newPassword: "87654321")
@@ -58,12 +58,12 @@ import Testing
 
     @Test func `values that the server never accepts are rejected`() async throws {
         let long = String(repeating: "x", count: 51)
-        await #expect(throws: AccountError(.validationFailed, field: "displayName")) {
+        await #expect(throws: PresenceError.account(.validationFailed, field: "displayName")) {
             try await account.signUp(email: "a@b.de", password: "12345678", displayName: long)
         }
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: " Ana ")
         #expect(try await account.currentUser().displayName == "Ana")
-        await #expect(throws: UserError.invalid(field: "photo", reason: "Failed to process image")) {
+        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Failed to process image")) {
             for try await _ in account.uploadPhoto(Data("no picture".utf8)) {}
         }
         #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
@@ -75,7 +75,7 @@ import Testing
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
         account.hidesExisting = true
         for email in ["a@b.de", "c@d.de"] {
-            await #expect(throws: AccountError.self) { try await account.signUp(email: email, password: "short") }
+            await #expect(throws: PresenceError.self) { try await account.signUp(email: email, password: "short") }
             let outcome = try await account.signUp(
                 email: email, password: "87654321", displayName: nil, username: "ana")
             #expect(outcome == .mailSent && account.currentAccount?.email == "a@b.de")
@@ -92,12 +92,12 @@ import Testing
         account.otherSessions = [AccountSession(id: "web", createdAt: .distantPast, lastUsedAt: .distantPast)]
         #expect(try await account.sessions().map(\.id) == ["current", "web"])
         try await account.signOut(.session("web"))
-        await #expect(throws: AccountError(.notFound)) { try await account.signOut(.session("web")) }
+        await #expect(throws: PresenceError.account(.notFound)) { try await account.signOut(.session("web")) }
         account.isOffline = true
-        await #expect(throws: AccountError(.notConnected)) { try await account.signOut(.allDevices) }
+        await #expect(throws: PresenceError.account(.notConnected)) { try await account.signOut(.allDevices) }
         try await account.signOut()
         account.isOffline = false
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.sessions() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.sessions() }
     }
 
     @Test func `an account is confirmed, changed, and deleted with all its data`() async throws {
@@ -111,9 +111,9 @@ import Testing
         #expect(account.currentAccount?.email == "a@b.de", "until the mail is confirmed")
         try await account.verifyEmail(token: try #require(account.mails.last { $0.email == "c@d.de" }).token)
         #expect(account.currentAccount?.email == "c@d.de")
-        await #expect(throws: AccountError.self) { try await account.deleteAccount(password: "wrong") }
+        await #expect(throws: PresenceError.self) { try await account.deleteAccount(password: "wrong") }
         try await account.deleteAccount(password: "12345678")
         #expect(try await account.availability(ofUsername: "ana") == .available)
-        await #expect(throws: AccountError.self) { try await account.signIn(email: "c@d.de", password: "12345678") }
+        await #expect(throws: PresenceError.self) { try await account.signIn(email: "c@d.de", password: "12345678") }
     }
 }

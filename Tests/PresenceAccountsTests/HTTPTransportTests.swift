@@ -1,7 +1,7 @@
 import EventLoops
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 import TestSupport
 import Testing
 

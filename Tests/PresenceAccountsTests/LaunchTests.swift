@@ -1,6 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
 import PresenceKit
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts
@@ -31,7 +31,7 @@ import Testing
         bench.goOffline()
         let account = bench.launch()
         await account.reaches { $0 == Self.stale }
-        await #expect(throws: AccountError.self) { try await account.refresh() }
+        await #expect(throws: PresenceError.self) { try await account.refresh() }
         #expect(account.stateFeed.current == Self.stale)
         #expect(await account.currentAccount == Bench.ana)
         bench.reach()
@@ -51,7 +51,7 @@ import Testing
         let bench = Bench(kept: Bench.kept)
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let account = bench.launch()
-        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(error?.code == .storageFailed && account.stateFeed.current == .restoring)
         bench.store.failure = nil
         #expect(try await account.accessToken().hasPrefix("a-1-"))
@@ -62,7 +62,7 @@ import Testing
         let bench = Bench(kept: Bench.kept)
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let account = bench.launch()
-        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        await #expect(throws: PresenceError.self) { try await account.accessToken() }
         bench.store.failure = nil
         NotificationCenter.default.post(name: Unlocks.names[0], object: nil)
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }

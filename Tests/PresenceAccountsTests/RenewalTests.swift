@@ -1,7 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts
@@ -62,10 +61,10 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.transport.answer { _ in answer }
-        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .live) && bench.store.session != nil)
         bench.goOffline()
-        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        await #expect(throws: PresenceError.self) { try await account.accessToken() }
         bench.reach()
         #expect(try await account.accessToken().hasPrefix("a-1-"))
     }
@@ -75,18 +74,18 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         bench.transport.answer { _ in .error(401, "unauthorized", reason: reason) }
-        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(error?.code == .unauthorized)
         #expect(
-            account.stateFeed.current == .signedOut(.refused(reason.map(AccountError.Reason.init(rawValue:)))))
+            account.stateFeed.current == .signedOut(.refused(reason.map(PresenceError.Reason.init(rawValue:)))))
         #expect(bench.store.session == nil)
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.accessToken() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.accessToken() }
     }
 
     @Test func `a session that was ended elsewhere is noticed by the next request`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.server.change { $0.grants = [:] }
-        await #expect(throws: AccountError.self) { try await account.currentUser() }
+        await #expect(throws: PresenceError.self) { try await account.currentUser() }
         #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
     }
 
@@ -97,7 +96,7 @@ import Testing
         bench.goOffline()
         #expect(try await account.accessToken() == token)
         bench.time.pass(.seconds(50))
-        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
     }
 
@@ -109,7 +108,7 @@ import Testing
                 _ = server.handle($0)
                 throw HTTPFailure("lost", wasSent: true)
             }
-            await #expect(throws: AccountError.self) { try await account.accessToken() }
+            await #expect(throws: PresenceError.self) { try await account.accessToken() }
             bench.reach()
             // Also when the app is relaunched in between.
             let next = round.isMultiple(of: 2) ? bench.launch() : account
@@ -137,7 +136,7 @@ import Testing
         bench.time.pass(.seconds(4_000))
         bench.store.failure = CocoaError(.fileWriteOutOfSpace)
         for _ in 0..<3 {
-            let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+            let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
             #expect(error?.code == .storageFailed)
         }
         bench.store.failure = nil
@@ -159,7 +158,7 @@ import Testing
         let signOut = Task { try await account.signOut() }
         await account.reaches { $0 == .signedOut(.requested) }
         await gate.open()
-        await #expect(throws: AccountError(.notSignedIn)) { try await waiting.value }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await waiting.value }
         try await signOut.value
         #expect(bench.store.session == nil && account.stateFeed.current == .signedOut(.requested))
     }

@@ -1,6 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
 import PresenceKit
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts
@@ -43,7 +43,7 @@ import Testing
         bench.reach()
         await other.heard(Account(id: "u-1", email: "new@example.org"), version: 2)
         #expect(bench.store.session == nil)
-        await #expect(throws: AccountError(.notSignedIn)) { try await other.refresh() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await other.refresh() }
         #expect(other.stateFeed.current == .signedOut(.notSignedIn) && bench.store.session == nil)
         #expect(await other.currentAccount == nil)
     }
@@ -74,14 +74,14 @@ import Testing
         let bob = Account(id: "u-2", email: "bob@example.org")
         let kept = StoredSession(refreshToken: "r-9-0", account: bob, savedAt: Date(timeIntervalSince1970: 7))
         try bench.store.save(kept)
-        await #expect(throws: AccountError(.notSignedIn)) { try await other.refresh() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await other.refresh() }
         #expect(other.stateFeed.current.account == bob)
     }
 
     @Test func `a store that cannot be read ends no session`() async throws {
         let (bench, _, other) = try await both()
         bench.store.failure = CocoaError(.fileReadNoPermission)
-        let error = await #expect(throws: AccountError.self) { try await other.refresh() }
+        let error = await #expect(throws: PresenceError.self) { try await other.refresh() }
         #expect(error?.code == .storageFailed && other.stateFeed.current == .signedIn(Bench.ana, .live))
         bench.store.failure = nil
         try await other.refresh()

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts
@@ -27,7 +26,7 @@ import Testing
     @Test func `an e-mail that is taken is reported, and the user is not signed in`() async throws {
         let bench = Bench()
         let account = bench.launch()
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signUp(email: "taken@example.org", password: "correct horse")
         }
         #expect(error?.code == .conflict && error?.reason == .emailTaken)
@@ -56,7 +55,7 @@ import Testing
             _ = server.handle($0)
             throw HTTPFailure("lost", wasSent: true)
         }
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signUp(email: "ana@example.org", password: "correct horse")
         }
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
@@ -71,7 +70,7 @@ import Testing
 
     @Test func `a wrong password signs no user in or out`() async throws {
         let (bench, account) = try await Bench.signedIn()
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "wrong")
         }
         #expect(error?.reason == .invalidCredentials)
@@ -96,7 +95,7 @@ import Testing
         let missing = Bench(kept: Bench.kept)
         missing.goOffline()
         let other = missing.launch()
-        await #expect(throws: AccountError.self) { try await other.accessToken() }
+        await #expect(throws: PresenceError.self) { try await other.accessToken() }
         missing.reach()
         try await other.signIn(email: "ana@example.org", password: "correct horse")
         while missing.server.change({ $0.grants[1] }) != nil { await Task.yield() }
@@ -108,7 +107,7 @@ import Testing
         try await account.signOut()
         await account.reaches { $0 == .signedOut(.requested) }
         #expect(bench.store.session == nil && bench.server.change { $0.grants.isEmpty })
-        await #expect(throws: AccountError(.notSignedIn)) { try await account.accessToken() }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.accessToken() }
     }
 
     @Test func `a sign-out works without a network`() async throws {
@@ -162,7 +161,7 @@ import Testing
     @Test func `a sign-out that cannot be stored throws, and changes nothing`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.store.failure = CocoaError(.fileWriteNoPermission)
-        let error = await #expect(throws: AccountError.self) { try await account.signOut() }
+        let error = await #expect(throws: PresenceError.self) { try await account.signOut() }
         #expect(error?.code == .storageFailed)
         #expect(await account.currentAccount == Bench.ana && bench.server.change { $0.grants.count == 1 })
     }
@@ -170,7 +169,7 @@ import Testing
     @Test func `all devices are signed out, if the server can be reached`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
-        let error = await #expect(throws: AccountError.self) { try await account.signOut(.allDevices) }
+        let error = await #expect(throws: PresenceError.self) { try await account.signOut(.allDevices) }
         #expect(error?.code == .notConnected)
         #expect(await account.currentAccount == Bench.ana)
         bench.reach()
@@ -186,7 +185,7 @@ import Testing
         try await account.signOut(.session("s-9"))
         #expect(bench.server.lines.last == "DELETE /v1/sessions/s-9")
         #expect(await account.currentAccount == Bench.ana)
-        let error = await #expect(throws: AccountError.self) { try await account.signOut(.session("a/b")) }
+        let error = await #expect(throws: PresenceError.self) { try await account.signOut(.session("a/b")) }
         #expect(error?.code == .notFound && bench.server.lines.last == "DELETE /v1/sessions/a%2Fb")
     }
 
@@ -223,7 +222,7 @@ import Testing
         async let signIn = account.signIn(email: "ana@example.org", password: "correct horse")
         await gate.arrival()
         bench.server.change { $0.grants[1] = nil }
-        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
         await gate.open()
         #expect(try await signIn == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
@@ -235,7 +234,7 @@ import Testing
         let account = bench.launch()
         await account.reaches { $0 == .signedOut(.notSignedIn) }
         bench.store.failure = CocoaError(.fileWriteOutOfSpace)
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
         #expect(error?.code == .storageFailed)
@@ -255,8 +254,8 @@ import Testing
             url: URL(string: "https://presence.example.org")!, store: bench.store, device: Device(),
             configuration: .init(), transport: bench.transport, logger: PresenceLogger { lines.add($1) },
             uptime: { .zero })
-        await #expect(throws: AccountError.self) { try await account.accessToken() }
-        await #expect(throws: AccountError.self) { try await account.signIn(email: "a@b.de", password: "hunter22") }
+        await #expect(throws: PresenceError.self) { try await account.accessToken() }
+        await #expect(throws: PresenceError.self) { try await account.signIn(email: "a@b.de", password: "hunter22") }
         let text = lines.all.joined() + "\(Bench.kept)" + String(reflecting: Bench.kept)
         #expect(!lines.all.isEmpty && !text.contains("r-1-0") && !text.contains("hunter22"))
     }

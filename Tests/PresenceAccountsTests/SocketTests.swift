@@ -1,8 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import TestSupport
 import Testing
 
@@ -49,7 +47,7 @@ import Testing
             return .hangUp
         }
         let account = account(at: server.url)
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
@@ -67,7 +65,7 @@ import Testing
     func `a malformed response is a network error, and signs no user out`(text: String) async throws {
         let server = try ScriptedServer { _ in .raw(text) }
         let account = account(at: server.url, kept: Bench.kept)
-        let error = await #expect(throws: AccountError.self) { try await account.refresh() }
+        let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
         #expect(error?.localizedDescription == "Network error. Please check your connection.")
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .stale(since: Bench.kept.savedAt)))
     }
@@ -75,7 +73,7 @@ import Testing
     @Test func `a missing response times out`() async throws {
         let server = try ScriptedServer { _ in .silence }
         let account = account(at: server.url, timeout: .milliseconds(300))
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
@@ -83,7 +81,7 @@ import Testing
 
     @Test func `a server that cannot be reached did not get the request`() async throws {
         let account = account(at: URL(string: "http://127.0.0.1:\(try FreePort.find())")!, kept: Bench.kept)
-        let error = await #expect(throws: AccountError.self) { try await account.refresh() }
+        let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
         #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
         #expect(account.stateFeed.current.account == Bench.ana)
     }
@@ -91,7 +89,7 @@ import Testing
     @Test func `a busy server names the delay before a retry`() async throws {
         let server = try ScriptedServer { _ in .answer(.error(503, "unavailable", retryAfter: 1_500)) }
         let account = account(at: server.url)
-        let error = await #expect(throws: AccountError.self) {
+        let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
         #expect(error?.code == .unavailable && error?.retryAfter == .milliseconds(1_500))
@@ -118,7 +116,7 @@ import Testing
             return .answer(HTTPResponse(status: 307, headers: ["Location": "\(elsewhere.url)/v1/me"]))
         }
         let account = account(at: server.url, kept: Bench.kept)
-        let error = await #expect(throws: AccountError.self) { try await account.currentUser() }
+        let error = await #expect(throws: PresenceError.self) { try await account.currentUser() }
         #expect(error?.code == .notAnAnswer && other.count == 0)
     }
 

@@ -78,7 +78,7 @@ import Testing
     @Test func `an unreadable file is an error`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         #expect(throws: (any Error).self) { try store.load() }
-        let error = #expect(throws: AccountError.self) { try store.save(Bench.kept) }
+        let error = #expect(throws: PresenceError.self) { try store.save(Bench.kept) }
         #expect(error?.code == .storageFailed)
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))
     }

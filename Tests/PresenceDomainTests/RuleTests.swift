@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 import Testing
 
 /// REQUIREMENTS 000 and 001: rules and their texts.
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `errors are told in plain language, and what to do about them`() {
-        let errors: [UserError] = [
+        let errors: [PresenceError] = [
             .userNotFound("u1"), .invalid(field: "displayName", reason: "This name cannot be used."),
             .fetchFailed(reason: "There is no connection."), .updateFailed(reason: "No.", outcomeUnknown: false),
             .updateFailed(reason: "No.", outcomeUnknown: true),

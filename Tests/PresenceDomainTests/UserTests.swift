@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 import Testing
 
 /// REQUIREMENTS 002 and 004: the user as a value.

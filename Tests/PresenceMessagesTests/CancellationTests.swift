@@ -1,6 +1,5 @@
 import Foundation
-import PresenceKitTesting
-import PresenceMessageModels
+import PresenceTesting
 import Testing
 
 @testable import PresenceKit
@@ -43,6 +42,18 @@ import Testing
         await expectCancelled("getMessages") { try await messages.getMessages(in: "c1") }
     }
 
+    @Test func `changes throw CancellationError, and are made nevertheless`() async throws {
+        await scene.connected()
+        try await scene.messages.send("draft", in: "c1")
+        let messages = scene.messages
+        let sent = try #require(await scene.list { $0.last?.sequence != nil }.last)
+        await expectCancelled("editMessage") { try await messages.edit(sent, text: "final") }
+        #expect(await scene.list { $0.last?.text == "final" }.count == 1)
+        server.cutAll()
+        _ = try await messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["final"])
+    }
+
     @Test func `a page of notifications throws CancellationError`() async {
         for number in 1...60 { server.notify("\(number)") }
         server.state.withLock { $0.notices.seen = 60 }
@@ -55,7 +66,7 @@ import Testing
     @Test @MainActor func `a model shows no error for what was cancelled`() async {
         for number in 1...60 { server.write("\(number)") }
         let model = ConversationModel(
-            conversation: "c1", user: "ana", messages: scene.messages, conversations: scene.messages,
+            conversation: "c1", user: "ana", messages: scene.messages,
             typing: scene.client)
         let run = Task { await model.run() }
         await until { model.hasEarlier && !model.messages.isEmpty }
@@ -66,7 +77,7 @@ import Testing
         await until { model.messages.count == 60 }
         run.cancel()
 
-        let list = ConversationListModel(user: "ana", conversations: scene.messages)
+        let list = ConversationListModel(user: "ana", messages: scene.messages)
         let trip = ChatConversation(id: "c1", kind: .group, participants: ["ana", "bob"])
         _ = await cancelling("renameConversation") { await list.rename(trip, to: "Trip") }
         #expect(list.errorMessage == nil && !list.isBusy)

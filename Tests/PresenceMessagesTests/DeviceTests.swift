@@ -1,7 +1,6 @@
 import EventLoops
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceTesting
 import Testing
 
 @testable import PresenceKit
@@ -202,7 +201,7 @@ import Testing
     }
 }
 
-extension PresenceMessages {
+extension PresenceMessenger {
     /// Waits until no registration is being sent.
     fileprivate func hasToldDevice() async {
         _ = await push.last?.result

@@ -180,7 +180,7 @@ import Testing
         while true {
             do {
                 return try .directory(URL(fileURLWithPath: directory.path))
-            } catch StorageError.inUse {
+            } catch let error as PresenceError where error.code == .storageInUse {
                 await Task.yield()
             }
         }
@@ -242,13 +242,13 @@ import Testing
         let scene = Scene()
         await scene.connected()
         scene.server.isThere(false)
-        for number in 1...PresenceMessages.maximumWaiting { try await scene.messages.send("\(number)", in: "c1") }
+        for number in 1...PresenceMessenger.maximumWaiting { try await scene.messages.send("\(number)", in: "c1") }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("more", in: "c1") }
         #expect(error?.code == .tooMany)
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == (1...PresenceMessages.maximumWaiting).map(String.init))
+        #expect(scene.server.texts(in: "c1") == (1...PresenceMessenger.maximumWaiting).map(String.init))
     }
 
     @Test func `the same message is sent once`() async throws {

@@ -1,7 +1,6 @@
 import EventLoops
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceTesting
 import TestSupport
 import Testing
 
@@ -231,11 +230,11 @@ import Testing
         ("wss://example.org/ws", "https://example.org/ws"),
     ])
     func `the server's URL is derived from its WebSocket URL`(webSocket: String, address: String) throws {
-        #expect(PresenceMessages.server(of: try #require(URL(string: webSocket))).absoluteString == address)
+        #expect(PresenceMessenger.server(of: try #require(URL(string: webSocket))).absoluteString == address)
     }
 }
 
-extension PresenceMessages {
+extension PresenceMessenger {
     /// Waits until this many uploads are running or waiting.
     fileprivate func hasUploads(_ count: Int) async {
         while uploads.count != count { await Task.yield() }

@@ -1,6 +1,6 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
+import PresenceTesting
 import Testing
 
 /// The fake follows a client's rules.

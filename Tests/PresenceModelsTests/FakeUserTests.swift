@@ -1,6 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// The fake repository of users follows a client's rules.
@@ -9,12 +9,12 @@ import Testing
         User(id: "me", displayName: "Ana", username: "ana.b"), User(id: "bob", displayName: "Bob", username: "bob"),
     ])
 
-    private func error(_ body: () async throws -> Void) async -> UserError? {
+    private func error(_ body: () async throws -> Void) async -> PresenceError? {
         do {
             try await body()
             return nil
         } catch {
-            return error as? UserError
+            return error as? PresenceError
         }
     }
 
@@ -86,7 +86,7 @@ import Testing
             for try await _ in users.uploadPhoto(Data("no picture".utf8)) {}
             Issue.record("nothing was thrown")
         } catch {
-            #expect(error as? UserError == .invalid(field: "photo", reason: "Failed to process image"))
+            #expect(error as? PresenceError == .invalid(field: "photo", reason: "Failed to process image"))
         }
         #expect(users.uploads.isEmpty)
     }
@@ -96,7 +96,8 @@ import Testing
         #expect(try await users.isAvailable("x") == false)
         #expect(try await users.isAvailable("ana.b"), "the user's own")
         #expect(await error { try await users.take("bob") }?.localizedDescription == "This username is already taken.")
-        guard case .invalid("username", _)? = await error({ try await users.take("a..b") }) else {
+        let fault = await error { try await users.take("a..b") }
+        guard fault?.code == .validationFailed, fault?.field == "username" else {
             Issue.record("a malformed name was taken")
             return
         }

@@ -1,6 +1,5 @@
 import PresenceKit
-import PresenceKitTesting
-import PresenceModels
+import PresenceTesting
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(1))) struct MeModelTests {

@@ -1,7 +1,6 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceModels
+import PresenceTesting
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(1))) struct PeopleModelTests {

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 001: the form in which a profile is edited.
@@ -62,7 +61,8 @@ import Testing
 
     @Test func `a failure is told and leaves the form as it was`() async {
         let (model, run) = await opened()
-        users.failure = UserError.updateFailed(reason: "There is no connection to the server.", outcomeUnknown: false)
+        users.failure = PresenceError.updateFailed(
+            reason: "There is no connection to the server.", outcomeUnknown: false)
         model.displayName = "Bea"
         await model.save()
         #expect(model.errorMessage == "Failed to save the user. There is no connection to the server.")
@@ -171,7 +171,7 @@ import Testing
         clock.advance(by: .milliseconds(500))
         await until { model.usernameError == "This username is already taken." }
         #expect(model.usernameAvailable == false && !model.canSave)
-        users.failure = UserError.fetchFailed(reason: "")
+        users.failure = PresenceError.fetchFailed(reason: "")
         model.username = "carl"
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
@@ -183,7 +183,7 @@ import Testing
 
     @Test func `a retry repeats a failed check without a pause`() async {
         let (model, run) = await opened()
-        users.failure = UserError.fetchFailed(reason: "")
+        users.failure = PresenceError.fetchFailed(reason: "")
         model.username = "carl"
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))

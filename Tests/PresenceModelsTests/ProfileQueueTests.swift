@@ -1,7 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// A profile that is saved without a connection: the form shows that it is queued, and the outcome.

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 000: the first form for a new user.
@@ -55,7 +54,7 @@ import Testing
 
     @Test func `a failure is told, and a retry does it`() async {
         let model = model()
-        users.failure = UserError.updateFailed(reason: "There is no connection.", outcomeUnknown: false)
+        users.failure = PresenceError.updateFailed(reason: "There is no connection.", outcomeUnknown: false)
         await model.saveProfile()
         #expect(model.errorMessage == "Failed to save profile. Please try again.")
         #expect(!model.profileSaved && !model.isLoading)
@@ -67,7 +66,7 @@ import Testing
 
     @Test func `a name that the server does not accept is told as the server says`() async {
         let model = model()
-        users.failure = UserError.invalid(field: "displayName", reason: "This name cannot be used.")
+        users.failure = PresenceError.invalid(field: "displayName", reason: "This name cannot be used.")
         await model.saveProfile()
         #expect(model.errorMessage == "This name cannot be used.")
     }
@@ -98,7 +97,7 @@ import Testing
         await model.skipSetup()
         #expect(model.profileSaved)
         #expect(users.updates.map(\.displayName) == ["ana.b"])
-        users.failure = UserError.fetchFailed(reason: "")
+        users.failure = PresenceError.fetchFailed(reason: "")
         let second = self.model()
         await second.skipSetup()
         users.failure = nil
@@ -130,7 +129,7 @@ import Testing
         let model = model()
         model.displayName = "Ana"
         users.delay = .seconds(1)
-        users.failure = UserError.fetchFailed(reason: "")
+        users.failure = PresenceError.fetchFailed(reason: "")
         let saving = Task { await model.saveProfile() }
         await users.clock.sleepers()
         await model.skipSetup()

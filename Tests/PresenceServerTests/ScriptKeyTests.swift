@@ -20,7 +20,7 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.webhooks + Script.push)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery + Script.push)
                     .contains($0)
             }
         ) {
@@ -39,7 +39,7 @@ import Testing
 
     @Test func `every key that a script uses is declared, with webhooks too`() throws {
         let webhooks = try WebhookWorld()
-        try look(at: webhooks.world, running: Script.webhooks + [.send, .editMessage, .open, .end, .reap]) {
+        try look(at: webhooks.world, running: Script.delivery + [.send, .editMessage, .open, .end, .reap]) {
             try everyScript(in: webhooks.world)
             try webhooks.world.run(for: 30_000)
         }
@@ -155,7 +155,7 @@ import Testing
             arguments: [bobs.events, shard.logic.link.incarnation, "bob"], lane: .commands
         ) { _ in }
         shard.run(.history, keys: [bobs.user(user), bobs.history(user)], arguments: [], lane: .commands) { _ in }
-        shard.logic.revokeTokens(of: user) { _ in }
+        shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])

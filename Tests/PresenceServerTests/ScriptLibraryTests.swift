@@ -71,7 +71,7 @@ struct ScriptLibraryTests {
             ("typing-lib", asset_typing_lib()), ("account-lib", asset_account_lib()), ("guess-lib", asset_guess_lib()),
             ("attachment-lib", asset_attachment_lib()), ("conversation-lib", asset_conversation_lib()),
             ("message-lib", asset_message_lib()), ("notification-lib", asset_notification_lib()),
-            ("push-lib", asset_push_lib()), ("webhook-lib", asset_webhook_lib()),
+            ("push-lib", asset_push_lib()), ("queue-lib", asset_queue_lib()),
         ]
     }
 

@@ -1,9 +1,7 @@
 import Foundation
-import PresenceTransport
 import Testing
 
 @testable import PresenceKit
-@testable import PresenceURLSession
 
 /// Transports with a real socket: messages arrive, and a close arrives with its code and reason.
 @Suite(.timeLimit(.minutes(1))) struct TransportSocketTests {

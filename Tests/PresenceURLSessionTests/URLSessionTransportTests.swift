@@ -1,8 +1,7 @@
 import Foundation
-import PresenceTransport
 import Testing
 
-@testable import PresenceURLSession
+@testable import PresenceKit
 
 /// On Linux, URLSession has no WebSockets, so no connection can be made here, and none was ever made on a device. These
 /// tests only check how an attempt ends.

@@ -1,14 +1,9 @@
 import Foundation
 import Logging
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceDomain
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
-import PresenceModels
+import PresenceTesting
 
 // What the documents' code takes for granted: an app's own names. It is compiled, and never run.
 
@@ -16,7 +11,7 @@ let url = URL(string: "wss://presence.example.org/v1/ws")!
 @Sendable func fetchToken() async throws -> String { "" }
 
 let client = PresenceClient(url: url, token: "")
-let messages = PresenceMessages(client)
+let messages = PresenceMessenger(client)
 let notifications = PresenceNotifications(client)
 let conversation = ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])
 let trip = ChatConversation(id: "g1", kind: .group, participants: ["ana", "bob", "cy"])

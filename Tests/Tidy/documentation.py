@@ -7,9 +7,7 @@ them from it.
 
 import re
 
-MODULES = [
-    "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts", "PresenceAccountModels",
-    "PresenceAccountsTesting", "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting"]
+MODULES = ["PresenceKit", "PresenceAccounts", "PresenceMessages", "PresenceTesting"]
 
 INHERITED = {
     # Values

@@ -36,26 +36,17 @@ IMPORTS = {
     "PresenceServer": {
         "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Signing", "Tokens",
         "Passwords", "OutgoingHTTP"},
-    "PresenceTransport": set(),
-    "PresenceURLSession": {"PresenceTransport"},
-    "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},
-    "PresenceDomain": set(),
-    "PresenceModels": {"PresenceDomain", "PresenceKit"},
-    "PresenceKitTesting": {"PresenceDomain", "PresenceKit"},
-    "PresenceHTTP": set(),
-    "PresenceMessages": {"PresenceHTTP", "PresenceKit"},
-    "PresenceMessageModels": {"PresenceKit", "PresenceMessages", "PresenceModels"},
-    "PresenceMessagesTesting": {"PresenceKit", "PresenceKitTesting", "PresenceMessages"},
-    "PresenceAccounts": {"PresenceDomain", "PresenceHTTP", "PresenceKit"},
-    "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"},
-    "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"},
+    "PresenceKit": {"PresenceProtocol", "EventLoops", "WebSockets"},
+    "PresenceAccounts": {"PresenceKit"},
+    "PresenceMessages": {"PresenceAccounts", "PresenceKit"},
+    "PresenceTesting": {"PresenceAccounts", "PresenceKit", "PresenceMessages"},
     "ProcessSignals": set(),
     "presenced": {
         "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
     "TerminalClients": {"PresenceKit", "ProcessSignals"},
     "Programs": set(),
     "presence-watch": {"PresenceKit", "TerminalClients"},
-    "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
+    "presence-chat": {"PresenceKit", "PresenceMessages", "TerminalClients"},
 }
 """The modules of ours that each module may import. The order is the direction of dependencies."""
 
@@ -99,9 +90,6 @@ TASKS = {
     "Sources/PresenceCore/Shard/Shard+Metrics.swift", "Sources/PresenceCore/HTTP/UploadedFile.swift",
 }
 
-POSITIONAL = {"Push", "Webhooks", "Notifications"}
-"""Features whose scripts still use positional keys, and whose outgoing calls have threads of their own."""
-
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
          "loadtest/*.md", "loadtest/notes/*.md", "loadtest/Sources/README.md", "Tests/*.md", "Tests/*/README.md",
@@ -137,9 +125,12 @@ def name(path):
 def look_at_imports():
     for module, allowed in IMPORTS.items():
         for path in swift_files(f"Sources/{module}"):
-            for imported in re.findall(r"^\s*(?:@testable |public |package |internal |private )?import (\w+)", path.read_text(), re.M):
+            for imported in re.findall(r"^\s*(?:@testable |public |package |internal |private |@_exported )?import (\w+)", path.read_text(), re.M):
                 if imported in IMPORTS and imported not in allowed:
                     fault(name(path), f"{module} may not import {imported}")
+    for path in swift_files("Sources/PresenceKit/Domain"):
+        if other := set(re.findall(r"^import (\w+)", path.read_text(), re.M)) - {"Foundation"}:
+            fault(name(path), f"is independent of data and screens, but imports {other}")
     known = {path.name for path in (ROOT / "Sources").iterdir() if path.is_dir()}
     for module in sorted(known - set(IMPORTS)):
         if not module.startswith("C"):
@@ -259,17 +250,16 @@ def look_at_subjects():
 
 def look_at_tasks():
     """Only ShardTasks starts features' async functions: another task would leave the shard's thread."""
-    for path in swift_files("Sources/PresenceCore", "Sources/PresenceServer/Features"):
+    for path in swift_files("Sources/PresenceCore", "Sources/PresenceServer/Features", "Sources/PresenceServer/Delivery"):
         for number, line in enumerate(path.read_text().splitlines()):
-            if re.search(r"\bTask( \{|\(|\.)", line) and name(path) not in TASKS and not any(
-                    part in POSITIONAL for part in path.parts):
+            if re.search(r"\bTask( \{|\(|\.)", line) and name(path) not in TASKS:
                 fault(f"{name(path)}:{number + 1}", "a task that ShardTasks does not begin")
 
 
 def look_at_scripts():
     """Scripts use the names in their headers."""
     for path in sorted((ROOT / "Sources").rglob("*.lua")):
-        if path.name == "lib.lua" or any(part in POSITIONAL for part in path.parts):
+        if path.name == "lib.lua":
             continue
         for number, line in enumerate(path.read_text().splitlines()):
             if re.search(r"\b(KEYS|ARGV)\b", line):

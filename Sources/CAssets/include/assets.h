@@ -182,12 +182,12 @@ struct asset asset_mend_log(void);
 struct asset asset_expire_messages(void);
 struct asset asset_find_aging(void);
 
-// Webhooks
+// Delivery to other servers
 struct asset asset_lead_courier(void);
-struct asset asset_webhook_enqueue(void);
-struct asset asset_webhook_lib(void);
-struct asset asset_webhook_take(void);
-struct asset asset_webhook_settle(void);
+struct asset asset_queue_add(void);
+struct asset asset_queue_lib(void);
+struct asset asset_queue_take(void);
+struct asset asset_queue_settle(void);
 
 // Notifications
 struct asset asset_notification_lib(void);

@@ -1,5 +1,5 @@
 import Foundation
-import PresenceHTTP
+import PresenceKit
 
 /// The account requests of a presence server, and the handling of their responses.
 struct AccountServer: Sendable {
@@ -13,14 +13,14 @@ struct AccountServer: Sendable {
 
     /// Sends a request and returns the response.
     ///
-    /// - Throws: ``AccountError``, or `CancellationError`.
+    /// - Throws: ``PresenceError``, or `CancellationError`.
     func answer(
         to request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> HTTPResponse {
         do {
             return try await http.send(request, token: token, progress: progress)
         } catch let failure as HTTPServer.Failure {
-            throw AccountError(failure)
+            throw PresenceError.account(failure)
         }
     }
 
@@ -44,7 +44,7 @@ struct AccountServer: Sendable {
             return try decoder.decode(type, from: body)
         } catch {
             // Without the error's description, which may contain a token.
-            throw AccountError(.notAnAnswer, "to \(request.method) \(request.path)", outcomeUnknown: true)
+            throw PresenceError.account(.notAnAnswer, "to \(request.method) \(request.path)", outcomeUnknown: true)
         }
     }
 
@@ -83,14 +83,14 @@ enum JSONMember: Encodable, Hashable, Sendable {
     }
 }
 
-extension AccountError {
-    init(_ failure: HTTPServer.Failure) {
+extension PresenceError {
+    fileprivate static func account(_ failure: HTTPServer.Failure) -> PresenceError {
         switch failure {
         case .unanswered(let failure):
-            self.init(
+            account(
                 failure.wasSent ? .connectionLost : .notConnected, failure.message, outcomeUnknown: failure.wasSent)
         case .refused(let refusal):
-            self.init(
+            account(
                 refusal.code.map(Code.init(rawValue:)) ?? (refusal.isPassing ? .unavailable : .notAnAnswer),
                 refusal.message, reason: refusal.reason.map(Reason.init(rawValue:)), field: refusal.field,
                 retryAfter: refusal.retryAfter, outcomeUnknown: refusal.outcomeUnknown)

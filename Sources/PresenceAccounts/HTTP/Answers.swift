@@ -1,5 +1,5 @@
 import Foundation
-import PresenceDomain
+import PresenceKit
 
 /// The objects in the server's responses.
 enum Answer {

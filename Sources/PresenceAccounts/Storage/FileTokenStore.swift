@@ -5,18 +5,18 @@ import Foundation
 /// A new session is written to a second file, forced to disk, and renamed over the old one. After a kill or a power cut
 /// at any moment, either the old or the new session is there, complete. The file is not encrypted, and only one process
 /// may write it.
-public struct FileTokenStore: TokenStore {
+package struct FileTokenStore: TokenStore {
     private let path: String
 
     /// - Parameter url: the file. Its folder is created, readable only by its owner, if it does not exist.
-    public init(_ url: URL) {
+    package init(_ url: URL) {
         path = url.path
     }
 
     /// A file in the user's state folder: `$XDG_STATE_HOME` or `~/.local/state`.
     ///
     /// - Parameter name: the name of the folder. An app that uses several servers needs one for each.
-    public static func standard(_ name: String = "presence") -> FileTokenStore {
+    package static func standard(_ name: String = "presence") -> FileTokenStore {
         let environment = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
         let parent =
             environment.map { URL(fileURLWithPath: $0, isDirectory: true) }
@@ -24,7 +24,7 @@ public struct FileTokenStore: TokenStore {
         return FileTokenStore(parent.appendingPathComponent(name).appendingPathComponent("session"))
     }
 
-    public func load() throws -> StoredSession? {
+    package func load() throws -> StoredSession? {
         guard let data = try read(path) else { return nil }
         do {
             return try StoredSession(encoded: data)
@@ -37,9 +37,9 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    public func save(_ session: StoredSession) throws { try write(try session.encoded(), to: path) }
+    package func save(_ session: StoredSession) throws { try write(try session.encoded(), to: path) }
 
-    public func clear() throws {
+    package func clear() throws {
         for each in [path, path + ".damaged", path + ".later"] {
             guard unlink(each) == 0 || errno == ENOENT else { throw failure("remove") }
         }
@@ -50,11 +50,11 @@ public struct FileTokenStore: TokenStore {
 
     private var farewells: String { path + ".farewells" }
 
-    public func loadFarewells() throws -> [String] {
+    package func loadFarewells() throws -> [String] {
         try read(farewells).flatMap { try? JSONDecoder().decode([String].self, from: $0) } ?? []
     }
 
-    public func saveFarewells(_ tokens: [String]) throws {
+    package func saveFarewells(_ tokens: [String]) throws {
         guard tokens.isEmpty else { return try write(try JSONEncoder().encode(tokens), to: farewells) }
         guard unlink(farewells) == 0 || errno == ENOENT else { throw failure("remove") }
     }
@@ -106,7 +106,7 @@ public struct FileTokenStore: TokenStore {
         guard fsync(number) == 0 else { throw failure("fsync") }
     }
 
-    private func failure(_ call: String) -> AccountError {
-        AccountError(.storageFailed, "\(call) \(path): \(String(cString: strerror(errno)))")
+    private func failure(_ call: String) -> PresenceError {
+        PresenceError.account(.storageFailed, "\(call) \(path): \(String(cString: strerror(errno)))")
     }
 }

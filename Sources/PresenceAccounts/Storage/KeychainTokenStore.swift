@@ -9,7 +9,7 @@
     ///
     /// A keychain survives the removal of the app. After a new installation, the former one's session is removed; a
     /// flag in the app's own defaults marks the installation.
-    public final class KeychainTokenStore: TokenStore, @unchecked Sendable {
+    package final class KeychainTokenStore: TokenStore, @unchecked Sendable {
         private let service: String
         private let accessGroup: String?
         private let defaults: UserDefaults
@@ -22,7 +22,7 @@
         ///     stored, and a sign-out of one signs out all.
         ///   - defaults: stores the flag of the installation. A shared session requires the defaults of the group. With
         ///     its own defaults, an extension would treat the session as that of a former installation and remove it.
-        public init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {
+        package init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {
             precondition(
                 accessGroup == nil || defaults !== UserDefaults.standard,
                 "a session that is shared needs the defaults of the app's group")
@@ -31,7 +31,7 @@
             self.defaults = defaults
         }
 
-        public func load() throws -> StoredSession? {
+        package func load() throws -> StoredSession? {
             guard let data = try read(Self.account) else {
                 // Before its first unlock, a device may report that no item exists.
                 try checkUsable()
@@ -52,12 +52,12 @@
             }
         }
 
-        public func save(_ session: StoredSession) throws {
+        package func save(_ session: StoredSession) throws {
             try write(try session.encoded(), to: Self.account)
             defaults.set(true, forKey: flag)
         }
 
-        public func clear() throws {
+        package func clear() throws {
             for account in [Self.account, Self.account + ".damaged", Self.account + ".later"] { try remove(account) }
         }
 
@@ -65,11 +65,11 @@
 
         private static let farewells = "farewells"
 
-        public func loadFarewells() throws -> [String] {
+        package func loadFarewells() throws -> [String] {
             try read(Self.farewells).flatMap { try? JSONDecoder().decode([String].self, from: $0) } ?? []
         }
 
-        public func saveFarewells(_ tokens: [String]) throws {
+        package func saveFarewells(_ tokens: [String]) throws {
             guard tokens.isEmpty else { return try write(try JSONEncoder().encode(tokens), to: Self.farewells) }
             try remove(Self.farewells)
         }
@@ -134,8 +134,8 @@
             return query
         }
 
-        private func failure(_ verb: String, _ status: OSStatus) -> AccountError {
-            AccountError(.storageFailed, "the keychain did not \(verb): \(status)")
+        private func failure(_ verb: String, _ status: OSStatus) -> PresenceError {
+            PresenceError.account(.storageFailed, "the keychain did not \(verb): \(status)")
         }
     }
 #endif

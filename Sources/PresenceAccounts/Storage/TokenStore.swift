@@ -7,7 +7,7 @@ import Foundation
 /// (`KeychainTokenStore(accessGroup:)`): each reads it before it renews the session.
 ///
 /// Implementations: ``FileTokenStore``, ``MemoryTokenStore`` and, on Apple platforms, `KeychainTokenStore`.
-public protocol TokenStore: Sendable {
+package protocol TokenStore: Sendable {
     /// Returns the stored session; `nil` if no user is signed in.
     ///
     /// - Throws: if it cannot be read now. Unlike `nil`, this signs no user out. A session that can never be read
@@ -27,30 +27,30 @@ public protocol TokenStore: Sendable {
 
 extension TokenStore {
     /// By default they are not stored, and only kept for the life of the process.
-    public func loadFarewells() throws -> [String] { [] }
-    public func saveFarewells(_ tokens: [String]) throws {}
+    package func loadFarewells() throws -> [String] { [] }
+    package func saveFarewells(_ tokens: [String]) throws {}
 }
 
 /// The stored part of a session. The access token is not stored: a new one is fetched at each launch.
-public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+package struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// A secret: it is sufficient to act as the user.
-    public var refreshToken: String
+    package var refreshToken: String
     /// The last known account, shown while the server cannot be reached.
-    public var account: Account
+    package var account: Account
     /// When it was stored, by this device's clock.
-    public var savedAt: Date
+    package var savedAt: Date
 
     /// Creates a session, for stores and fakes.
-    public init(refreshToken: String, account: Account, savedAt: Date) {
+    package init(refreshToken: String, account: Account, savedAt: Date) {
         self.refreshToken = refreshToken
         self.account = account
         self.savedAt = savedAt
     }
 
     /// Omits the token, so that it does not appear in logs.
-    public var description: String { "StoredSession(\(account.id))" }
+    package var description: String { "StoredSession(\(account.id))" }
     /// The same as ``description``, without the token.
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     private static let format = 1
 
@@ -80,17 +80,17 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
 
 // @unchecked: `session` is only touched with the lock.
 /// Keeps the session for the life of the process, for tests and tools.
-public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
+package final class MemoryTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var session: StoredSession?
     private var farewells: [String] = []
 
     /// Creates a store with this session; empty by default.
-    public init(_ session: StoredSession? = nil) { self.session = session }
+    package init(_ session: StoredSession? = nil) { self.session = session }
 
-    public func load() -> StoredSession? { lock.withLock { session } }
-    public func save(_ session: StoredSession) { lock.withLock { self.session = session } }
-    public func clear() { lock.withLock { session = nil } }
-    public func loadFarewells() -> [String] { lock.withLock { farewells } }
-    public func saveFarewells(_ tokens: [String]) { lock.withLock { farewells = tokens } }
+    package func load() -> StoredSession? { lock.withLock { session } }
+    package func save(_ session: StoredSession) { lock.withLock { self.session = session } }
+    package func clear() { lock.withLock { session = nil } }
+    package func loadFarewells() -> [String] { lock.withLock { farewells } }
+    package func saveFarewells(_ tokens: [String]) { lock.withLock { farewells = tokens } }
 }

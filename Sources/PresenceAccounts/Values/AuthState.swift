@@ -30,14 +30,14 @@ public enum SignUpOutcome: Hashable, Sendable {
 
 /// Why no user is signed in.
 public enum SignOutReason: Hashable, Sendable {
-    /// No user was signed in on this device, or another process of the app that shares the ``TokenStore`` has signed
+    /// No user was signed in on this device, or another process of the app that shares the ``SessionStore`` has signed
     /// out.
     case notSignedIn
     /// The app signed out.
     case requested
     /// The server ended the session: it expired, was signed out from another device or disabled, or its token was used
     /// twice.
-    case refused(AccountError.Reason?)
+    case refused(PresenceError.Reason?)
     /// The account was deleted on this device.
     case accountDeleted
 }

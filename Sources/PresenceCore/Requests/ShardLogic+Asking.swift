@@ -75,10 +75,14 @@ extension ShardLogic {
     // MARK: For the server itself
 
     /// Runs a script, regardless of how much waits for Redis, and returns its reply.
+    ///
+    /// - Throws: Also if this shard may no longer write.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
         let result = await result { run(call, reply: $0) }
         link.noticeFencing(in: result)
-        return ScriptReply(try result.get())
+        let reply = ScriptReply(try result.get())
+        guard reply.word != "FENCED" else { throw .disconnected(sent: false) }
+        return reply
     }
 
     /// Runs a plain command, regardless of how much waits for Redis.

@@ -91,7 +91,7 @@ package actor Shard {
         settings.answers = parts.outboxes.answers
         settings.proxies = proxies
         settings.servesTLS = parts.identity != nil
-        // `Places` enforces the process' own limit, over all shards.
+        // `ConnectionPlaces` enforces the process' own limit, over all shards.
         settings.maxConnections = 1_000_000
         server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
         sockets.logic = logic

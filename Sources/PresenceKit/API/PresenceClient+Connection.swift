@@ -40,6 +40,12 @@ extension PresenceClient {
         _ = await runner.ask { .signOut($0) }
     }
 
+    /// Disconnects for good and closes the storage, whose directory another client can use once this returns. All data
+    /// stays in it. Sequences end except ``connectionStates``, and later calls throw `notConnected`.
+    public func close() async {
+        await runner.close()
+    }
+
     /// Changes the user to the one whose token the provider fetches. All data of the former user is deleted, pending
     /// requests fail with `signedOut`, and sequences continue with what the new user may see.
     public func switchUser(token: @escaping TokenProvider) async {

@@ -1,6 +1,5 @@
 import Foundation
 import PresenceProtocol
-import PresenceTransport
 
 /// The signed-in user's connection to the presence server, shared by all observers and calls of the app.
 ///
@@ -105,10 +104,11 @@ public final class PresenceClient: Sendable {
         self.runner = runner
         follower =
             configuration.followsSystem
-            ? SystemFollower { [weak runner] input in
-                guard let runner, mailbox.post(input) else { return }
-                Task { await runner.takeMail() }
-            } : nil
+            ? SystemFollower(
+                { [weak runner] input in
+                    guard let runner, mailbox.post(input) else { return }
+                    Task { await runner.takeMail() }
+                }, isBusy: { [weak runner] in await runner?.isBusy ?? false }) : nil
     }
 
     /// Posts an input that has no reply, without waiting.

@@ -16,11 +16,26 @@ extension Engine {
         forget(at: now)
         isSignedOut = true
         close(nil, at: now)
+        endLoops()
+        emit(completions.wait(id, forEndOf: attempt, andClearing: true, at: now.uptime))
+    }
+
+    /// The app closes the client for good.
+    mutating func close(_ id: CallID, at now: Moment) {
+        let attempt = connectedAttempt
+        link.retire(because: .clientClosed)
+        sayGoodbye()
+        close(.clientClosed, at: now)
+        endLoops()
+        emit(completions.wait(id, forEndOf: attempt, andClearing: false, at: now.uptime))
+    }
+
+    /// Ends all loops of the app, except those on the connection's state.
+    private mutating func endLoops() {
         for observer in Array(observers.ids) where observers[observer]?.topic != .connection {
             _ = observers.remove(observer)
         }
         watchlist.removeAll()
-        emit(completions.wait(id, forEndOf: attempt, andClearing: true, at: now.uptime))
     }
 
     /// The account has a session again. A client that was never used still waits for its first use.
@@ -90,4 +105,5 @@ extension Engine {
 
 extension PresenceError {
     static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
+    static let clientClosed = PresenceError(.notConnected, "the app closed the client")
 }

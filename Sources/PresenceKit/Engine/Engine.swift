@@ -94,6 +94,7 @@ struct Engine: Sendable {
         case .signOut(let id): signOut(id, at: now)
         case .switchUser(let id): switchUser(id, at: now)
         case .clearCache(let id): clearCache(id, at: now)
+        case .close(let id): close(id, at: now)
         case .observe(let id, let topic): observe(id, topic, at: now)
         case .unobserve(let id): unobserve(id, at: now)
         case .abandon:
@@ -158,6 +159,10 @@ struct Engine: Sendable {
         loggedStamp = link.stamp
         emit(.log(.notice, link.state.sentence))
     }
+
+    /// Whether something is under way that a suspension of the app would interrupt: an attempt to connect, a request
+    /// without a reply, or a call.
+    var isBusy: Bool { link.isUnderWay && !link.isConnected || !requests.isEmpty || !calls.isEmpty }
 
     // MARK: Time
 

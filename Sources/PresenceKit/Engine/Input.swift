@@ -36,6 +36,8 @@ enum Input: Sendable {
     case observe(ObserverID, Topic)
     /// The loop has ended, or its task was cancelled.
     case unobserve(ObserverID)
+    /// The app closes the client for good. Ends as `disconnect`.
+    case close(CallID)
     /// The last reference to the client was released.
     case abandon
 

@@ -1,5 +1,3 @@
-import PresenceTransport
-
 extension Input {
     init(_ event: TransportEvent, of attempt: Attempt) {
         switch event {

@@ -16,6 +16,12 @@ extension Runner {
         }
     }
 
+    /// Closes the client, and then the storage: everything that was written before is in it.
+    func close() async {
+        _ = await ask { .close($0) }
+        await afterStorage { [storage] in await storage.close() }.value
+    }
+
     func clear(_ clearing: Clearing, _ andWrites: Bool) {
         afterStorage { [storage, logger] in
             do {

@@ -1,6 +1,5 @@
 import Foundation
 import PresenceProtocol
-import PresenceTransport
 
 /// Runs an ``Engine``: passes inputs to it and performs its directives. It decides nothing itself.
 ///
@@ -59,6 +58,9 @@ actor Runner {
         await recalling?.value
         return read(engine)
     }
+
+    /// See ``Engine/isBusy``.
+    var isBusy: Bool { engine.isBusy }
 
     /// Whether there is any observer.
     var isObserved: Bool { !engine.observers.isEmpty }

@@ -1,7 +1,6 @@
 #if os(Linux)
     import EventLoops
     import Foundation
-    import PresenceTransport
     import WebSockets
 
     /// Makes connections with libwebsockets, all on one thread of the process.

@@ -1,6 +1,5 @@
 #if os(Linux)
     import EventLoops
-    import PresenceTransport
     import WebSockets
 
     // @unchecked: all mutable state is confined to the loop's thread.

@@ -3,9 +3,11 @@
 final class SystemFollower: Sendable {
     private let stop: @Sendable () -> Void
 
-    /// - Parameter post: called from any thread.
-    init(_ post: @escaping @Sendable (Input) -> Void) {
-        let stops = [followScenes(post), followNetwork(post)]
+    /// - Parameters:
+    ///   - post: called from any thread.
+    ///   - isBusy: whether the client wants to finish something in the background.
+    init(_ post: @escaping @Sendable (Input) -> Void, isBusy: @escaping @Sendable () async -> Bool) {
+        let stops = [followScenes(post, isBusy), followNetwork(post)]
         stop = { for stop in stops { stop() } }
     }
 
@@ -15,19 +17,22 @@ final class SystemFollower: Sendable {
 /// The state of the network at one update, from which changes are derived for the client.
 struct NetworkPath: Hashable, Sendable {
     var isSatisfied: Bool
-    /// The interfaces in use, by name.
+    /// The usable interfaces by name, the preferred one first.
     var interfaces: [String]
 
     /// The input for the change from `former` to this. The first update is only reported if there is no network.
     func input(after former: NetworkPath?) -> Input? {
         guard let former else { return isSatisfied ? nil : .network(false) }
         if isSatisfied != former.isSatisfied { return .network(isSatisfied) }
-        return isSatisfied && interfaces != former.interfaces ? .reconnect : nil
+        // A connection is made on the preferred one, and is not affected by others that come and go.
+        return isSatisfied && interfaces.first != former.interfaces.first ? .reconnect : nil
     }
 }
 
 #if !canImport(UIKit) && !canImport(AppKit)
-    func followScenes(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void { {} }
+    func followScenes(
+        _ post: @escaping @Sendable (Input) -> Void, _ isBusy: @escaping @Sendable () async -> Bool
+    ) -> @Sendable () -> Void { {} }
 #endif
 
 #if !canImport(Network)

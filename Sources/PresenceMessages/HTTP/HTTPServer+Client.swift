@@ -1,5 +1,4 @@
 import Foundation
-import PresenceHTTP
 import PresenceKit
 
 // HTTP requests as the user of a client.

@@ -44,7 +44,7 @@ extension Ask.Mark {
     }
 }
 
-extension PresenceMessages {
+extension PresenceMessenger {
     /// Stores a mark until the server has it. If that fails, the mark is only sent during this process.
     func keep(_ mark: Ask.Mark) async {
         guard let owner = try? await ownUser(), told[mark.conversation]?.covers(mark) != true,

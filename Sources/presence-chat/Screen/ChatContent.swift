@@ -1,8 +1,6 @@
 import Foundation
 import PresenceKit
-import PresenceMessageModels
 import PresenceMessages
-import PresenceModels
 
 // The content of the screen, made from the models.
 extension ChatScreen.Content {

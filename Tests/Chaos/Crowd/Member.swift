@@ -5,7 +5,7 @@ import PresenceMessages
 /// One client, and the state that it shows.
 final class Member: Sendable {
     let client: PresenceClient
-    private let messages: PresenceMessages
+    private let messages: PresenceMessenger
     private let name: String
 
     init(_ name: String, _ order: Order) {
@@ -19,7 +19,7 @@ final class Member: Sendable {
         client = PresenceClient(
             url: order.url!, token: order.token!, device: Device(id: "\(name)-device", kind: .phone),
             configuration: configuration)
-        messages = PresenceMessages(client)
+        messages = PresenceMessenger(client)
         let client = client
         Task {
             for await state in client.connectionStates { Report(client: name, state: Self.word(state)).write() }

@@ -19,13 +19,13 @@ FIELD = "sentByOther"
 
 EDITS = (
     # The comment to shorten, the present text, and its replacement.
-    ("-- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:",
+    ("-- Recomputes from all sessions what others see. If it has changed, it gets a new version and is published as",
      """user.since .. body .. '}')""",
      f"""user.since .. body .. ',"{MEMBER}":2}}')"""),
-    ("-- The address that was told of it: how it begins is not kept.",
+    ("-- The client may send back the address that it has received for the uploaded picture. Only the end of it is stored.",
      """'"updatedAt":' .. int(now)\n""",
      f"""'"updatedAt":' .. int(now) .. ',"{MEMBER}":2'\n"""),
-    ("-- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.",
+    ("-- A conversation that was idle for long loses the rest with the next messages, or with the next sweep.",
      "sender.own = c.last -- mutation: own-is-read\n",
      f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1)) -- mutation: own-is-read\n"),
 )

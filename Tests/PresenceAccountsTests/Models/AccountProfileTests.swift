@@ -1,10 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 000 and 001: the forms of the profile with an account: setup, username, picture.
@@ -46,7 +43,7 @@ import Testing
 
     @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
-        account.fail(with: AccountError(.connectionLost))
+        account.fail(with: PresenceError.account(.connectionLost))
         await model.saveProfile()
         #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
         await model.retry()
@@ -123,7 +120,7 @@ import Testing
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.canSave }
-        account.fail(with: AccountError(.conflict, reason: .usernameTaken, field: "username"))
+        account.fail(with: PresenceError.account(.conflict, reason: .usernameTaken, field: "username"))
         await model.save()
         #expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
         #expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)

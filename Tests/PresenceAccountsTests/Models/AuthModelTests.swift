@@ -1,9 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 003: the forms for sign-up, sign-in and sign-out.
@@ -200,10 +198,10 @@ import Testing
 
     @Test func `what fails without a reason has the texts asked for`() async {
         let (model, run) = await filled()
-        auth.fail(with: AccountError(.notConnected))
+        auth.fail(with: PresenceError.account(.notConnected))
         await model.resetPassword()
         #expect(model.errorMessage == "Failed to send reset email.")
-        auth.fail(with: AccountError(.storageFailed))
+        auth.fail(with: PresenceError.account(.storageFailed))
         await model.signOut()
         #expect(model.errorMessage == "Failed to sign out.")
         auth.fail(with: CocoaError(.fileNoSuchFile))

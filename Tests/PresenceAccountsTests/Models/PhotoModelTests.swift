@@ -1,9 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
-import PresenceKitTesting
-import PresenceModels
+import PresenceKit
+import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 001: the upload of a picture.
@@ -26,7 +24,7 @@ import Testing
 
     @Test func `a failed upload is told, and a retry sends the same picture`() async {
         let model = PhotoModel(photos: users)
-        users.failure = AccountError(.connectionLost)
+        users.failure = PresenceError.account(.connectionLost)
         await model.upload(Self.picture)
         #expect(model.errorMessage == "Failed to upload image" && model.canRetry && !model.isUploading)
         users.failure = nil
@@ -41,7 +39,7 @@ import Testing
         #expect(model.errorMessage == "Image is too large. Maximum size is 5MB." && !model.canRetry)
         await model.upload(Data("no picture".utf8))
         #expect(model.errorMessage == "Failed to process image" && !model.canRetry && users.uploads.isEmpty)
-        users.failure = UserError.invalid(field: "photo", reason: "Failed to process image")
+        users.failure = PresenceError.invalid(field: "photo", reason: "Failed to process image")
         await model.upload(Self.picture)
         #expect(model.errorMessage == "Failed to process image" && !model.canRetry)
     }
@@ -72,7 +70,7 @@ import Testing
     @Test func `a picture is removed, and a removal that fails is tried again`() async {
         let model = PhotoModel(photos: users)
         await model.upload(Self.picture)
-        users.failure = AccountError(.notConnected)
+        users.failure = PresenceError.account(.notConnected)
         await model.remove()
         #expect(model.errorMessage == "Failed to remove image" && model.canRetry && model.photo != nil)
         users.failure = nil

@@ -1,8 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceHTTP
 import PresenceKit
+import PresenceTesting
 import TestSupport
 
 /// An account on a model server, without a network, with time that the test advances.
@@ -75,7 +74,7 @@ struct Bench {
     }
 }
 
-extension AuthRepository {
+extension AccountRepository {
     /// Waits for a state; returns the states before it.
     @discardableResult
     func reaches(_ isWanted: (AuthState) -> Bool) async -> [AuthState] {

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceHTTP
+import PresenceKit
+import PresenceTesting
 
 /// A presence server for the requests of these tests, by the rules of docs/protocol.md: sessions with a counter; the
 /// previous token is accepted, older ones end the session.

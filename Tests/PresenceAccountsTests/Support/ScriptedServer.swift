@@ -1,6 +1,6 @@
 import Foundation
 import PresenceAccounts
-import PresenceHTTP
+import PresenceKit
 
 /// An HTTP server on a free port of this machine, made of a few lines of POSIX sockets, with scripted replies: also
 /// late, incomplete or missing ones.

@@ -1,7 +1,6 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceHTTP
 import PresenceProtocol
+import PresenceTesting
 import Testing
 
 @testable import PresenceAccounts

@@ -138,6 +138,7 @@ import Testing
     @Test func `storage errors are described in plain language, without paths and numbers`() {
         let errors: [(StorageError, String?)] = [
             (.inUse("/a/b"), "Please close the other one and try again."),
+            (.closed("/a/b"), nil),
             (.laterVersion("/a/b", 7), "Please install the newest version of the app."),
             (.full(7), "Please check your internet connection and try again."),
             (.failed("write", "/a/b", ENOSPC), "Please free some space and try again."),
@@ -184,5 +185,9 @@ import Testing
         #expect(tells(mobile, after: wifi) == "changed")
         #expect(tells(wifi, after: wifi) == "nothing")
         #expect(tells(none, after: none) == "nothing")
+        let both = NetworkPath(isSatisfied: true, interfaces: ["en0", "pdp_ip0"])
+        #expect(tells(both, after: wifi) == "nothing")
+        #expect(tells(wifi, after: both) == "nothing")
+        #expect(tells(mobile, after: both) == "changed")
     }
 }

@@ -1,6 +1,4 @@
 import Foundation
-import PresenceDomain
-import PresenceModels
 import PresenceProtocol
 import Testing
 
@@ -80,7 +78,9 @@ import Testing
         await server.welcome()
         let message = try #require(await server.message())
         server.say(.refusal(message.id, .validationFailed, field: "displayName"))
-        #expect(await refusals.next() == .invalid(field: "displayName", reason: "This name cannot be used."))
+        let refusal = await refusals.next()
+        #expect(refusal?.code == .validationFailed && refusal?.field == "displayName")
+        #expect(refusal?.localizedDescription == "This name cannot be used.")
     }
 
     @Test func `pending changes are reported at once, and when they are done`() async throws {

@@ -1,6 +1,6 @@
 import Foundation
-import PresenceKitTesting
 import PresenceProtocol
+import PresenceTesting
 import Testing
 
 @testable import PresenceKit

@@ -1,4 +1,4 @@
-import PresenceKitTesting
+import PresenceTesting
 import Testing
 
 @testable import PresenceKit

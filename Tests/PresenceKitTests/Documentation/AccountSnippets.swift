@@ -1,10 +1,7 @@
 import Foundation
-import PresenceAccountModels
 import PresenceAccounts
-import PresenceAccountsTesting
-import PresenceDomain
 import PresenceKit
-import PresenceModels
+import PresenceTesting
 import Testing
 
 // The code of the page on accounts, compiled. The page shows the text between the marks.
@@ -20,8 +17,7 @@ private final class AccountScreen {
     func making() throws -> (PresenceAccount, PresenceClient) {
         // <snippet>
         let account = PresenceAccount(
-            url: URL(string: "https://presence.example.org")!, store: FileTokenStore.standard(),
-            device: Device(kind: .phone, name: "Ana's phone"))
+            url: URL(string: "https://presence.example.org")!, device: Device(kind: .phone, name: "Ana's phone"))
         let client = PresenceClient(account: account, storage: try .standard())
         // </snippet>
         return (account, client)
@@ -47,7 +43,7 @@ private final class AccountScreen {
             case .signedIn: try await account.claimUsername("ana.b")
             case .mailSent: title = "Please follow the link in your email, then sign in."
             }
-        } catch let error as AccountError where error.reason == .emailTaken {
+        } catch let error as PresenceError where error.reason == .emailTaken {
             try await account.signIn(email: "ana@example.org", password: password)
         }
         // </snippet>

@@ -1,8 +1,6 @@
 import Foundation
-import PresenceDomain
 import PresenceKit
-import PresenceKitTesting
-import PresenceModels
+import PresenceTesting
 import Testing
 
 // The code of the documentation, compiled. The pages show the text between the marks.

@@ -32,7 +32,7 @@ import Testing
             let storage: Storage
             do {
                 storage = try Storage.directory(url, people: people, writes: writes)
-            } catch StorageError.inUse {
+            } catch let error as PresenceError where error.code == .storageInUse {
                 await Task.yield()
                 continue
             }
@@ -170,15 +170,33 @@ import Testing
 
     @Test func `only one client at a time uses a directory, and other users cannot read it`() async throws {
         try await opened { (_: Storage) -> Void in
-            #expect(throws: StorageError.inUse(url.path)) { _ = try Storage.directory(url) }
+            #expect(throws: PresenceError(StorageError.inUse(url.path))) { _ = try Storage.directory(url) }
         }
         let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
         #expect(mode == 0o700)
     }
 
+    @Test func `a closed storage can be opened at once, and takes no more`() async throws {
+        let first = try Storage.directory(url)
+        try await first.writes.append(Self.write("1"))
+        await first.cache.write([Self.person("bob", 1)])
+        await first.close()
+        let second = try Storage.directory(url)
+        await #expect(throws: StorageError.closed(url.appendingPathComponent("writes").path)) {
+            try await first.writes.append(Self.write("2"))
+        }
+        await #expect(throws: StorageError.self) { try await first.writes.remove(["1"]) }
+        await #expect(throws: StorageError.self) { try await first.writes.removeAll() }
+        await #expect(throws: StorageError.self) { try await first.cache.removeAll() }
+        await first.cache.write([Self.person("bob", 2)])
+        #expect(try await second.writes.load().writes == [Self.write("1")])
+        await second.close()
+        #expect(try await Storage.directory(url).cache.read(["bob"]) == [Self.person("bob", 1)])
+    }
+
     @Test func `a directory that cannot be created is reported`() throws {
         try Data().write(to: url)
-        #expect(throws: StorageError.self) { try Storage.directory(url.appendingPathComponent("below")) }
+        #expect(throws: PresenceError.self) { try Storage.directory(url.appendingPathComponent("below")) }
     }
 
     @Test func `storage errors are described in words`() {

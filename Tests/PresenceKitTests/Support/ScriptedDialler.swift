@@ -1,7 +1,6 @@
 import EventLoops
 import Foundation
 import PresenceProtocol
-import PresenceTransport
 import Testing
 
 @testable import PresenceKit

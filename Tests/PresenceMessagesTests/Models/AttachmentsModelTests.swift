@@ -1,9 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// Attachments of the next message on a screen, with fakes.
@@ -17,7 +15,7 @@ import Testing
         fake = FakeMessages(
             user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
         model = ConversationModel(
-            conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: FakePresence(user: "ana"))
+            conversation: "c1", user: "ana", messages: fake, typing: FakePresence(user: "ana"))
     }
 
     private var files: AttachmentsModel { model.attachments }

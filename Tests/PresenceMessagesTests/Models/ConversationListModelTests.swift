@@ -1,9 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// The list of conversations on a screen, with a fake.
@@ -20,7 +18,7 @@ import Testing
 
     private func following(_ body: (ConversationListModel) async throws -> Void) async rethrows {
         let model = ConversationListModel(
-            user: "ana", conversations: fake, now: { FakeMessages.beginning + 60 }, name: { $0.capitalized })
+            user: "ana", messages: fake, now: { FakeMessages.beginning + 60 }, name: { $0.capitalized })
         let run = Task { await model.run() }
         defer { run.cancel() }
         await until { model.isLoaded }
@@ -42,7 +40,7 @@ import Testing
     }
 
     @Test func `a preview names messages without a text`() {
-        let model = ConversationListModel(user: "ana", conversations: fake)
+        let model = ConversationListModel(user: "ana", messages: fake)
         var conversation = ChatConversation(id: "c", kind: .direct, participants: ["ana", "bob"])
         #expect(model.preview(of: conversation) == "")
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 1)

@@ -1,8 +1,6 @@
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// A conversation on a screen, with fakes.
@@ -26,7 +24,7 @@ import Testing
         _ id: String, _ fake: FakeMessages, _ presence: FakePresence, _ clock: TestClock
     ) -> ConversationModel {
         ConversationModel(
-            conversation: id, user: "ana", messages: fake, conversations: fake, typing: presence, clock: clock
+            conversation: id, user: "ana", messages: fake, typing: presence, clock: clock
         ) { $0.capitalized }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 import PresenceMessages
-import PresenceMessagesTesting
+import PresenceTesting
 import Testing
 
 /// The fake follows the server's rules.

@@ -1,6 +1,5 @@
 import EventLoops
 import Foundation
-import PresenceTransport
 
 @testable import PresenceKit
 

@@ -1,6 +1,5 @@
 import Foundation
-import PresenceAccountsTesting
-import PresenceKitTesting
+import PresenceTesting
 
 @testable import PresenceKit
 @testable import PresenceMessages
@@ -9,7 +8,7 @@ import PresenceKitTesting
 struct Scene {
     let server: MessageServer
     let client: PresenceClient
-    let messages: PresenceMessages
+    let messages: PresenceMessenger
     let clock = TestClock()
     /// The transport of uploads.
     let transport = FakeHTTPTransport()
@@ -31,7 +30,7 @@ struct Scene {
         client = PresenceClient(
             url: URL(string: "ws://example.org/v1/ws")!, token: provider ?? { token }, device: Device(),
             configuration: configuration, storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
-        messages = PresenceMessages(client, transport: transport, clock: clock)
+        messages = PresenceMessenger(client, transport: transport, clock: clock)
     }
 
     func connected() async {

@@ -48,9 +48,9 @@ import Testing
 
     /// The webhook endpoint and each push service have their own queue.
     private func queue(_ place: Int) -> (keys: [String], receiver: any EventReceiver) {
-        let queues = talk.world.shards[0].logic.feature(Webhooks.self)!.courier!.queues
+        let queues = talk.world.shards[0].logic.feature(EventDelivery.self)!.courier!.queues
         let receiver = queues[place].receiver
-        return (partitions.keys(of: receiver.id).webhook(receiver.id), receiver)
+        return (partitions.keys(of: receiver.id).queue(receiver.id).map(\.value), receiver)
     }
 
     @Test(arguments: 0...2) func `a damaged queue holds up no other receiver`(key: Int) throws {

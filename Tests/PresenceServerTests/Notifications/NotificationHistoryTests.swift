@@ -28,43 +28,36 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "what is posted again is told again", old: "if not known then", new: "if true then",
+            name: "what is posted again is told again", at: "stored-again", becomes: "    if true then",
             faults: ["twice", " of [\"n"]),
         ScriptMistake(
-            name: "a change has no version of its own", old: "b.version = nextVersion(previous, b.floor)",
-            new: "b.version = math.max(previous, 1)", faults: ["version 1 of"]),
+            name: "a change has no version of its own", at: "counts-have-a-version",
+            becomes: "    b.version = math.max(previous, 1)", faults: ["version 1 of"]),
         ScriptMistake(
-            name: "who missed an event is not told so", old: "int(now), int(previous), int(unseen)",
-            new: "int(now), '0', int(unseen)", faults: ["keeps [", "a device of"]),
+            name: "who missed an event is not told so", at: "version-before", becomes: "    local before = '0'",
+            faults: ["keeps [", "a device of"]),
         ScriptMistake(
-            name: "the mark of what was seen goes back", old: "if seen > b.seen then",
-            new: "if seen > 0 and seen ~= b.seen then", faults: ["had seen", "has seen"]),
+            name: "the mark of what was seen goes back", at: "seen-grows",
+            becomes: "if seenTo > 0 and seenTo ~= b.seen then b.seen, b.changed = seenTo, true end",
+            faults: ["had seen", "has seen"]),
         ScriptMistake(
-            name: "what is replaced stays", old: "                retire(b, place)\n", new: "",
+            name: "what is replaced stays", at: "replaced-retire",
             faults: ["was replaced, and", "a device of", "keeps ["]),
+        ScriptMistake(name: "others are not told what is replaced", at: "replaced-are-named", faults: ["a device of"]),
+        ScriptMistake(name: "others are not told what is archived", at: "archived-are-named", faults: ["a device of"]),
+        ScriptMistake(name: "others are not told what is read", at: "read-are-named", faults: ["a device of"]),
         ScriptMistake(
-            name: "others are not told what is replaced",
-            old: "news.replaces[#news.replaces + 1] = int(seqOf(b, place))", new: "", faults: ["a device of"]),
-        ScriptMistake(
-            name: "others are not told what is archived", old: "news.archived[#news.archived + 1] = int(seq)",
-            new: "",
-            faults: ["a device of"]),
-        ScriptMistake(
-            name: "others are not told what is read", old: "news.read[#news.read + 1] = int(seq)", new: "",
-            faults: ["a device of"]),
-        ScriptMistake(
-            name: "the id of what was archived is forgotten",
-            old: "b.gone[#b.gone + 1] = int(seqOf(b, i))\n    setState(b, i, 'x')", new: "drop(b, i)",
+            name: "the id of what was archived is forgotten", at: "id-stays-known",
+            becomes: "local function retire(b, i) drop(b, i) end",
             faults: ["was archived by", "was replaced, and", " of [\"n"]),
         ScriptMistake(
-            name: "unread counts what was read", old: "count(b.states, 'u'), first",
-            new: "count(b.states, '[ur]'), first", faults: ["unread of"]),
+            name: "unread counts what was read", at: "unread-alone",
+            becomes: "    local unread = countOf(b.states, '[ur]')", faults: ["unread of"]),
         ScriptMistake(
-            name: "what is too much is dropped untold", old: "first and seqOf(b, first) or b.last + 1", new: "1",
+            name: "what is too much is dropped untold", at: "oldest-kept", becomes: "    local oldest = 1",
             faults: ["a device of"]),
         ScriptMistake(
-            name: "some of what was unseen is not read", old: "while i > 0 and left > 0 do",
-            new: "while i > 1 and left > 0 do",
+            name: "some of what was unseen is not read", at: "reads-all", becomes: "while i > 1 and left > 0 do",
             faults: ["is lost to", "unseen of", "unread of", "keeps", "a device of"]),
     ]
 }

@@ -9,12 +9,12 @@ import Redis
 extension PushHistory {
     private static let scripts: Set<Script> = [
         .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
-        .webhookEnqueue, .webhookTake, .webhookSettle, .leadCourier,
+        .queueAdd, .queueTake, .queueSettle, .leadCourier,
     ]
 
-    func answer(_ call: QueuedWebhook) -> WebhookOutcome? {
+    func answer(_ call: QueuedEvent) -> DeliveryOutcome? {
         guard let push = PushMessage(call.body) else { return .taken }
-        let outcome: WebhookOutcome =
+        let outcome: DeliveryOutcome =
             switch draw(0...9) {
             case 0: .failed("status 503", retryAfter: 0)
             case 1, 2: .refused("status 400 BadDeviceToken")
@@ -63,7 +63,7 @@ extension PushHistory {
             let keys = partitions.keys(of: id)
             let read = past.read(PushPast.Place(user: other, talk: talk), at: now)
             run(
-                .pushNote, [keys.shards, keys.push, keys.pushed(id), keys.sessions(id)], keys,
+                .pushNote, [keys.shards, keys.floor, keys.push, keys.pushed(id), keys.sessions(id)], keys,
                 [other, talk, "\(seq)", "\(read)", "\(DuePushes.wait)"])
         }
     }

@@ -232,7 +232,7 @@ final class PushHistory: DrawnHistory {
         let id = UserID(user)!
         let keys = partitions.keys(of: id)
         past.devices[user, default: []].append(now)
-        let names = [keys.shards, keys.devices(id), keys.grants(id), keys.user(id), keys.pushed(id)]
+        let names = [keys.shards, keys.floor, keys.devices(id), keys.grants(id), keys.user(id), keys.pushed(id)]
         run(.setDevice, names, keys, ["-", "apns", "\"\(past.devices[user]!.count)\(token(of: user))\""])
     }
 }

@@ -28,42 +28,35 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "what comes while one is told is forgotten", old: "if ARGV[9] ~= '' and isNewer then",
-            new: "if false then", faults: ["was not told of"]),
-        ScriptMistake(
-            name: "what was told is not remembered", old: "redis.call('HSET', KEYS[3], ARGV[5], value)", new: "",
-            faults: ["and of"]),
-        ScriptMistake(
-            name: "what is taken is in nobody's hands",
-            old: "redis.call('ZADD', KEYS[2], int(now + tonumber(ARGV[5])), entry)",
-            new: "redis.call('ZREM', KEYS[2], entry)", faults: ["was not told of"]),
-        ScriptMistake(
-            name: "what was given up counts as told", old: "redis.call('HDEL', KEYS[2], ARGV[4])", new: "",
+            name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if false then",
             faults: ["was not told of"]),
+        ScriptMistake(name: "what was told is not remembered", at: "push-is-remembered", faults: ["and of"]),
         ScriptMistake(
-            name: "who was pushed for a deleted message is told of no other",
-            old: "redis.call('HDEL', KEYS[3], ARGV[5])", new: "",
+            name: "what is taken is in nobody's hands", at: "taken-is-leased",
+            becomes: "    redis.call('ZREM', pushKey, entry)", faults: ["was not told of"]),
+        ScriptMistake(
+            name: "what was given up counts as told", at: "given-up-counts-for-nothing", faults: ["was not told of"]),
+        ScriptMistake(
+            name: "who was pushed for a deleted message is told of no other", at: "deleted-push-is-forgotten",
             faults: ["was not told of", "has no notification of"]),
         ScriptMistake(
-            name: "what is unread beside a deleted message is not decided",
-            old: "int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))", new: "'0'",
-            faults: ["was not told of"]),
+            name: "what is unread beside a deleted message is not decided", at: "unread-beside-deleted",
+            becomes: "    reply[2] = '0'", faults: ["was not told of"]),
         ScriptMistake(
-            name: "what was deleted while it is decided is told", old: "deletions ~= select(4, parsedNote(ARGV[15]))",
-            new: "false",
-            faults: ["which was deleted"]),
+            name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
+            becomes: "local isDeleted = false", faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
-            old: "local place = find(b, id, 1, 1) or", new: "local place = isTold and find(b, id, 1, 1) or",
+            at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1) or old",
             faults: ["which is deleted"]),
         ScriptMistake(
-            name: "what is told anew makes no notification", old: "isAnew(timeOf(b, known))", new: "false",
-            faults: ["has no notification of"]),
+            name: "what is told anew makes no notification", at: "pushed-anew",
+            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"]),
         ScriptMistake(
-            name: "a revoked device is pushed to", old: "isCurrent = tonumber(at or '0') >= revokedAt",
-            new: "isCurrent = true", faults: ["after their tokens were revoked"]),
+            name: "a revoked device is pushed to", at: "revoked-devices",
+            becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"]),
         ScriptMistake(
-            name: "who has a session has no time", old: "if redis.call('EXISTS', keys.sessions) == 0 then wait = 0 end",
-            new: "wait = 0", faults: ["was told early"]),
+            name: "who has a session has no time", at: "a-session-has-time", becomes: "    return 0",
+            faults: ["was told early"]),
     ]
 }

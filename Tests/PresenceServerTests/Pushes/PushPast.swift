@@ -89,7 +89,7 @@ struct PushPast {
     mutating func tell(_ seq: Int, due time: Timestamp, to place: Place) { toldFor[place, default: [:]][time] = seq }
 
     mutating func handOver(
-        _ push: PushMessage, _ outcome: WebhookOutcome, due: Timestamp?, at time: Timestamp, redisBack: Timestamp
+        _ push: PushMessage, _ outcome: DeliveryOutcome, due: Timestamp?, at time: Timestamp, redisBack: Timestamp
     ) {
         handed.append(Handed(at: time, push: push, redisBack: redisBack))
         guard let said = Self.seq(push.text), let due else { return }

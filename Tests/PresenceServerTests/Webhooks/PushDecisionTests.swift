@@ -142,7 +142,9 @@ import Testing
             let shard = talk.world.shards[0]
             shard.run(
                 .setDevice,
-                keys: [keys.shards, keys.devices(bob), keys.grants(bob), keys.user(bob), keys.pushed(bob)],
+                keys: [
+                    keys.shards, keys.floor, keys.devices(bob), keys.grants(bob), keys.user(bob), keys.pushed(bob),
+                ],
                 arguments: [keys.events, shard.logic.link.incarnation, device, "apns", "\"\(token)\""],
                 lane: .commands
             ) { _ in }

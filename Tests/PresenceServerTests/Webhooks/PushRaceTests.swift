@@ -32,7 +32,7 @@ import Testing
             .send, [keys.shards, keys.floor] + keys.written(id).map(\.value), keys.events,
             [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
         talk.run(
-            .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
+            .pushNote, [bobs.shards, bobs.floor, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(seq)", "\(read)", "10000"])
     }
 
@@ -49,6 +49,46 @@ import Testing
         try talk.world.run(until: "the second push", within: 3_000) { talk.pushes.count == 2 }
         try talk.world.run(for: 120_000)
         #expect(talk.pushes.count == 2)
+    }
+
+    @Test
+    func `who came back, read and left again is pushed for at once, though an earlier message has a time of its own`()
+        throws
+    {
+        let talk = try PushTalk()
+        talk.bob.close(code: 1000)
+        try talk.world.run(for: 1_000)
+        beforeTelling(talk) { keys, bobs in write(talk, keys, bobs, 2, read: 0) }
+        talk.say()
+        try talk.world.run(until: "the first push", within: 500) { talk.pushes.count == 1 }
+        for _ in 0..<2 {
+            try talk.world.run(for: 2_000)
+            try talk.bob.connect(to: talk.world.shards[1])
+            talk.mark("read", 2)
+            try talk.world.run(for: 500)
+            talk.bob.close(code: 1000)
+            try talk.world.run(for: 400)
+        }
+        talk.say("third")
+        try talk.world.run(until: "the second push", within: 500) { talk.pushes.count == 2 }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 2)
+    }
+
+    @Test func `who left before the time of an earlier message is over is pushed for at once when the next one comes`()
+        throws
+    {
+        let talk = try PushTalk()
+        talk.say()
+        try talk.world.run(for: 2_000)
+        talk.mark("read", 1)
+        try talk.world.run(for: 500)
+        talk.bob.close(code: 1000)
+        try talk.world.run(for: 400)
+        talk.say("second")
+        try talk.world.run(until: "the push", within: 500) { talk.pushes.count == 1 }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
     }
 
     @Test func `a message that is deleted while it is told is not told, and the one before is`() throws {
@@ -171,16 +211,14 @@ import Testing
         try talk.world.run(for: 1_000)
         // Other events take its place.
         let queue = try #require(
-            talk.webhooks.couriers.first?.logic.feature(Webhooks.self)?.courier?.queues.first {
+            talk.webhooks.couriers.first?.logic.feature(EventDelivery.self)?.courier?.queues.first {
                 $0.receiver is PushService
             })
         let others = (0..<100).map { number in
             WaitingEvent(id: "o\(number)", entry: "9000000000000-\(number)", at: 1, subject: "o\(number)", body: [0x7B])
         }
-        var isAdded = false
         talk.answer(nil)
-        queue.add(others, newest: "9000000000000-99", lost: 0, of: 77) { isAdded = $0 }
-        try talk.world.run(until: "they are added") { isAdded }
+        try queue.add(others, newest: "9000000000000-99", of: 77, in: talk.world)
         let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
         try talk.world.run(for: 1_000)
         #expect(try talk.world.redis.command(["EXISTS", keys.pushed(UserID("bob")!)]).get().int == 0)

@@ -16,7 +16,7 @@ extension ScriptKeyTests {
             let keys = shard.logic.partitions.keys(of: bob)
             func run(_ script: Script, _ names: [String], _ arguments: [String]) {
                 shard.run(
-                    script, keys: [keys.shards, keys.devices(bob)] + names,
+                    script, keys: [keys.shards, keys.floor, keys.devices(bob)] + names,
                     arguments: [keys.events, shard.logic.link.incarnation] + arguments, lane: .commands
                 ) { _ in }
             }
@@ -51,20 +51,21 @@ extension ScriptKeyTests {
         var answers: [String] = []
         func run(_ script: Script, _ names: [String], _ arguments: [String]) {
             shard.run(script, keys: names, arguments: arguments, lane: .commands) {
-                answers.append((try? $0.get()).flatMap { $0.array?.first?.string ?? $0.string } ?? "")
+                let words = (try? $0.get())?.array ?? []
+                answers.append((script == .pushMessage ? words.last : words.first)?.string ?? "")
             }
         }
         run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10", "1"])
         run(.pushCheck, [own.devices(bob), own.grants(bob), own.user(bob)], ["fcm", "1000", "\"second\""])
         _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
         run(
-            .pushLater, [own.shards, own.push, own.pushed(bob)],
+            .pushLater, [own.shards, own.floor, own.push, own.pushed(bob)],
             [
                 own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
                 "9000000000000", "",
             ])
         run(
-            .pushMissed, [own.shards, own.pushed(bob)],
+            .pushMissed, [own.shards, own.floor, own.pushed(bob)],
             [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\""])
         try world.run(until: "they are answered") { answers.count == 4 }
         #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])

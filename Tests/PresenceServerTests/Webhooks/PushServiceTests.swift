@@ -3,6 +3,7 @@ import Testing
 
 @testable import PresenceCore
 @testable import PresenceServer
+@testable import Simulator
 
 /// The waiting pushes that a push service gets.
 @Suite struct PushServiceTests {
@@ -11,28 +12,39 @@ import Testing
         let name = "test"
         let url = "https://example.org"
 
-        func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome { .taken }
+        func send(
+            _ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic
+        ) async -> DeliveryOutcome? { .taken }
     }
 
-    private let service = PushService(sender: Taking())
-    private let due: Timestamp = 1_763_712_000_000
+    private let world: World
+    private let due: DuePushes
+    private let service: PushService
+
+    init() throws {
+        world = try World(shards: 1)
+        due = DuePushes(world.shards[0].logic)
+        service = PushService(Taking(), world.shards[0].logic, due, removed: MetricCounter())
+    }
+
+    private let dueAt: Timestamp = 1_763_712_000_000
 
     private func entries(user: String, _ tokens: [String]) -> [WaitingEvent] {
         let devices = tokens.map { #"{"platform":"apns","pushToken":"\#($0)"}"# }.joined(separator: ",")
-        let event = WebhookEvent(
-            entry: "1-0", type: "push.due", at: due, subject: user,
+        let event = OfferedEvent(
+            entry: "1-0", type: "push.due", at: dueAt, subject: user,
             rest: Array(
                 (#""conversation":"c1","devices":[\#(devices)],"title":"Ana","text":"hi","badge":3"#).utf8)[...])
         return service.entries(of: event, body: event.body ?? [], partition: 0)
     }
 
-    @Test func `a push is not sent when it is older than an hour`() throws {
+    @Test func `a push is not sent when it is older than an hour`() async throws {
         let entry = try #require(entries(user: "bob", ["0a"]).first)
-        let event = try #require(QueuedWebhook(id: entry.id, Array("5 \(entry.subject) ".utf8) + entry.body))
-        #expect(service.send([event], at: due + 3_600_000) == [entry.id: .taken])
-        #expect(service.send([event], at: due + 3_600_001) == [entry.id: .refused("too late")])
+        let event = try #require(QueuedEvent(id: entry.id, Array("5 \(entry.subject) ".utf8) + entry.body))
+        #expect(await service.send(event, at: dueAt + 3_600_000) == .taken)
+        #expect(await service.send(event, at: dueAt + 3_600_001) == .refused("too late"))
         // The clock was set back.
-        #expect(service.send([event], at: due - 3_600_001) == [entry.id: .taken])
+        #expect(await service.send(event, at: dueAt - 3_600_001) == .taken)
     }
 
     @Test func `the devices of a user do not wait for each other`() {

@@ -180,7 +180,7 @@ import Testing
         try talk.register("0a0b")
         var refusals = 0
         talk.world.redis.refuse = { script, _ in
-            guard script == .webhookSettle, refusals < 20 else { return nil }
+            guard script == .queueSettle, refusals < 20 else { return nil }
             refusals += 1
             return .server(code: "NOREPLICAS", message: "NOREPLICAS not enough good replicas")
         }

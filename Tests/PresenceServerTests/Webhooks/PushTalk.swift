@@ -93,7 +93,7 @@ final class PushTalk {
         bob.sendText(#"{"type":"conversationSettings","id":900,"conversation":"\#(id)",\#(members)}"#)
     }
 
-    var pushes: [QueuedWebhook] { webhooks.calls("push.due", of: "bob") }
+    var pushes: [QueuedEvent] { webhooks.calls("push.due", of: "bob") }
     /// The pushes handed to APNs.
     var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
 
@@ -110,7 +110,7 @@ final class PushTalk {
     }
 
     /// Sets the services' answer; endpoints accept everything.
-    func answer(_ outcome: WebhookOutcome?) {
+    func answer(_ outcome: DeliveryOutcome?) {
         webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : outcome }
     }
 }

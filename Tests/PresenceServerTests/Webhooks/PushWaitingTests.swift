@@ -12,7 +12,7 @@ import Testing
     /// Bob's only device has been tried once with the first push. `nil`: the push was taken but not tried, as if others
     /// were before it.
     private func talk(
-        after said: [String], _ outcome: WebhookOutcome? = .failed("status 503", retryAfter: 0)
+        after said: [String], _ outcome: DeliveryOutcome? = .failed("status 503", retryAfter: 0)
     ) throws -> PushTalk {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

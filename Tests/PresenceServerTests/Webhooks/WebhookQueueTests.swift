@@ -13,8 +13,8 @@ import Testing
         let world = webhooks.world
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
         let shard = world.shards[0]
-        let queue = try #require(shard.logic.feature(Webhooks.self)?.courier?.queues.first)
-        let keys = shard.logic.partitions.keys(of: queue.receiver.id).webhook(queue.receiver.id)
+        let queue = try #require(shard.logic.feature(EventDelivery.self)?.courier?.queues.first)
+        let keys = shard.logic.partitions.keys(of: queue.receiver.id).queue(queue.receiver.id).map(\.value)
         shard.workers.times = 500...500
         var added = 0
         func add(_ count: Int) throws {
@@ -22,9 +22,7 @@ import Testing
                 WaitingEvent(id: "e\($0)", entry: "1-\($0 + 1)", at: 1, subject: "s\($0)", body: Array("{}".utf8))
             }
             added += count
-            var isAdded = false
-            queue.add(events, newest: "1-\(added)", lost: 0, of: 5) { isAdded = $0 }
-            try world.run(until: "they are added") { isAdded }
+            try queue.add(events, newest: "1-\(added)", of: 5, in: world)
         }
         try add(10)
         try world.run(until: "some are on their way") { !webhooks.log.calls.isEmpty }
@@ -45,21 +43,19 @@ import Testing
         let world = webhooks.world
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
         webhooks.log.answer = { _ in .failed("timeout", retryAfter: 0) }
-        let queue = try #require(world.shards[0].logic.feature(Webhooks.self)?.courier?.queues.first)
-        let keys = world.shards[0].logic.partitions.keys(of: queue.receiver.id).webhook(queue.receiver.id)
+        let queue = try #require(world.shards[0].logic.feature(EventDelivery.self)?.courier?.queues.first)
+        let keys = world.shards[0].logic.partitions.keys(of: queue.receiver.id).queue(queue.receiver.id).map(\.value)
         var added = 0
         func add(_ type: String, of beginning: String, _ rest: String, _ count: Int) throws {
             let events = (added..<added + count).map { number in
-                let event = WebhookEvent(
+                let event = OfferedEvent(
                     entry: "1-\(number + 1)", type: type, at: 1, subject: "\(beginning)\(number)",
                     rest: Array(rest.utf8)[...])
                 return WaitingEvent(
                     id: event.subject, entry: event.entry, at: 1, subject: event.subject, body: event.body!)
             }
             added += count
-            var isAdded = false
-            queue.add(events, newest: "1-\(added)", lost: 0, of: 5) { isAdded = $0 }
-            try world.run(until: "they are added") { isAdded }
+            try queue.add(events, newest: "1-\(added)", of: 5, in: world)
         }
         func left(_ beginning: String) throws -> Int {
             let ids = try world.redis.ask(["HKEYS", keys[2]]).get().array ?? []
@@ -81,6 +77,40 @@ import Testing
         #expect(try world.redis.ask(["HGET", keys[0], "dropped"]).get().string == "1001")
     }
 
+    @Test func `a call without an answer delays the later events of its subject alone, and they keep their order`()
+        throws
+    {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        let shard = world.shards[0]
+        let queue = try #require(shard.logic.feature(EventDelivery.self)?.courier?.queues.first)
+        var calls: [String] = []
+        var answers: [(DeliveryOutcome?) -> Void] = []
+        let tasks = shard.logic.tasks
+        queue.send = { event, _ in
+            calls.append(event.id)
+            guard event.id == "slow0" else { return .taken }
+            return await tasks.wait { answers.append($0) }
+        }
+        let ids = (0..<3).map { "slow\($0)" } + (0..<60).map { "e\($0)" } + ["slow3"]
+        let events = ids.enumerated().map { place, id in
+            let subject = id.hasPrefix("slow") ? "slow" : id
+            return WaitingEvent(
+                id: id, entry: "1-\(place + 1)", at: Int64(place), subject: subject, body: Array("{}".utf8))
+        }
+        try queue.add(events, newest: "1-\(events.count)", of: 5, in: world)
+        try world.run(until: "all others are called", within: 1_000) { calls.count { $0.hasPrefix("e") } == 60 }
+        // Longer than they are held.
+        try world.run(for: 14_000)
+        #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0"])
+        shard.input { _ in answers.removeFirst()(.taken) }
+        try world.run(until: "they are called", within: 1_000) { calls.count == ids.count }
+        #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0", "slow1", "slow2", "slow3"])
+        try world.run(for: 60_000)
+        #expect(calls.count == ids.count)
+    }
+
     @Test func `a try waits no longer when Redis' clock goes back`() throws {
         let webhooks = try WebhookWorld(shards: 1)
         let world = webhooks.world
@@ -99,5 +129,16 @@ import Testing
         try world.run(until: "it is tried", within: 240_000) { webhooks.calls("user.online").count == 3 }
         try world.run(for: 3_600_000)
         #expect(webhooks.calls("user.online").count == 3)
+    }
+}
+
+extension DeliveryQueue {
+    /// Adds events as the courier does, on the first server.
+    func add(_ events: [WaitingEvent], newest: String, of partition: Int, in world: World) throws {
+        var isAdded = false
+        world.shards[0].input { logic in
+            logic.tasks.run { isAdded = await self.add(events, newest: newest, lost: 0, of: partition) }
+        }
+        try world.run(until: "they are added") { isAdded }
     }
 }

@@ -16,8 +16,13 @@ final class WebhookWorld {
     /// Written by jobs, which the simulation runs one at a time on its own thread.
     final class Log: @unchecked Sendable {
         // @unchecked: everything runs on the test's thread.
-        var calls: [QueuedWebhook] = []
-        var answer: (QueuedWebhook) -> WebhookOutcome? = { _ in .taken }
+        var calls: [QueuedEvent] = []
+        var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .taken }
+
+        func take(_ event: QueuedEvent) -> DeliveryOutcome? {
+            calls.append(event)
+            return answer(event)
+        }
     }
 
     /// - Parameter apns: Whether pushes are also sent to APNs.
@@ -46,21 +51,20 @@ final class WebhookWorld {
     }
 
     func record(_ shard: SimulatedShard) {
-        for queue in shard.logic.feature(Webhooks.self)!.courier!.queues {
-            queue.send = { [log] events, _ in
-                log.calls += events
-                return events.reduce(into: [:]) { $0[$1.id] = log.answer($1) }
+        let logic = shard.logic!
+        for queue in logic.feature(EventDelivery.self)!.courier!.queues {
+            // A job, so that a call takes a simulated time.
+            queue.send = { [log, unowned logic] event, _ in
+                (try? await logic.work(.files) { log.take(event) }) ?? nil
             }
-            // Tokens are needed for real calls only.
-            queue.prepare = { $0(true) }
         }
     }
 
     var couriers: [SimulatedShard] {
-        world.shards.filter { $0.logic.feature(Webhooks.self)!.courier!.isCourier && !$0.isDead }
+        world.shards.filter { $0.logic.feature(EventDelivery.self)!.courier!.isCourier && !$0.isDead }
     }
 
-    func calls(_ type: String, of user: String? = nil) -> [QueuedWebhook] {
+    func calls(_ type: String, of user: String? = nil) -> [QueuedEvent] {
         log.calls.filter { call in
             String(decoding: call.body, as: UTF8.self).contains("\"type\":\"\(type)\"")
                 && (user ?? call.subject) == call.subject
@@ -148,8 +152,8 @@ final class WebhookWorld {
         #expect(kept > 4 << 20 && kept < 6 << 20)
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 180_000)
-        let receiver = world.shards[0].logic.feature(Webhooks.self)!.courier!.queues[0].receiver.id
-        let state = world.shards[0].logic.partitions.keys(of: receiver).webhook(receiver)[0]
+        let receiver = world.shards[0].logic.feature(EventDelivery.self)!.courier!.queues[0].receiver.id
+        let state = world.shards[0].logic.partitions.keys(of: receiver).queue(receiver)[0].value
         let dropped = try #require(world.redis.ask(["HGET", state, "dropped"]).get().int)
         let told = webhooks.calls("message.created").map(\.id)
         #expect(Set(told).count == told.count && told.count + Int(dropped) == count)
@@ -188,7 +192,7 @@ final class WebhookWorld {
 
     @Test func `events of one ms are told in their order`() throws {
         let ids = (0...11).map {
-            WebhookEvent(entry: "1763712000123-\($0)", type: "user.online", at: 0, subject: "u", rest: []).id(
+            OfferedEvent(entry: "1763712000123-\($0)", type: "user.online", at: 0, subject: "u", rest: []).id(
                 partition: 17)
         }
         #expect(ids.sorted() == ids)

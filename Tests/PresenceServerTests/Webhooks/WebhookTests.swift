@@ -51,6 +51,34 @@ import Testing
         #expect(RetrySchedule.rest(after: .max) == 60_000)
     }
 
+    @Test func `a receiver rests after failures alone, and until the pause that it asks for is over`() {
+        var rest = ReceiverRest()
+        rest.hasFailed("a", since: 100, asked: 0, isOfAll: true, at: 110)
+        #expect(rest.until == 1_110)
+        // It was under way when the rest began.
+        rest.hasFailed("b", since: 105, asked: 0, isOfAll: true, at: 900)
+        #expect(rest.until == 1_110)
+        rest.hasFailed("a", since: 1_110, asked: 0, isOfAll: true, at: 1_120)
+        #expect(rest.until == 3_120)
+        rest.isAnswered(at: 3_130)
+        #expect(rest.until == 0)
+        // Another one was answered meanwhile.
+        rest.hasFailed("a", since: 3_120, asked: 0, isOfAll: true, at: 3_140)
+        #expect(rest.until == 0)
+        rest.hasFailed("a", since: 3_135, asked: 60_000, isOfAll: true, at: 3_150)
+        rest.isAnswered(at: 3_160)
+        #expect(rest.until == 63_150)
+    }
+
+    @Test func `one device that fails delays no other, and several wait for a minute at most`() {
+        var rest = ReceiverRest()
+        rest.hasFailed("a", since: 100, asked: 600_000, isOfAll: false, at: 110)
+        rest.hasFailed("a", since: 120, asked: 600_000, isOfAll: false, at: 130)
+        #expect(rest.until == 0)
+        rest.hasFailed("b", since: 120, asked: 0, isOfAll: false, at: 140)
+        #expect(rest.until == 60_140)
+    }
+
     @Test func `a receiver may ask for seconds, and for a day at most`() {
         let asked = ["120", "0", "-1", "soon", nil, "9999999999", "Wed, 21 Oct 2026 07:28:00 GMT"].map {
             RetrySchedule.asked($0)
@@ -58,8 +86,8 @@ import Testing
         #expect(asked == [120_000, 0, 0, 0, 0, 86_400_000, 0])
     }
 
-    private func event(_ type: String, _ subject: String, _ rest: String) -> WebhookEvent {
-        WebhookEvent(
+    private func event(_ type: String, _ subject: String, _ rest: String) -> OfferedEvent {
+        OfferedEvent(
             entry: "1763712000123-4", type: type, at: 1_763_712_000_999, subject: subject, rest: Array(rest.utf8)[...])
     }
 

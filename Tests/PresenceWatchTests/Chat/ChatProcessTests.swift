@@ -119,7 +119,7 @@ struct ChatProcessTests {
     @Test func `a group has a name and its members, and earlier messages are loaded by scrolling`() async throws {
         let server = try await Server()
         let client = try await server.client("ana")
-        let messages = PresenceMessages(client)
+        let messages = PresenceMessenger(client)
         let group = try await messages.createGroup(with: ["bob", "cy"], name: "Trip")
         for number in 1...60 { try await messages.send("number \(number)", in: group.id) }
         for await count in messages.waiting where count == 0 { break }
@@ -141,7 +141,7 @@ struct ChatProcessTests {
     @Test func `the list has one line for each conversation`() async throws {
         let server = try await Server()
         let client = try await server.client("ana")
-        let messages = PresenceMessages(client)
+        let messages = PresenceMessenger(client)
         let id = try await messages.directConversation(with: "bob").id
         try await messages.send("Hello", in: id)
         for await count in messages.waiting where count == 0 { break }

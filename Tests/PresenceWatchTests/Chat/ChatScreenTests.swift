@@ -1,10 +1,7 @@
 import Foundation
 import PresenceKit
-import PresenceKitTesting
-import PresenceMessageModels
 import PresenceMessages
-import PresenceMessagesTesting
-import PresenceModels
+import PresenceTesting
 import Testing
 
 @testable import presence_chat
@@ -93,7 +90,7 @@ import Testing
             user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
         let roster = RosterModel(presence, users: ["bob"])
         let model = ConversationModel(
-            conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: presence
+            conversation: "c1", user: "ana", messages: fake, typing: presence
         ) { user in roster.people.first { $0.user == user }?.displayName ?? user }
         let runs = [Task { await model.run() }, Task { await roster.run() }]
         defer { runs.forEach { $0.cancel() } }

@@ -55,7 +55,7 @@ extension HistoryRun {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         for stay in person.stays { stay.mayBeGone = true }
         shard.input { logic in
-            logic.revokeTokens(of: person.id) { result in
+            logic.run(logic.revokingTokens(of: person.id)) { result in
                 guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                     let from = words.last?.int
                 else { return }

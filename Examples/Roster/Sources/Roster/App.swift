@@ -1,7 +1,6 @@
 import Foundation
 import Observation
 import PresenceKit
-import PresenceModels
 import RosterScreens
 
 @main

@@ -1,7 +1,5 @@
 import Observation
-import PresenceDomain
 import PresenceKit
-import PresenceModels
 
 /// The app's only screen. All values on it come from models, and it uses the client's protocols only.
 @MainActor @Observable

@@ -1,6 +1,5 @@
-import PresenceDomain
 import PresenceKit
-import PresenceKitTesting
+import PresenceTesting
 import RosterScreens
 import Testing
 
@@ -43,7 +42,8 @@ struct MainScreenTests {
         await until { screen.lines[0].hasPrefix("ana (busy: In a meeting)") }
         #expect(await screen.enter("name Ana Silva"))
         #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
-        users.failure = UserError.updateFailed(reason: "There is no connection to the server.", outcomeUnknown: false)
+        users.failure = PresenceError(
+            .notConnected, sentence: "Failed to save the user. There is no connection to the server.")
         #expect(await screen.enter("name Bea"))
         #expect(screen.lines.contains("! Failed to save the user. There is no connection to the server."))
         #expect(await !screen.enter("quit"))

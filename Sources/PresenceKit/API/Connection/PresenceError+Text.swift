@@ -1,15 +1,16 @@
 import Foundation
 
 /// Texts for users, in plain language and without codes. They are in English; a localized app chooses its own texts by
-/// ``PresenceError/code``.
+/// ``PresenceError/code`` and ``PresenceError/reason``.
 extension PresenceError: LocalizedError {
     public var errorDescription: String? {
-        switch code {
-        case .notConnected, .connectionLost, .serverUnavailable: "There is no connection to the server."
+        if let sentence { return sentence }
+        return switch code {
+        case .notConnected, .connectionLost, .serverUnavailable, .notAnAnswer: "There is no connection to the server."
         case .timedOut: "The server took too long to answer."
         case .rateLimited: "That was too fast."
         case .unavailable, .internalError: "The server cannot do that at the moment."
-        case .unauthorized, .signedOut, .tokenUnavailable: "You are not signed in."
+        case .unauthorized, .signedOut, .tokenUnavailable, .notSignedIn: "You are not signed in."
         case .forbidden: "You are not allowed to do that."
         case .validationFailed: Self.described(field)
         case .notFound: "That is no longer there."
@@ -21,6 +22,7 @@ extension PresenceError: LocalizedError {
         case .disconnectedByAdministrator: "An administrator ended the connection."
         case .invalidID: "There is no such user or conversation."
         case .invalidURL: "The server's address is not valid."
+        case .storageInUse: "The app's data is in use by another copy of the app."
         case .storageFailed: "The change could not be kept on this device."
         default: "Something went wrong."
         }
@@ -28,14 +30,15 @@ extension PresenceError: LocalizedError {
 
     public var recoverySuggestion: String? {
         if outcomeUnknown { return "It may have worked all the same. Please check before you try again." }
+        if let recovery { return recovery }
         switch code {
-        case .notConnected, .connectionLost: return "Please check your internet connection and try again."
+        case .notConnected, .connectionLost, .notAnAnswer: return "Please check your internet connection and try again."
         case .timedOut, .unavailable, .internalError, .serverUnavailable, .rateLimited:
             guard let retryAfter, retryAfter >= .seconds(2) else { return "Please try again in a moment." }
             // The exact number is useless above a year, and a larger one may not fit an `Int`.
             let seconds = min(retryAfter, .seconds(366 * 86_400)).timeInterval.rounded(.up)
             return "Please try again in \(Int(seconds)) seconds."
-        case .unauthorized, .signedOut, .tokenUnavailable: return "Please sign in again."
+        case .unauthorized, .signedOut, .tokenUnavailable, .notSignedIn: return "Please sign in again."
         case .validationFailed: return "Please change it and try again."
         case .conflict: return "Please look at it again, then repeat your change."
         case .storageFailed: return "Please free some space and try again."

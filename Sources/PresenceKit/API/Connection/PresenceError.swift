@@ -9,33 +9,50 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var code: Code
     /// The reason in English, for developers and logs.
     public var message: String
-    /// With `validationFailed`: the name of the invalid member.
+    /// The exact reason, if the server returned one. Errors of accounts have it.
+    public var reason: Reason?
+    /// The name of the invalid member, with `validationFailed`, and of the one that is at fault with some others.
     public var field: String?
     /// How long to wait before a retry, if a retry makes sense.
     public var retryAfter: Duration?
     /// Whether the server may have carried out the request: it was sent, but its reply was lost.
     public var outcomeUnknown: Bool
+    /// The text for users, if it is not the one of the code and reason.
+    public var sentence: String?
+    /// The advice for users, if it is not the one of the code.
+    public var recovery: String?
 
-    /// Creates an error, for fakes and for an app's own token provider.
+    /// Creates an error, for fakes, for an app's own repositories and for its own token provider.
     public init(
-        _ code: Code, _ message: String, field: String? = nil, retryAfter: Duration? = nil,
-        outcomeUnknown: Bool = false
+        _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
+        outcomeUnknown: Bool = false, sentence: String? = nil, recovery: String? = nil
     ) {
         self.code = code
         self.message = message
+        self.reason = reason
         self.field = field
         self.retryAfter = retryAfter
         self.outcomeUnknown = outcomeUnknown
+        self.sentence = sentence
+        self.recovery = recovery
     }
 
     public var description: String {
-        var text = "\(code.rawValue): \(message)"
+        var text = code.rawValue
+        if let reason { text += "/\(reason.rawValue)" }
+        if !message.isEmpty { text += ": \(message)" }
         if let field { text += " (\(field))" }
         return text
     }
 
-    /// The reason of an error. Open: a newer server may send codes that this library does not know.
+    /// The kind of an error. Open: a newer server may send codes that this library does not know.
     public struct Code: RawRepresentable, Codable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    /// The exact reason of an error. Open, like ``Code``.
+    public struct Reason: RawRepresentable, Codable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
     }
@@ -98,8 +115,15 @@ extension PresenceError.Code {
     /// The app signed out, disconnected or changed the user in the meantime.
     public static let signedOut = Self(rawValue: "signed_out")
 
-    /// A change could not be written to the ``Storage``.
+    /// No user is signed in to the account, or they signed out in the meantime.
+    public static let notSignedIn = Self(rawValue: "not_signed_in")
+    /// The response is not that of a presence server, but of a proxy or a portal.
+    public static let notAnAnswer = Self(rawValue: "not_an_answer")
+
+    /// A change or the session could not be stored on this device, or what is stored cannot be read.
     public static let storageFailed = Self(rawValue: "storage_failed")
+    /// Another client uses the directory of the ``Storage``.
+    public static let storageInUse = Self(rawValue: "storage_in_use")
 
     init(_ code: ErrorCode) { self.init(rawValue: code.rawValue) }
 }

@@ -2,11 +2,11 @@ import Foundation
 import PresenceProtocol
 
 /// One user's data in a cache: `Codable`, and opaque except for the two members that a store needs.
-public struct CachedPerson: Codable, Hashable, Sendable {
+package struct CachedPerson: Codable, Hashable, Sendable {
     /// The user's id, which is the key.
-    public let user: String
+    package let user: String
     /// When the data was last known to be current, by the server's clock.
-    public let asOf: Date
+    package let asOf: Date
     private let presence: StoredPresence
     private let profile: StoredProfile?
 

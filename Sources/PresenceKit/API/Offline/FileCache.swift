@@ -2,12 +2,13 @@ import Foundation
 
 /// Caches the most recently updated users in a file that survives launches and crashes. A power cut may lose the last
 /// seconds.
-public actor FileCache: PresenceCache {
+package actor FileCache: PresenceCache {
     private let directory: StorageDirectory
     private var people: RecentPeople
     private var journal: Journal
     /// The size of all users' newest records, in bytes.
     private var live: Int
+    private var isClosed = false
 
     private static let format: UInt32 = 1
     /// The file is not rewritten below this size.
@@ -29,9 +30,9 @@ public actor FileCache: PresenceCache {
         (self.directory, self.people, self.journal) = (directory, people, journal)
     }
 
-    public func read(_ users: [String]) -> [CachedPerson] { people.read(users) }
+    package func read(_ users: [String]) -> [CachedPerson] { people.read(users) }
 
-    public func write(_ newer: [CachedPerson]) {
+    package func write(_ newer: [CachedPerson]) {
         var records: [[UInt8]] = []
         let encoder = JSONEncoder()
         for person in newer {
@@ -40,17 +41,21 @@ public actor FileCache: PresenceCache {
             records.append([UInt8](record))
             if isNew { live += record.count }
         }
+        guard !isClosed else { return }
         if people.evict() { live = Self.rewrite(&journal, people) }
         // A failed write is ignored: the people in memory remain valid, and the next write tries again.
         try? journal.append(records, isDurable: false)
         if journal.size > max(Self.smallestRewrite, live * 3) { live = Self.rewrite(&journal, people) }
     }
 
-    public func removeAll() throws {
+    package func removeAll() throws {
         people.removeAll()
         live = 0
+        if isClosed { throw StorageError.closed(directory.path("people")) }
         try journal.removeAll()
     }
+
+    func close() { isClosed = true }
 
     /// - Returns: the size of the written records, in bytes.
     private static func rewrite(_ journal: inout Journal, _ people: RecentPeople) -> Int {

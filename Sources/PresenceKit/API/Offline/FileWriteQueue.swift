@@ -1,12 +1,13 @@
 import Foundation
 
 /// Stores writes in a file that survives launches, crashes and power cuts: an append returns once it is on the disk.
-public actor FileWriteQueue: WriteQueue {
+package actor FileWriteQueue: WriteQueue {
     private let directory: StorageDirectory
     private let capacity: Int
     private var owner: String?
     private var writes: [QueuedWrite] = []
     private var journal: Journal
+    private var isClosed = false
 
     private static let format: UInt32 = 1
     /// The file is not rewritten below this size.
@@ -38,35 +39,43 @@ public actor FileWriteQueue: WriteQueue {
         }
     }
 
-    public func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
+    package func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
 
-    public func setOwner(_ user: String) throws {
+    package func setOwner(_ user: String) throws {
         guard user != owner || writes.contains(where: { $0.owner != user }) else { return }
         try note(.owner(user))
         owner = user
         writes.removeAll { $0.owner != user }
     }
 
-    public func append(_ write: QueuedWrite) throws {
+    package func append(_ write: QueuedWrite) throws {
         guard writes.count < capacity else { throw StorageError.full(capacity) }
         try note(.append(write))
         writes.append(write)
     }
 
-    public func remove(_ ids: [String]) throws {
+    package func remove(_ ids: [String]) throws {
         guard writes.contains(where: { ids.contains($0.id) }) else { return }
         try note(.remove(ids))
         writes.removeAll { ids.contains($0.id) }
         if journal.size > Self.smallestRewrite, writes.count * 1_024 < journal.size { try rewrite() }
     }
 
-    public func removeAll() throws {
+    package func removeAll() throws {
         owner = nil
         writes = []
+        try checkOpen()
         try journal.removeAll()
     }
 
+    func close() { isClosed = true }
+
+    private func checkOpen() throws {
+        if isClosed { throw StorageError.closed(directory.path("writes")) }
+    }
+
     private func note(_ record: Record) throws {
+        try checkOpen()
         try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: true)
     }
 

@@ -4,22 +4,22 @@ import Foundation
 ///
 /// Writes in the same lane are made in order; lanes do not wait for each other. Retries are safe: the server applies a
 /// write once, because its values are complete (a profile) or because the server recognizes the `id` (a message).
-public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
+package struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     /// A unique id, made on this device.
-    public let id: String
+    package let id: String
     /// The user who made the write, or `nil` if that was unknown. It is never made on another user's connection.
-    public let owner: String?
+    package let owner: String?
     /// `profile`, `status`, `notifications`, or the id of the conversation to which a message is sent.
-    public let lane: String
+    package let lane: String
     /// The type of the write, which determines the encoding of `body`.
-    public let kind: String
+    package let kind: String
     /// The request, as encoded by the part of the library that made the write.
-    public let body: Data
+    package let body: Data
     /// When the write was made, by this device's clock.
-    public let queuedAt: Date
+    package let queuedAt: Date
 
     /// Creates a write. Its `id` must be unique over all devices.
-    public init(
+    package init(
         id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date
     ) {
         self.id = id
@@ -34,7 +34,7 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
 /// Stores pending writes. A write is durable once ``append(_:)`` returns, and removed once ``remove(_:)`` returns.
 ///
 /// The client never makes two calls at the same time.
-public protocol WriteQueue: Sendable {
+package protocol WriteQueue: Sendable {
     /// Returns the owner of the writes, and the writes in the order in which they were appended.
     func load() async throws -> (owner: String?, writes: [QueuedWrite])
     /// Sets the owner of the storage, and removes the writes of other users and those without an owner.
@@ -48,27 +48,27 @@ public protocol WriteQueue: Sendable {
 }
 
 /// Keeps writes for the life of the process.
-public actor MemoryWriteQueue: WriteQueue {
+package actor MemoryWriteQueue: WriteQueue {
     private let capacity: Int
     private var owner: String?
     private var writes: [QueuedWrite] = []
 
     /// Creates an empty queue; an append beyond `capacity` throws ``StorageError/full(_:)``.
-    public init(capacity: Int = 10_000) {
+    package init(capacity: Int = 10_000) {
         self.capacity = capacity
     }
 
-    public func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
-    public func setOwner(_ user: String) {
+    package func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
+    package func setOwner(_ user: String) {
         owner = user
         writes.removeAll { $0.owner != user }
     }
-    public func append(_ write: QueuedWrite) throws {
+    package func append(_ write: QueuedWrite) throws {
         guard writes.count < capacity else { throw StorageError.full(capacity) }
         writes.append(write)
     }
-    public func remove(_ ids: [String]) { writes.removeAll { ids.contains($0.id) } }
-    public func removeAll() {
+    package func remove(_ ids: [String]) { writes.removeAll { ids.contains($0.id) } }
+    package func removeAll() {
         owner = nil
         writes = []
     }

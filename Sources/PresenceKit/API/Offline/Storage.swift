@@ -5,24 +5,30 @@ import Foundation
 /// A sign-out removes users and writes, so the next user to sign in finds none of them.
 public struct Storage: Sendable {
     /// The last known data of users.
-    public let cache: any PresenceCache
+    package let cache: any PresenceCache
     /// The pending writes.
-    public let writes: any WriteQueue
+    package let writes: any WriteQueue
     /// The id of this device, if it is stored; without one, each client makes its own.
-    public let deviceID: String?
+    package let deviceID: String?
     /// Faults that were found when the storage was opened, for the log.
     let problems: [String]
+    /// Lets another client use the storage; later writes fail.
+    let close: @Sendable () async -> Void
 
-    /// Creates a storage from the app's own implementations.
-    public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
-        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [])
+    /// Creates a storage from other implementations.
+    package init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
+        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [], close: {})
     }
 
-    private init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String]) {
+    private init(
+        cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String],
+        close: @escaping @Sendable () async -> Void
+    ) {
         self.cache = cache
         self.writes = writes
         self.deviceID = deviceID
         self.problems = problems
+        self.close = close
     }
 
     /// A storage in memory, for the life of the process.
@@ -32,19 +38,32 @@ public struct Storage: Sendable {
 
     /// A storage in a directory, which survives launches and crashes. The directory is created if it does not exist.
     ///
-    /// Only one client of one process can use a directory at a time.
+    /// Only one client of one process can use a directory at a time, until ``PresenceClient/close()`` or the end of the
+    /// process.
     ///
     /// - Parameters:
     ///   - people: the maximum number of cached users; the least recently updated are evicted first.
     ///   - writes: the maximum number of pending writes.
-    /// - Throws: ``StorageError`` if the directory cannot be read or created, if another client uses it, or if a later
-    ///   version of this library wrote it.
+    /// - Throws: ``PresenceError``: `storageInUse` if another client uses the directory; `storageFailed` if it cannot be
+    ///   read or created, or if a later version of this library wrote it.
     public static func directory(_ url: URL, people: Int = 10_000, writes: Int = 10_000) throws -> Storage {
+        do {
+            return try open(url, people: people, writes: writes)
+        } catch let error as StorageError {
+            throw PresenceError(error)
+        }
+    }
+
+    private static func open(_ url: URL, people: Int, writes: Int) throws -> Storage {
         let directory = try StorageDirectory(url)
         var problems: [String] = []
         let cache = try FileCache(directory, capacity: people, problems: &problems)
         let queue = try FileWriteQueue(directory, capacity: writes, problems: &problems)
-        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems)
+        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems) {
+            await cache.close()
+            await queue.close()
+            directory.close()
+        }
     }
 
     /// ``directory(_:people:writes:)`` at the system's place for an app's data: `Application Support` on Apple

@@ -23,7 +23,9 @@ final class StorageDirectory: Sendable {
     }
 
     /// Unlocks explicitly, because a child process shares the file until its exec, so closing it may not be enough.
-    deinit { flock(lock.fileDescriptor, LOCK_UN) }
+    func close() { flock(lock.fileDescriptor, LOCK_UN) }
+
+    deinit { close() }
 
     func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 

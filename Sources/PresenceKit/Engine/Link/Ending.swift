@@ -1,5 +1,4 @@
 import PresenceProtocol
-import PresenceTransport
 
 /// The reason for which a connection or an attempt ended.
 enum Ending: Hashable, Sendable {

@@ -20,8 +20,8 @@ struct Link: Sendable {
     }
 
     let device: PresenceProtocol.Device
-    /// Why no attempt makes sense: an invalid URL or device.
-    let flaw: PresenceError?
+    /// Why no attempt makes sense: an invalid URL or device, or the app closed the client.
+    private(set) var flaw: PresenceError?
     private let connectTimeout: Duration
     let tokenTimeout: Duration
     /// Evenly distributed in 0..<1.
@@ -67,6 +67,11 @@ struct Link: Sendable {
 
     /// Whether an attempt failed since the last connection that lasted.
     var hasFailed: Bool { reconnection.failures > 0 }
+
+    /// No attempt makes sense any more.
+    mutating func retire(because error: PresenceError) {
+        flaw = error
+    }
 
     // MARK: Connecting
 

@@ -30,6 +30,8 @@ struct Calls: Sendable {
     /// The pending calls, oldest first.
     var ids: [CallID] { deadlines.keys.sorted() }
 
+    var isEmpty: Bool { deadlines.isEmpty }
+
     mutating func begin(_ id: CallID, at uptime: Duration) {
         deadlines[id] = uptime + timeout
     }

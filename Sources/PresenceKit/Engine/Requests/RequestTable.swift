@@ -9,6 +9,8 @@ struct RequestTable: Sendable {
 
     subscript(id: Int64) -> Request? { requests[id] }
 
+    var isEmpty: Bool { requests.isEmpty }
+
     /// Encodes a message and stores its request.
     ///
     /// - Parameter limit: the longest message that the server accepts. Not applied to `connect`, before which it is

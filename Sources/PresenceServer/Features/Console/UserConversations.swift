@@ -15,8 +15,10 @@ extension Console {
         }
         let inbox = try await shard.ask("HGETALL", shard.partitions.keys(of: user).inbox(user))
         let (newest, isMore) = Self.newest(inbox.array?.compactMap(\.string) ?? [])
-        let found = try await shard.tasks.wait { reading.read(newest, of: user, done: $0) }.answered()
-        return answer(found.records, to: user, isMore: isMore)
+        let found: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
+            reading.read(newest, of: user, done: $0)
+        }
+        return answer(try found.answered().records, to: user, isMore: isMore)
     }
 
     /// - Parameter words: An inbox: alternating conversations, and `in VERSION` or `out VERSION …`.

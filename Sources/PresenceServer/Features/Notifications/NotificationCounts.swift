@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What a user's sessions are told of their notifications as a whole; the larger version wins.
+/// The numbers of a user's notifications, as sessions get them; the larger version wins.
 struct NotificationCounts: Equatable {
     var version: Int64
     var unseen: Int64
@@ -36,12 +36,12 @@ struct NotificationCounts: Equatable {
     }
 }
 
-/// What a script has published about a user's notifications (`Scripts/notification-lib.lua`).
+/// An event of a user's notifications, as scripts publish it (`Scripts/notification-lib.lua`).
 struct NotificationEvent {
     let counts: NotificationCounts
     /// The version before.
     let previous: Int64
-    /// Whose request it was; `-` for nobody's.
+    /// The session that asked for the change, or `-`.
     let session: String
     let replaces: [Int64]
     let read: [Int64]
@@ -79,7 +79,7 @@ struct NotificationEvent {
     }
 }
 
-/// What clients are told.
+/// The messages to clients.
 enum NotificationMessage {
     static func notification(_ item: [UInt8], _ counts: NotificationCounts, replaces: [Int64]) -> [UInt8] {
         var json = Array(#"{"type":"notification","notification":"#.utf8) + item + [0x7D]

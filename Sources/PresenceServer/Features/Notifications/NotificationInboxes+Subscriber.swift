@@ -6,17 +6,17 @@ extension NotificationInboxes {
     final class Subscriber {
         let connection: Connection
         let user: UserID
-        /// Its list has been answered: before that it is told nothing.
+        /// Its subscription has been answered: nothing is written to it before.
         var isReady = false
-        /// As of what it was told, `frames` included.
+        /// Its place with `frames`.
         var told = Place()
-        /// As of what was written to it.
+        /// Its place without them.
         var written = Place()
         var frames: [[UInt8]] = []
-        /// Of the frames, which count as what waits for the connection.
+        /// The bytes of the frames, which count as output that waits for the connection.
         var bytes = 0 { didSet { outboxes.change(by: bytes - oldValue) } }
         private let outboxes: Outboxes
-        /// The newest version that is known of.
+        /// The newest known version.
         var wanted: Int64 = 0
         /// Something may have been missed.
         var isInDoubt = false
@@ -32,7 +32,7 @@ extension NotificationInboxes {
 
         deinit { outboxes.change(by: -bytes) }
 
-        /// Keeps nothing but where it stands.
+        /// Keeps nothing but its place.
         func fallBehind(_ version: Int64) {
             (frames, bytes, told) = ([], 0, written)
             wanted = max(wanted, version)

@@ -3,22 +3,22 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Connections that watch their user's notifications, and what each of them has still to be told.
+/// Connections that watch their user's notifications, and what must still be written to each.
 ///
-/// Guarantee: what a connection was told is the store's state of some version, and it comes to the newest. A connection that
-/// takes nothing keeps some frames, then only the version and the seq that it was told: from there it is read to what there
-/// is. After a break the same is done for all.
+/// Guarantee: a connection's state is Redis' state of some version, and reaches the newest. A connection that reads nothing
+/// keeps some frames, then only the version and the seq of what it was sent: a script brings it up to date from there. After a
+/// break the same is done for all.
 final class NotificationInboxes {
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
     private var retry: DeadlineKind!
     private var catchUps: MetricCounter!
     private var users: [UserID: [Subscriber]] = [:]
-    /// What one connection keeps in frames.
+    /// Bytes of frames that one connection keeps.
     private static let mostBytes = 64 * 1024
     /// The newest so many are shown, and all unseen ones.
     static let shown = 50
-    /// Until what could not be read is read again, in ms; what is damaged waits for an operator.
+    /// ms until a reading that failed is repeated; a damaged record waits for an operator.
     private static let pause: Milliseconds = 1_000
     private static let pauseOfDamage: Milliseconds = 60_000
 
@@ -47,7 +47,7 @@ final class NotificationInboxes {
 
     // MARK: Subscribing
 
-    /// From now on what happens is noted for the connection; it is told once `ready`.
+    /// From now on changes are noted for the connection; they are written once it is `ready`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
         users[user]?.removeAll { $0.connection.isClosed }
         let subscriber = Subscriber(connection, user, shard.outboxes)
@@ -86,40 +86,38 @@ final class NotificationInboxes {
 
     /// Reads what a user has.
     ///
-    /// - Parameter told: What the reader was told: of this only numbers are read.
+    /// - Parameter told: Up to where the reader has them: of these only numbers are read.
     func read(
         _ user: UserID, version: Int64 = 0, told seq: Int64 = 0,
         done: @escaping (Result<NotificationReading, RedisFailure>) -> Void
     ) {
-        run(user, [Int64(Self.shown), version, seq, 0]) { [unowned shard] result in
+        shard.run(reading(of: user, count: Int64(Self.shown), version: version, told: seq)) { [unowned shard] result in
             guard !shard.link.noticeFencing(in: result) else { return done(.failure(.disconnected(sent: false))) }
-            if result.failure?.isLasting == true { shard.noteDamage("notifications", of: user) }
-            done(
-                result.flatMap { value in
-                    guard let reading = NotificationReading(value) else {
-                        shard.noteDamage("notifications", of: user)
-                        return .failure(.server(code: "ERR", message: "an answer that makes no sense"))
-                    }
-                    return .success(reading)
-                })
+            let reading = result.map { NotificationReading(ScriptReply($0)) }
+            switch reading {
+            case .success(let reading?): done(.success(reading))
+            case .success(nil):
+                shard.noteDamage("notifications", of: user)
+                done(.failure(.server(code: "ERR", message: "an answer that makes no sense")))
+            case .failure(let failure):
+                if failure.isLasting { shard.noteDamage("notifications", of: user) }
+                done(.failure(failure))
+            }
         }
     }
 
-    /// Reads a page: at most `limit` that come before a seq; `Int64.max` is none.
-    func read(_ page: NotificationRequest.Page, of user: UserID, reply: @escaping StoreReply) {
-        run(user, [page.limit, 0, 0, min(page.before, 1 << 52)], reply)
-    }
-
-    private func run(_ user: UserID, _ numbers: [Int64], _ reply: @escaping StoreReply) {
+    /// The script that reads the newest notifications, or those before a seq.
+    func reading(
+        of user: UserID, count: Int64, version: Int64 = 0, told: Int64 = 0, before: Int64 = 0
+    ) -> ScriptCall {
         let keys = shard.partitions.keys(of: user)
-        let settings = shard.configuration
-        shard.store.run(
-            .readNotifications,
-            keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)],
-            arguments: [
-                keys.events, shard.link.incarnation, user.string, String(settings[Notifications.keep]),
-                String(settings[Notifications.keepFor]),
-            ] + numbers.map { String($0) }, lane: .commands, reply: reply)
+        return ScriptCall(
+            .readNotifications, in: keys, keys.inboxOfNotifications(user),
+            [
+                "user": user, "keep": shard.configuration[Notifications.keep],
+                "keepFor": shard.configuration[Notifications.keepFor], "count": count, "version": version,
+                "told": told, "before": before,
+            ])
     }
 
     // MARK: Changes
@@ -147,7 +145,7 @@ final class NotificationInboxes {
         }
         subscriber.told.version = version
         subscriber.told.seq = max(subscriber.told.seq, news.seq)
-        // The answer to its request says it.
+        // The answer to its request has it.
         if news.session == subscriber.connection.session?.id { return mark(subscriber) }
         if subscriber.bytes + frame.count > Self.mostBytes {
             subscriber.fallBehind(version)
@@ -158,9 +156,9 @@ final class NotificationInboxes {
         mark(subscriber)
     }
 
-    /// Too much waits: who has most is behind from now on.
+    /// Too much output waits: the connections with most are behind from now on.
     ///
-    /// - Returns: How many bytes were let go.
+    /// - Returns: The number of freed bytes.
     private func letGo(_ excess: Int) -> Int {
         var freed = 0
         for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
@@ -172,7 +170,7 @@ final class NotificationInboxes {
         return freed
     }
 
-    /// A request of the connection was not answered, and may have been carried out: its event was not told.
+    /// A request of the connection was not answered, and may have been carried out: its event was not written.
     func doubt(_ connection: Connection) {
         guard let user = connection.session?.user.id else { return }
         for subscriber in users[user] ?? [] where subscriber.connection === connection {
@@ -200,9 +198,9 @@ final class NotificationInboxes {
         return frames
     }
 
-    /// What is read is sent like an answer: a mark of this connection that the store makes after it is answered after it.
+    /// A reading is sent like an answer: marks of this connection that Redis makes after it are answered after it.
     ///
-    /// - Parameter isTaking: The connection takes what is read, however much it is.
+    /// - Parameter isTaking: The connection takes the reading, however long it is.
     private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
         guard !subscriber.isReading else { return done(nil) }
         subscriber.fallBehind(0)
@@ -218,7 +216,7 @@ final class NotificationInboxes {
                 subscriber.isInDoubt = true
                 let pause = failure.isLasting ? Self.pauseOfDamage : Self.pause
                 shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
-                // What is damaged must not keep everything else stale.
+                // A damaged record must not keep everything else stale.
                 done(failure.isLasting ? nil : failure)
             case .success(let reading):
                 take(reading, subscriber, isTaking: isTaking)

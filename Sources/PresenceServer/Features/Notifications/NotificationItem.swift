@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// A notification as Redis has it: JSON without the last brace.
 enum NotificationItem {
-    /// As clients can read it. Earlier versions took `data` that is nested too deeply for them: it is left out, and the rest is told.
+    /// As clients can read it. Earlier versions took `data` that is nested too deeply for them: it is left out, and the rest stays.
     static func readable(_ json: [UInt8]) -> [UInt8] {
         // The notification is one level, its data the next ones.
         guard ForeignJSON.depth(json) > ForeignJSON.deepest + 1 else { return json }

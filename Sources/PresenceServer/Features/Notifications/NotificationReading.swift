@@ -2,12 +2,12 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A user's notifications as they were read: the newest, and all unseen ones.
+/// A reading of a user's notifications: the newest, and all unseen ones.
 struct NotificationReading {
     struct Item {
         let seq: Int64
         let isRead: Bool
-        /// As JSON without the last brace; empty if the reader was told it.
+        /// As JSON without the last brace; empty if the reader has it.
         let json: [UInt8]
 
         /// The object, with whether it is read.
@@ -20,21 +20,19 @@ struct NotificationReading {
     /// Newest first.
     let items: [Item]
 
-    /// `nil` for what the script does not reply.
-    init?(_ value: RedisValue) {
-        let words = value.array ?? []
-        guard words.count >= 7, words[0].string == "OK", let counts = NotificationCounts(words[1..<6]),
-            let last = words[6].int
+    /// `nil` for a reply that the script does not give.
+    init?(_ reply: ScriptReply) {
+        guard reply.word == "OK", let counts = NotificationCounts(reply.rest.prefix(5)), let last = reply[5].int
         else { return nil }
         self.counts = counts
         self.last = last
-        items = stride(from: 7, to: words.count - 2, by: 3).compactMap { place in
-            guard let seq = words[place].int, let state = words[place + 1].string else { return nil }
-            return Item(seq: seq, isRead: state == "r", json: NotificationItem.readable(words[place + 2].bytes ?? []))
+        items = stride(from: 6, to: reply.count - 2, by: 3).compactMap { place in
+            guard let seq = reply[place].int, let state = reply[place + 1].string else { return nil }
+            return Item(seq: seq, isRead: state == "r", json: NotificationItem.readable(reply[place + 2].bytes ?? []))
         }
     }
 
-    /// Of a subscription: what comes before its items.
+    /// The beginning of a subscription's answer, before its items.
     var head: [UInt8] {
         var json: [UInt8] = []
         counts.write(to: &json)
@@ -42,7 +40,7 @@ struct NotificationReading {
         return json
     }
 
-    /// What brings a reader here who was told all up to a seq: each newer notification, oldest first, then what there is.
+    /// The messages for a reader who has all up to a seq: each newer notification, oldest first, then the counts.
     func messages(after told: Int64) -> [[UInt8]] {
         let news = items.filter { $0.seq > told && !$0.json.isEmpty }.reversed().map { item in
             NotificationMessage.notification(item.json, counts, replaces: [])

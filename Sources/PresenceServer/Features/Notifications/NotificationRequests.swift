@@ -1,23 +1,23 @@
 import PresenceProtocol
 
-/// What is in each request about notifications, decoded and checked.
+/// The requests about notifications, decoded and checked.
 enum NotificationRequest {
-    /// What a user says of their own.
+    /// Marks of a user.
     struct Marks {
-        /// Up to here; 0: nothing is said.
+        /// Seen up to here; 0: not given.
         let seen: Int64
         let read: [Int64]
         let archived: [Int64]
     }
 
-    /// What a user wants to see of older ones.
+    /// A page of older ones.
     struct Page {
         /// Those before this seq.
         let before: Int64
         let limit: Int64
     }
 
-    /// What a backend tells users.
+    /// A notification of a backend.
     struct New {
         var users: [UserID] = []
         var id: Identifier?

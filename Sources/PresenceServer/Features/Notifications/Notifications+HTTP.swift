@@ -3,56 +3,63 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What backends tell users.
+/// Notifications that backends send.
 ///
 /// A request for many users is many scripts, one for some users of a partition. If one of them fails, the request is answered
-/// 503 and repeated by its sender: who has the notification gets nothing by it. An intent would carry it out after a crash
-/// too, but a sender without an answer has to repeat it anyway, and all that is sent would be written twice.
+/// 503, and its sender repeats it: users who have the notification get nothing by that. An intent would also survive a crash, but
+/// a sender without an answer must repeat the request anyway, and an intent would write everything twice.
 extension Notifications {
-    /// Users of one script, which holds up Redis for up to 0.3 ms for each (with 200 notifications; 0.1 ms with 50).
+    /// Users of one script, which takes Redis up to 0.3 ms for each (with 200 notifications; 0.1 ms with 50).
     private static let batch = 8
     /// Scripts of one request that are under way.
     private static let window = 8
 
     func registerRoutes(in registry: inout Registry) {
-        // 1,000 ids at their longest, each byte escaped, and one notification come to a quarter of what any body may have.
-        registry.route("POST", "/v1/notifications") { [unowned self] (call) throws(DecodingFailure) in
-            try notify(call)
-        }
+        // 1,000 ids at their longest, each byte escaped, and one notification are a quarter of the longest body.
+        registry.route(
+            "POST", "/v1/notifications",
+            answer: { [unowned self] (call) async throws(Refusal) in try await notify(call) })
     }
 
-    private func notify(_ call: HTTPCall) throws(DecodingFailure) {
-        // Before the body is looked at.
+    private func notify(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        // Before the body is read.
         guard underWay < shard.configuration[Self.calls] else {
             refused.value += 1
-            return call.refuse(
-                503,
-                .init(code: .unavailable, message: "too many notifications are under way: try again", retryAfter: 1_000)
-            )
+            throw Refusal(.unavailable, "too many notifications are under way: try again", retryAfter: 1_000)
         }
-        let new = try NotificationRequest.new(call.body, limit: Self.recipients)
+        let new = try call.decoded { (_) throws(DecodingFailure) in
+            try NotificationRequest.new(call.body, limit: Self.recipients)
+        }
+        try shard.admitWrites()
+        underWay += 1
+        defer { underWay -= 1 }
         let progress = Progress()
-        call.ask { [self] done in
-            underWay += 1
-            store(new, progress) { [self] in
-                underWay -= 1
-                done(progress.result)
+        await shard.tasks.each(batches(of: new.users), window: Self.window) { [self] users in
+            if progress.failure == nil { await store(new, for: users, progress) }
+        }
+        if let failure = progress.result { throw Refusal(failure, changes: true) }
+        let accepted = new.users.count - progress.damaged
+        guard accepted > 0 || progress.damaged == 0 else { return .error(500, .damagedRecord()) }
+        return .json(202, #"{"accepted":\#(accepted)}"#)
+    }
+
+    private func batches(of users: [UserID]) -> [[UserID]] {
+        let partitions = Dictionary(grouping: users) { shard.partitions.index(of: $0) }
+        return partitions.sorted { $0.key < $1.key }.flatMap { _, users in
+            stride(from: 0, to: users.count, by: Self.batch).map {
+                Array(users[$0..<min($0 + Self.batch, users.count)])
             }
-        } answered: { _ in
-            let (count, damaged) = (new.users.count, progress.damaged)
-            guard damaged == 0 || damaged < count else { return call.respond(.error(500, .damagedRecord())) }
-            call.respond(.json(202, #"{"accepted":\#(count - damaged)}"#))
         }
     }
 
-    /// What a request has come to, over all of its scripts.
+    /// The state of a request over all of its scripts.
     final class Progress {
-        /// Users whose records cannot be read: `presenced doctor` reports them, and nobody else waits.
+        /// Users whose records cannot be read: `presenced doctor` reports them, and the other users get the notification.
         fileprivate(set) var damaged = 0
         /// Whether some have the notification, or may have it.
         private var hasBegun = false
-        /// The first thing that went wrong.
-        private var failure: RedisFailure?
+        /// The first failure.
+        private(set) var failure: RedisFailure?
 
         fileprivate func note(_ failure: RedisFailure) {
             switch failure {
@@ -62,75 +69,47 @@ extension Notifications {
             self.failure = self.failure ?? failure
         }
         fileprivate func begin() { hasBegun = true }
-        fileprivate var hasFailed: Bool { failure != nil }
 
-        /// `OK`, or what went wrong. If some have it, it is not known who: not that nobody has.
-        var result: Result<RedisValue, RedisFailure> {
-            guard let failure else { return .success(.array([.status("OK")])) }
-            return .failure(hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure)
+        /// The failure as the sender must see it: if some users have the notification, the outcome is unknown.
+        var result: RedisFailure? {
+            hasBegun && failure?.isLasting == false ? .disconnected(sent: true) : failure
         }
     }
 
-    private func store(_ new: NotificationRequest.New, _ progress: Progress, done: @escaping () -> Void) {
-        let partitions = Dictionary(grouping: new.users) { shard.partitions.index(of: $0) }
-        let batches = partitions.sorted { $0.key < $1.key }.flatMap { partition in
-            stride(from: 0, to: partition.value.count, by: Self.batch).map {
-                Array(partition.value[$0..<min($0 + Self.batch, partition.value.count)])
-            }
-        }
-        let json = String(decoding: new.json, as: UTF8.self)
-        BoundedConcurrency(batches, window: Self.window) { [self] users, next in
-            if progress.hasFailed { next() } else { store(new, json, for: users, progress, done: next) }
-        } done: {
-            done()
-        }
-    }
-
-    /// - Parameter told: When it was told (ms since 1970) if the same may be told anew; `nil` of backends'.
+    /// Stores a notification for users of one partition.
+    ///
+    /// - Parameter told: When its message was pushed (ms since 1970), as the same may be pushed anew; `nil` for backends'.
     func store(
-        _ new: NotificationRequest.New, _ json: String, for users: [UserID], told: Timestamp? = nil,
-        _ progress: Progress, done: @escaping () -> Void
-    ) {
-        let keys = shard.partitions.keys(of: users[0])
-        let settings = shard.configuration
-        shard.store.run(
-            .notify,
-            keys: [keys.shards, keys.floor] + users.flatMap { [keys.notifications($0), keys.notificationMarks($0)] },
-            arguments: [
-                keys.events, shard.link.incarnation, String(settings[Self.keep]), String(settings[Self.keepFor]),
-                new.id!.string, new.collapse?.string ?? "", json, told.map { "\($0)" } ?? "",
-            ] + users.map(\.string), lane: .commands
-        ) { [self] result in
-            switch result {
-            case .failure(let failure) where failure.isLasting && users.count > 1:
-                // One of them is damaged; the others get it, or have it by now.
-                progress.begin()
-                BoundedConcurrency(users, window: 1) { [self] user, next in
-                    store(new, json, for: [user], told: told, progress, done: next)
-                } done: {
-                    done()
-                }
-                return
-            case .failure(let failure) where failure.isLasting:
+        _ new: NotificationRequest.New, for users: [UserID], told: Timestamp? = nil, _ progress: Progress
+    ) async {
+        do throws(RedisFailure) {
+            let reply = try await shard.reply(to: storing(new, for: users, told: told))
+            progress.begin()
+            // Id and seq of each user who did not have it.
+            let count = (reply.count - 1) / 2
+            stored.value += count
+            repeated.value += users.count - count
+        } catch {
+            guard error.isLasting else { return progress.note(error) }
+            guard users.count > 1 else {
                 shard.noteDamage("notifications", of: users[0])
                 progress.damaged += 1
-            case .failure(let failure):
-                progress.note(failure)
-            case .success where shard.link.noticeFencing(in: result):
-                progress.note(.disconnected(sent: false))
-            case .success(let value):
-                progress.begin()
-                note(value.array ?? [], of: users.count)
+                return
             }
-            done()
+            // One of them is damaged; the others get it, or have it by now.
+            progress.begin()
+            for user in users { await store(new, for: [user], told: told, progress) }
         }
     }
 
-    /// `OK, now, USER, seq, …` of those who did not have it.
-    private func note(_ words: [RedisValue], of count: Int) {
-        guard words.first?.string == "OK", words.count >= 2 else { return }
-        let new = (words.count - 2) / 2
-        stored.value += new
-        repeated.value += count - new
+    private func storing(_ new: NotificationRequest.New, for users: [UserID], told: Timestamp?) -> ScriptCall {
+        let keys = shard.partitions.keys(of: users[0])
+        return ScriptCall(
+            .notify, in: keys, [:],
+            [
+                "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
+                "id": new.id, "collapse": new.collapse, "json": new.json, "told": told,
+            ], each: users,
+            eachKey: users.flatMap { [keys.notifications($0), keys.notificationMarks($0)] })
     }
 }

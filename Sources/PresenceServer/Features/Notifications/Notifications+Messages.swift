@@ -2,13 +2,14 @@ import Foundation
 import PresenceCore
 import PresenceProtocol
 
-/// Messages for people who are away, among their notifications.
+/// Messages for users who are away, among their notifications.
 ///
-/// Who is truly away is decided by `Push`, once for each conversation until it is read. Each such event makes one notification,
-/// whose id says of which message: so one that comes twice changes nothing, unless the message was told anew in between. It
-/// replaces an unread one of the same conversation. When the message is deleted, so is the notification (`push-withdraw.lua`).
+/// `Push` decides which users are truly away, once for each conversation until it is read. Each event `push.due` makes one
+/// notification, whose id is made of the message: a repeated event changes nothing, unless the message was pushed anew in between.
+/// The notification replaces an unread one of the same conversation. A deleted message takes its notification along
+/// (`push-withdraw.lua`).
 extension Notifications {
-    /// What an event `push.due` says.
+    /// The contents of an event `push.due`.
     private struct Due: Decodable {
         struct Message: Decodable {
             let user: String
@@ -23,56 +24,53 @@ extension Notifications {
     /// Users who are notified at a time.
     private static let window = 8
 
-    /// One shard of a process may be the courier, which hears of every event.
+    /// The courier, which is on one shard of the process at most, gets every event.
     func notifyOfMessages() {
-        shard.feature(Webhooks.self)?.courier?.consumers.append { [unowned self] events, partition, done in
-            var failed = false
-            let due = events.filter { $0.type == "push.due" }
-            BoundedConcurrency(due, window: Self.window) { [self] event, next in
-                notify(of: event, partition) { isDone in
-                    if !isDone { failed = true }
-                    next()
-                }
-            } done: {
-                done(!failed)
-            }
-        }
+        shard.feature(EventDelivery.self)?.courier?.consumers.append { [unowned self] in await notify(of: $0, $1) }
     }
 
-    private func notify(of event: WebhookEvent, _ partition: Int, done: @escaping (Bool) -> Void) {
-        guard let new = Self.notification(of: event, partition) else { return done(true) }
-        let json = String(decoding: new.json, as: UTF8.self)
+    /// - Returns: Whether all of them are stored.
+    private func notify(of events: [OfferedEvent], _ partition: Int) async -> Bool {
+        var isStored = true
+        let due = events.filter { $0.type == "push.due" }
+        await shard.tasks.each(due, window: Self.window) { [self] event in
+            if await !notify(of: event, partition) { isStored = false }
+        }
+        return isStored
+    }
+
+    private func notify(of event: OfferedEvent, _ partition: Int) async -> Bool {
+        guard let new = Self.notification(of: event, partition) else { return true }
         let progress = Progress()
-        store(new, json, for: new.users, told: event.at, progress) { [self] in
-            guard progress.result.failure == nil else { return done(false) }
-            guard let seq = Self.message(of: event), let due = shard.feature(Push.self)?.due,
-                let conversation = new.collapse.flatMap({ ConversationID($0.string) })
-            else { return done(true) }
-            due.withdrawIfDeleted(seq, in: conversation, of: new.users[0], done: done)
-        }
+        await store(new, for: new.users, told: event.at, progress)
+        guard progress.failure == nil else { return false }
+        guard let seq = Self.message(of: event), let due = shard.feature(Push.self)?.due,
+            let conversation = new.collapse.flatMap({ ConversationID($0.string) })
+        else { return true }
+        return await due.withdrawIfDeleted(seq, in: conversation, of: new.users[0])
     }
 
-    /// `nil` in what an earlier version has offered.
-    private static func message(of event: WebhookEvent) -> Int64? { event.about.flatMap { Int64($0) } }
+    /// Its number; `nil` in an event of an earlier version.
+    private static func message(of event: OfferedEvent) -> Int64? { event.about.flatMap { Int64($0) } }
 
     /// The id of a message's notification. Those of conversations that servers have made are short enough for it.
     static func id(ofMessage seq: Int64, in conversation: ConversationID) -> Identifier {
         Identifier(String("message-\(seq)-\(conversation.string)".prefix(Identifier.maximumLength)))!
     }
 
-    /// `nil` for what no server has written.
-    static func notification(of event: WebhookEvent, _ partition: Int) -> NotificationRequest.New? {
+    /// `nil` for an event that no server has written.
+    static func notification(of event: OfferedEvent, _ partition: Int) -> NotificationRequest.New? {
         guard let body = event.body, let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data,
             let user = UserID(due.user), let conversation = Identifier(due.conversation),
             let id = ConversationID(due.conversation)
         else { return nil }
         var new = NotificationRequest.New()
         new.users = [user]
-        // Of what an earlier version has offered, when it was told says which it is.
+        // In an event of an earlier version the time identifies it.
         new.id = Self.id(ofMessage: message(of: event) ?? event.at, in: id)
         new.kind = CreationKey("message")
         new.collapse = conversation
-        // Who has no name yet has written all the same.
+        // The sender may have no name yet.
         JSONWriter.string(due.title.isEmpty ? "New message" : due.title, to: &new.title)
         if !due.text.isEmpty { JSONWriter.string(due.text, to: &new.body) }
         JSONWriter.raw("{\"conversation\":", to: &new.data)

@@ -2,10 +2,10 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What backends notify users of, and what of it they have seen, read and archived.
+/// Users' notifications, and which of them the user has seen, read and archived.
 ///
-/// A user's notifications lie in their partition, and one script makes each change there. Counts are computed from what is
-/// stored, by the script that changed it, and have its version: two devices that know the same version show the same.
+/// A user's notifications are in the user's partition, and one script makes each change there. It computes the counts from what
+/// is stored, and gives them its version: two devices with the same version show the same.
 final class Notifications: Feature {
     static let plan = FeaturePlan(
         name: "notifications", scripts: Script.notificationScripts, keys: [.notifications, .notificationMarks],
@@ -37,12 +37,12 @@ final class Notifications: Feature {
         }
         registry.request(
             "markNotifications", price: { RequestPrice.ids($0.read.count + $0.archived.count) },
-            decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.marks(members) }
-        ) { [unowned self] in mark($0, $1) }
+            decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.marks(members) },
+            answer: { [unowned self] in try await mark($0, $1) })
         registry.request(
             "getNotifications", order: .question, price: { RequestPrice.ids(Int($0.limit)) }, mayBeLong: { _ in true },
-            decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.page(members) }
-        ) { [unowned self] in get($0, $1) }
+            decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.page(members) },
+            answer: { [unowned self] in try await get($0, $1) })
         registerRoutes(in: &registry)
         if shard.configuration[Self.ofMessages] { notifyOfMessages() }
     }
@@ -54,41 +54,39 @@ final class Notifications: Feature {
 
     func sessionEnded(_ session: Session) { inboxes.ended(session) }
 
-    private func mark(_ request: NotificationRequest.Marks, _ context: RequestContext) {
+    private func mark(
+        _ request: NotificationRequest.Marks, _ context: RequestContext
+    ) async throws(Refusal) -> Answer {
         let (user, keys) = (context.user, shard.partitions.keys(of: context.user))
-        shard.write(context.connection, context.id) { [unowned self] done in
-            shard.store.run(
-                .markNotifications,
-                keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)]
-                    + context.writer.keys,
-                arguments: [
-                    keys.events, shard.link.incarnation, user.string, String(shard.configuration[Self.keep]),
-                    String(shard.configuration[Self.keepFor]), context.session.id, String(request.seen),
-                    String(request.read.count),
-                ] + (request.read + request.archived).map { String($0) }, lane: .commands
-            ) { [unowned self] result in
-                if case .failure = result { inboxes.doubt(context.connection) }
-                done(result)
-            }
-        } succeeded: { [unowned shard] words in
-            guard let counts = NotificationCounts(words.dropFirst()) else {
-                shard.noteDamage("notifications", of: user)
-                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
-            }
-            shard.replies.send(NotificationMessage.counts(counts, id: context.id), to: context.connection)
+        let call = ScriptCall(
+            .markNotifications, in: keys, keys.inboxOfNotifications(user),
+            [
+                "user": user, "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
+                "sessionID": context.session.id, "seenTo": request.seen, "reads": request.read.count,
+            ], each: request.read + request.archived, by: context.writer)
+        let reply: ScriptReply
+        do throws(Refusal) {
+            reply = try await shard.run(call)
+        } catch {
+            // Its event was not written to this connection, which asked for it.
+            if error.message.outcomeUnknown { inboxes.doubt(context.connection) }
+            throw error
         }
+        guard let counts = NotificationCounts(reply.rest) else { throw damage(of: user) }
+        return .message(NotificationMessage.counts(counts, id: context.id))
     }
 
-    private func get(_ page: NotificationRequest.Page, _ context: RequestContext) {
-        shard.write(context.connection, context.id, changes: false) { [unowned self] done in
-            inboxes.read(page, of: context.user, reply: done)
-        } succeeded: { [unowned shard] words in
-            guard let reading = NotificationReading(.array(words)) else {
-                shard.noteDamage("notifications", of: context.user)
-                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
-            }
-            let limit = shard.configuration.limits.maxServerMessageBytes
-            shard.replies.send(NotificationMessage.page(reading, id: context.id, limit: limit), to: context.connection)
-        }
+    private func get(_ page: NotificationRequest.Page, _ context: RequestContext) async throws(Refusal) -> Answer {
+        let before = min(page.before, 1 << 52)
+        let call = inboxes.reading(of: context.user, count: page.limit, before: before)
+        let reply = try await shard.run(call, changes: false)
+        guard let reading = NotificationReading(reply) else { throw damage(of: context.user) }
+        let limit = shard.configuration.limits.maxServerMessageBytes
+        return .message(NotificationMessage.page(reading, id: context.id, limit: limit))
+    }
+
+    private func damage(of user: UserID) -> Refusal {
+        shard.noteDamage("notifications", of: user)
+        return Refusal(.damagedRecord())
     }
 }

@@ -2,30 +2,31 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-extension DuePushes {
-    /// A conversation of a user for which something is noted.
-    struct Entry {
-        let user: UserID
-        let conversation: ConversationID
+/// A conversation of a user for which a push may be due.
+struct DueNote {
+    let user: UserID
+    let conversation: ConversationID
+    /// The user's partition.
+    let keys: PartitionKeys
 
-        init?(_ text: String) {
-            let words = text.split(separator: " ")
-            guard words.count == 2, let user = UserID(String(words[0])), let id = ConversationID(String(words[1]))
-            else {
-                return nil
-            }
-            (self.user, conversation) = (user, id)
-        }
+    init?(_ text: String, _ keys: PartitionKeys) {
+        let words = text.split(separator: " ")
+        guard words.count == 2, let user = UserID(String(words[0])), let id = ConversationID(String(words[1]))
+        else { return nil }
+        (self.user, conversation, self.keys) = (user, id, keys)
     }
+}
 
-    /// What is noted, as `push-lib.lua` writes it.
+/// The decision whether a user is truly away, and what is pushed then.
+extension DuePushes {
+    /// A note as `push-lib.lua` writes it.
     private struct Noted {
         /// The message whose time it is.
         let first: Int64
         let newest: Int64
         /// The newest for which the decision was put off.
         let held: Int64
-        /// As scripts are told again: they compare how many messages have been deleted meanwhile.
+        /// As it was read: scripts compare how many messages have been deleted since.
         let text: String
 
         init(_ text: String?) {
@@ -35,64 +36,65 @@ extension DuePushes {
         }
     }
 
-    /// What a decision rests on, as it was when it was read.
+    /// The facts of a decision, as they were read.
     private struct Situation {
-        let entry: Entry
-        let keys: PartitionKeys
+        let note: DueNote
         let noted: Noted
-        /// What the user was pushed for; empty: nothing.
+        /// The user's last push of the conversation; empty without one.
         let told: String
-        /// Whether a session of theirs is active.
+        let record: ConversationRecord?
+        let hasSession: Bool
+        /// Whether one of the sessions is active.
         let isActive: Bool
-        /// When the lease of it ends, by its partition's clock (ms since 1970).
-        let end: String
+        /// When the lease ends, by the partition's clock (ms since 1970).
+        let limit: String
 
         var toldNumber: Int64? { told.split(separator: " ").first.flatMap { Int64($0) } }
-    }
 
-    /// - Parameter end: When the lease of it ends (`push-take.lua`).
-    func decide(_ entry: Entry, _ keys: PartitionKeys, until end: String, done: @escaping () -> Void) {
-        let pushed = keys.pushed(entry.user)
-        let id = entry.conversation.string
-        shard.store.command(["HMGET", pushed, " " + id, id], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let words = value.array, words.count == 2 else {
-                return leave(entry, keys, result.failure, done: done)
-            }
-            // Only text can be compared with in `push-tell.lua`; no script has written anything else.
-            guard let told = words[1].bytes == nil ? "" : words[1].string else {
-                return abandon(entry, keys, done: done)
-            }
-            read(entry.conversation) { [self] result in
-                guard case .success(let record) = result else {
-                    return leave(entry, keys, result.failure, done: done)
-                }
-                shard.store.command(["HVALS", keys.sessions(entry.user)], lane: .commands) { [self] result in
-                    guard case .success(let sessions) = result else {
-                        return leave(entry, keys, result.failure, done: done)
-                    }
-                    let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
-                    let situation = Situation(
-                        entry: entry, keys: keys, noted: Noted(words[0].string), told: told, isActive: isActive,
-                        end: end)
-                    decide(situation, record, done: done)
-                }
-            }
+        /// Whether a message has not reached the user. A device that has it shows nothing of its user: it may be an idle desktop, or a
+        /// phone in a pocket.
+        func isMissed(_ seq: Int64, by member: ConversationRecord.Member) -> Bool {
+            max(member.read, member.own) < seq && !(isActive && member.delivered >= seq)
         }
     }
 
-    /// What cannot be read or written now is decided after the lease. What is damaged is not due any more: the next message is
-    /// noted anew.
-    private func leave(
-        _ entry: Entry, _ keys: PartitionKeys, _ failure: RedisFailure?, done: @escaping () -> Void
-    ) {
-        guard failure?.isLasting == true else { return done() }
-        abandon(entry, keys, done: done)
+    private enum Decision {
+        case push(StoredMessage, ConversationRecord)
+        /// No push is needed.
+        case nothing
+        /// - Parameter held: The newest message for which it is put off.
+        case later(StoredMessage, by: Milliseconds, held: Int64)
     }
 
-    private func abandon(_ entry: Entry, _ keys: PartitionKeys, done: @escaping () -> Void) {
-        shard.noteDamage("push", of: entry.user)
-        let name = entry.user.string + " " + entry.conversation.string
-        shard.store.command(["ZREM", keys.push, name], lane: .commands) { _ in done() }
+    /// - Parameter limit: When the lease of the note ends (`push-take.lua`).
+    func decide(_ note: DueNote, until limit: String) async {
+        do throws(RedisFailure) {
+            guard let situation = try await situation(of: note, until: limit) else { return await abandon(note) }
+            switch try await decision(in: situation) {
+            case .push(let message, let record):
+                let contents = PushContents(shard: shard)
+                let members = try await contents.members(message, in: record, for: note.user, note.keys)
+                told.value += 1
+                try await settle(situation, message.seq, before: members.before, after: members.after)
+            case .nothing: try await settle(situation, 0)
+            case .later(let message, let wait, let held): try await putOff(situation, to: message, by: wait, held: held)
+            }
+        } catch {
+            // Without an answer of Redis it is decided after the lease. A damaged note is removed: the next message is noted anew.
+            if error.isLasting { await abandon(note) }
+        }
+    }
+
+    /// - Returns: `nil` if the last push is damaged: only text can be compared in `push-tell.lua`.
+    private func situation(of note: DueNote, until limit: String) async throws(RedisFailure) -> Situation? {
+        let id = note.conversation.string
+        let words = try await shard.command(["HMGET", note.keys.pushed(note.user), " " + id, id]).array ?? []
+        guard words.count == 2, let told = words[1].bytes == nil ? "" : words[1].string else { return nil }
+        let record = try await read(note.conversation)
+        let sessions = try await shard.command(["HVALS", note.keys.sessions(note.user)]).array ?? []
+        return Situation(
+            note: note, noted: Noted(words[0].string), told: told, record: record, hasSession: !sessions.isEmpty,
+            isActive: sessions.contains { Self.isActive($0.string ?? "") }, limit: limit)
     }
 
     /// A session as Redis has it: `INCARNATION DEVICE KIND STATE BEGAN`.
@@ -101,101 +103,77 @@ extension DuePushes {
         return words.count == 5 && words[3] == "a"
     }
 
-    private func decide(_ situation: Situation, _ record: ConversationRecord?, done: @escaping () -> Void) {
-        guard let record, let member = record.member(situation.entry.user), wantsPushes(member) else {
-            return tell(situation, nil, done: done)
-        }
-        // They have not read what they were pushed for: once is enough.
-        if let told = situation.toldNumber, isUnread(told, by: member) { return tell(situation, nil, done: done) }
-        newestUnread(by: member, in: record) { [self] result in
-            guard case .success(let message) = result else {
-                return leave(situation.entry, situation.keys, result.failure, done: done)
-            }
-            guard let message else { return tell(situation, nil, done: done) }
-            decide(situation, record, member, message, done: done)
-        }
-    }
-
-    private func decide(
-        _ situation: Situation, _ record: ConversationRecord, _ member: ConversationRecord.Member,
-        _ message: StoredMessage, done: @escaping () -> Void
-    ) {
+    private func decision(in situation: Situation) async throws(RedisFailure) -> Decision {
         let noted = situation.noted
-        guard isMissed(message.seq, by: member, isActive: situation.isActive) else {
-            // One device has it, and another may be in use, or be broken without anybody knowing yet.
-            guard noted.held < message.seq else { return tell(situation, nil, done: done) }
-            return putOff(situation, to: message, by: doubt, held: max(noted.newest, message.seq), done: done)
+        guard let record = situation.record, let member = record.member(situation.note.user), wantsPushes(member)
+        else { return .nothing }
+        // The user has not read the last push: one is enough.
+        if let told = situation.toldNumber, isUnread(told, by: member) { return .nothing }
+        guard let message = try await newestUnread(by: member, in: record) else { return .nothing }
+        guard situation.isMissed(message.seq, by: member) else {
+            // One device has it. Another may be in use, or its connection broken and not known to be.
+            guard noted.held < message.seq else { return .nothing }
+            return .later(message, by: doubt, held: max(noted.newest, message.seq))
         }
-        guard message.seq > noted.first else { return tell(message, situation, record, done: done) }
-        newestUnread(by: member, in: record, upTo: noted.first) { [self] result in
-            guard case .success(let due) = result else {
-                return leave(situation.entry, situation.keys, result.failure, done: done)
+        // A user with a session has a time for each message.
+        if message.seq > noted.first, situation.hasSession {
+            let due = try await newestUnread(by: member, in: record, upTo: noted.first)
+            // The message that was due has reached a device, or is deleted. The newer one has a time of its own.
+            guard let due, situation.isMissed(due.seq, by: member) else {
+                return .later(message, by: Self.wait, held: noted.held)
             }
-            // What was due then has come to a device, or is deleted. There is a newer one, which has a time of its own.
-            guard let due, isMissed(due.seq, by: member, isActive: situation.isActive) else {
-                return putOff(situation, to: message, by: Self.wait, held: noted.held, done: done)
-            }
-            tell(message, situation, record, done: done)
         }
+        return .push(message, record)
     }
 
-    private func tell(
-        _ message: StoredMessage, _ situation: Situation, _ record: ConversationRecord, done: @escaping () -> Void
-    ) {
-        PushContents(shard: shard).members(message, in: record, for: situation.entry.user, situation.keys) {
-            [self] members in
-            guard let members else { return done() }
-            told.value += 1
-            tell(situation, (message.seq, members.before, members.after), done: done)
-        }
+    // MARK: Settling
+
+    private func abandon(_ note: DueNote) async {
+        shard.noteDamage("push", of: note.user)
+        _ = try? await shard.command(["ZREM", note.keys.push, note.user.string + " " + note.conversation.string])
     }
 
     private func putOff(
-        _ situation: Situation, to message: StoredMessage, by wait: Milliseconds, held: Int64,
-        done: @escaping () -> Void
-    ) {
-        let (entry, keys) = (situation.entry, situation.keys)
-        run(
-            .pushLater, keys, [keys.shards, keys.push, keys.pushed(entry.user)],
-            [
-                entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
-                String(Self.wait), String(message.seq), String(held), situation.end,
-                situation.noted.text,
-            ]
-        ) { [self] result in
-            guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
-            // Without a number another has decided.
-            if let wait = words.last?.int { look(entry, after: wait) }
-            done()
-        }
+        _ situation: Situation, to message: StoredMessage, by wait: Milliseconds, held: Int64
+    ) async throws(RedisFailure) {
+        let note = situation.note
+        let reply = try await shard.reply(
+            to: ScriptCall(
+                .pushLater, in: note.keys, ["push": note.keys.push, "pushed": note.keys.pushed(note.user)],
+                [
+                    "user": note.user, "conversation": note.conversation, "decided": situation.noted.newest,
+                    "wait": wait, "newerWait": Self.wait, "seq": message.seq, "held": held,
+                    "limit": situation.limit, "note": situation.noted.text,
+                ]))
+        // Without a number another server has decided.
+        if let wait = reply[0].int { look(note, after: wait) }
     }
 
-    /// - Parameter push: The message, and what is told before and after the devices; `nil` if nothing is.
-    private func tell(
-        _ situation: Situation, _ push: (seq: Int64, before: [UInt8], after: [UInt8])?, done: @escaping () -> Void
-    ) {
-        let (entry, keys, user) = (situation.entry, situation.keys, situation.entry.user)
-        run(
-            .pushTell, keys,
-            [
-                keys.shards, keys.push, keys.pushed(user), keys.devices(user), keys.grants(user), keys.user(user),
-                keys.inbox(user),
-            ],
-            [
-                user.string, entry.conversation.string, String(situation.noted.newest),
-                String(shard.configuration[Accounts.idle]), String(push?.seq ?? 0),
-                String(decoding: push?.before ?? [], as: UTF8.self),
-                String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
-                platforms.map { " \($0) " }.joined(), situation.end, situation.noted.text,
-            ]
-        ) { [self] result in
-            guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
-            if words.first?.string == "AGAIN" { look(entry, after: words.last?.int ?? 0) }
-            done()
-        }
+    /// - Parameters:
+    ///   - seq: The message that is pushed; 0: none is.
+    ///   - before: What the push has before its devices, and `after` after them; empty: no push is needed.
+    private func settle(
+        _ situation: Situation, _ seq: Int64, before: [UInt8] = [], after: [UInt8] = []
+    ) async throws(RedisFailure) {
+        let (note, keys, user) = (situation.note, situation.note.keys, situation.note.user)
+        let reply = try await shard.reply(
+            to: ScriptCall(
+                .pushTell, in: keys,
+                [
+                    "push": keys.push, "pushed": keys.pushed(user), "devices": keys.devices(user),
+                    "grants": keys.grants(user), "user": keys.user(user), "inbox": keys.inbox(user),
+                    "sessions": keys.sessions(user),
+                ],
+                [
+                    "user": user, "conversation": note.conversation, "decided": situation.noted.newest,
+                    "idle": shard.configuration[Accounts.idle], "seq": seq, "before": before, "after": after,
+                    "told": situation.told, "wait": Self.wait, "platforms": platforms.map { " \($0) " }.joined(),
+                    "limit": situation.limit, "note": situation.noted.text,
+                ]))
+        if reply.word == "AGAIN" { look(note, after: reply[0].int ?? 0) }
     }
 
-    private func look(_ entry: Entry, after wait: Milliseconds) {
-        look(at: shard.partitions.index(of: entry.user), after: wait + 5)
+    private func look(_ note: DueNote, after wait: Milliseconds) {
+        look(at: shard.partitions.index(of: note.user), after: wait + 5)
     }
 }

@@ -30,14 +30,14 @@ extension Script {
 
 /// The keys of pushes. README.md beside this file has the contents of each.
 extension KeyFamily {
-    /// Where a user can be pushed to.
+    /// The devices of a user.
     static let devices = KeyFamily(name: "devices", isPassing: false, type: "hash")
-    /// What they were pushed for and have not read.
+    /// The notes of a user, and the last pushes, by conversation.
     static let pushed = KeyFamily(name: "pushed", isPassing: false, type: "hash")
-    /// What is due.
+    /// The notes by the time of their decision.
     static let push = KeyFamily(name: "push", isPassing: false, type: "zset", isOfPartition: true)
 
-    /// The token with which pushes go to APNs, shared by all servers.
+    /// The token with which pushes are sent to APNs, shared by all servers.
     static let pushToken = KeyFamily(name: "push-token", isPassing: true, type: "string", expires: true)
 
     static let pushes: [KeyFamily] = [.devices, .pushed, .push, .pushToken]

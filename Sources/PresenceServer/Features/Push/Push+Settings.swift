@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What operators can set about pushes. config/presenced.yaml has each with its sentence.
+/// The settings of pushes. config/presenced.yaml has each with its sentence.
 extension Push {
     static let queue = Setting<Int>(
         "push.queue", 100_000, in: 100...1_000_000,

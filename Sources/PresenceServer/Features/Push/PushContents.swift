@@ -3,119 +3,108 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What a push says: members of `push.due` as JSON.
+/// The content of a push: members of `push.due` as JSON.
 struct PushContents {
     unowned let shard: ShardLogic
 
-    /// Conversations whose unread messages are counted.
-    private static let mostCounted = 200
+    /// Conversations whose unread messages are counted, and those that are read at a time.
+    private static let (mostCounted, window) = (200, 8)
     private static let mostCharacters = 500
-
-    /// - Parameter found: Gets the members before and after the devices; `nil` if Redis did not say.
-    func members(
-        _ message: StoredMessage, in record: ConversationRecord, for user: UserID, _ keys: PartitionKeys,
-        found: @escaping ((before: [UInt8], after: [UInt8])?) -> Void
-    ) {
-        title(record, message, for: user) { title in
-            badge(of: user, keys) { badge in
-                guard let title, let badge else { return found(nil) }
-                var (before, after): ([UInt8], [UInt8]) = ([], [])
-                JSONWriter.raw("\"conversation\":", to: &before)
-                JSONWriter.string(record.id.string, to: &before)
-                JSONWriter.raw("\"title\":", to: &after)
-                after += title
-                JSONWriter.key("text", to: &after)
-                after += Self.shortened(message.text)
-                JSONWriter.member("badge", badge, to: &after)
-                found((before, after))
-            }
-        }
-    }
-
-    /// What a push that waits says, of a message as it is now. The badge is counted anew only if it says something else.
-    func renew(
-        _ push: PushMessage, with message: StoredMessage, in record: ConversationRecord, for user: UserID,
-        found: @escaping (Result<PushMessage?, RedisFailure>) -> Void
-    ) {
-        title(record, message, for: user) { title in
-            guard let title else { return found(.failure(.disconnected(sent: false))) }
-            var renewed = push.saying(title: title, text: Self.shortened(message.text))
-            guard renewed != push else { return found(.success(push)) }
-            badge(of: user, shard.partitions.keys(of: user)) { badge in
-                guard let badge else { return found(.failure(.disconnected(sent: false))) }
-                renewed.badge = badge
-                found(.success(renewed))
-            }
-        }
-    }
-
-    /// The conversation's name, or that of who wrote, if the user may see it; as JSON. `nil` if Redis did not say. A damaged
-    /// record has none.
-    private func title(
-        _ record: ConversationRecord, _ message: StoredMessage, for user: UserID, found: @escaping ([UInt8]?) -> Void
-    ) {
-        if let name = record.name { return found(name) }
-        guard let sender = UserID(message.from) else { return found(Self.noTitle) }
-        let key = shard.partitions.keys(of: sender).user(sender)
-        shard.store.command(["HGET", key, "profile"], lane: .commands) { [unowned shard] result in
-            if let failure = result.failure {
-                guard failure.isLasting else { return found(nil) }
-                shard.noteDamage("profile", of: sender)
-            }
-            guard let name = (try? result.get())?.bytes.flatMap(ProfileBody.displayName) else {
-                return found(Self.noTitle)
-            }
-            maySee(sender, user) { found($0 ? name : Self.noTitle) }
-        }
-    }
-
     private static let noTitle = Array("\"\"".utf8)
 
-    /// Who may see somebody cannot be known while that is damaged: then nobody may.
-    private func maySee(_ user: UserID, _ viewer: UserID, then: @escaping (Bool) -> Void) {
+    /// The members before and after the devices.
+    func members(
+        _ message: StoredMessage, in record: ConversationRecord, for user: UserID, _ keys: PartitionKeys
+    ) async throws(RedisFailure) -> (before: [UInt8], after: [UInt8]) {
+        let title = try await title(record, message, for: user)
+        let badge = try await badge(of: user, keys)
+        var (before, after): ([UInt8], [UInt8]) = ([], [])
+        JSONWriter.raw("\"conversation\":", to: &before)
+        JSONWriter.string(record.id.string, to: &before)
+        JSONWriter.raw("\"title\":", to: &after)
+        after += title
+        JSONWriter.key("text", to: &after)
+        after += Self.shortened(message.text)
+        JSONWriter.member("badge", badge, to: &after)
+        return (before, after)
+    }
+
+    /// A waiting push with a message as it is now. The badge is counted anew only if the push changes by that.
+    func renew(
+        _ push: PushMessage, with message: StoredMessage, in record: ConversationRecord, for user: UserID
+    ) async throws(RedisFailure) -> PushMessage {
+        let title = try await title(record, message, for: user)
+        var renewed = push.saying(title: title, text: Self.shortened(message.text))
+        if renewed != push { renewed.badge = try await badge(of: user, shard.partitions.keys(of: user)) }
+        return renewed
+    }
+
+    /// The conversation's name, or the sender's, if the user may see it; as JSON. A damaged record has none.
+    private func title(
+        _ record: ConversationRecord, _ message: StoredMessage, for user: UserID
+    ) async throws(RedisFailure) -> [UInt8] {
+        if let name = record.name { return name }
+        guard let sender = UserID(message.from) else { return Self.noTitle }
+        let profile: RedisValue
+        do throws(RedisFailure) {
+            profile = try await shard.command(["HGET", shard.partitions.keys(of: sender).user(sender), "profile"])
+        } catch {
+            guard error.isLasting else { throw error }
+            shard.noteDamage("profile", of: sender)
+            return Self.noTitle
+        }
+        guard let name = profile.bytes.flatMap(ProfileBody.displayName), await maySee(sender, user) else {
+            return Self.noTitle
+        }
+        return name
+    }
+
+    /// While the record of a user is damaged, no other may see them.
+    private func maySee(_ user: UserID, _ viewer: UserID) async -> Bool {
         let people = [user, viewer].map { shard.watchers.hold(person: $0) }
-        shard.loader.load(people) { [unowned shard] outcome in
-            defer { people.forEach(shard.watchers.release) }
-            then(outcome == .loaded && shard.policies.view(of: user, for: viewer) != .nothing)
+        let outcome = await shard.tasks.wait { shard.loader.load(people, done: $0) }
+        defer { people.forEach(shard.watchers.release) }
+        return outcome == .loaded && shard.policies.view(of: user, for: viewer) != .nothing
+    }
+
+    /// The messages that a user has not read, of all conversations that can be read.
+    private func badge(of user: UserID, _ keys: PartitionKeys) async throws(RedisFailure) -> Int64 {
+        var fields: [RedisValue] = []
+        do throws(RedisFailure) {
+            fields = try await shard.command(["HGETALL", keys.inbox(user)]).array ?? []
+        } catch {
+            guard error.isLasting else { throw error }
+            shard.noteDamage("inbox", of: user)
+        }
+        let ids = stride(from: 0, to: fields.count - 1, by: 2).compactMap { place in
+            fields[place + 1].string?.hasPrefix("in ") == true
+                ? fields[place].string.flatMap { ConversationID($0) } : nil
+        }
+        var (sum, failure): (Int64, RedisFailure?) = (0, nil)
+        await shard.tasks.each(Array(ids.prefix(Self.mostCounted)), window: Self.window) { id in
+            do throws(RedisFailure) { sum += try await unread(by: user, in: id) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return sum
+    }
+
+    private func unread(by user: UserID, in id: ConversationID) async throws(RedisFailure) -> Int64 {
+        let fields = ["last", "deleted", "m:" + user.string]
+        do throws(RedisFailure) {
+            let value = try await shard.command(["HMGET", shard.partitions.keys(of: id).conversation(id)] + fields)
+            let words = zip(fields, value.array ?? []).flatMap { [RedisValue.bytes(Array($0.utf8)), $1] }
+            guard let record = ConversationRecord(id, fields: words[...]), let member = record.member(user) else {
+                return 0
+            }
+            return record.unread(by: member)
+        } catch {
+            guard error.isLasting else { throw error }
+            shard.noteDamage("conversation", of: id)
+            return 0
         }
     }
 
-    /// The messages that a user has not read, of all conversations that can be read. `nil` if Redis did not say.
-    private func badge(of user: UserID, _ keys: PartitionKeys, found: @escaping (Int64?) -> Void) {
-        shard.store.command(["HGETALL", keys.inbox(user)], lane: .commands) { [unowned shard] result in
-            if let failure = result.failure {
-                guard failure.isLasting else { return found(nil) }
-                shard.noteDamage("inbox", of: user)
-            }
-            let fields = (try? result.get())?.array ?? []
-            let ids = stride(from: 0, to: fields.count - 1, by: 2).compactMap { place in
-                fields[place + 1].string?.hasPrefix("in ") == true
-                    ? fields[place].string.flatMap { ConversationID($0) } : nil
-            }
-            var (sum, failed): (Int64, Bool) = (0, false)
-            BoundedConcurrency(Array(ids.prefix(Self.mostCounted)), window: DuePushes.window) {
-                [unowned shard] id, next in
-                let key = shard.partitions.keys(of: id).conversation(id)
-                let fields = ["last", "deleted", "m:" + user.string]
-                shard.store.command(["HMGET", key] + fields, lane: .commands) { result in
-                    if case .success(let value) = result {
-                        let words = zip(fields, value.array ?? []).flatMap { [RedisValue.bytes(Array($0.utf8)), $1] }
-                        let record = ConversationRecord(id, fields: words[...])
-                        if let record, let member = record.member(user) { sum += record.unread(by: member) }
-                    } else if result.failure?.isLasting == true {
-                        shard.noteDamage("conversation", of: id)
-                    } else {
-                        failed = true
-                    }
-                    next()
-                }
-            } done: {
-                found(failed ? nil : sum)
-            }
-        }
-    }
-
-    /// A text as JSON, at most so many characters of it.
+    /// A text as JSON, of so many characters at most.
     private static func shortened(_ json: ArraySlice<UInt8>) -> [UInt8] {
         guard json.count > mostCharacters, let text = try? JSONDecoder().decode(String.self, from: Data(json)),
             text.count > mostCharacters

@@ -18,14 +18,14 @@ struct WebhookEndpoint: Sendable, Equatable {
     /// More endpoints than this would be a list of customers, which does not belong into a configuration.
     static let most = 16
 
-    /// What its keys in Redis are called: the same URL has the same queue.
+    /// The name of its keys in Redis: the same URL has the same queue.
     var id: Identifier { Self.id(of: url) }
 
     static func id(of url: String) -> Identifier {
         Identifier(Array(Sodium.sha256(Array(url.utf8)).prefix(8)).hexadecimal)!
     }
 
-    /// Whether an endpoint is told of these events: it names them, or none.
+    /// Whether an endpoint gets these events: it names them, or none.
     static func isTold(of type: String, in configuration: ServerConfiguration) -> Bool {
         configuration[Webhooks.endpoints].contains { row in
             let events = row.split(separator: " ").dropFirst(2)

@@ -2,7 +2,7 @@ import Foundation
 import Installation
 import Passwords
 
-/// What the calls of an endpoint are signed with, after Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes.
+/// The keys that sign the calls of an endpoint, after Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes.
 ///
 /// A file has one, or several while they change: then each signs.
 struct WebhookSecret: Sendable, Equatable {

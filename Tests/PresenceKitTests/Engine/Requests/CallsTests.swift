@@ -9,6 +9,22 @@ import Testing
     private var bench = Bench()
     private static let name = ProfileChanges(displayName: .set("Ana"))
 
+    @Test mutating func `the client is busy while it connects and until all is answered`() {
+        #expect(!bench.engine.isBusy)
+        bench.dial()
+        #expect(bench.engine.isBusy)
+        bench.welcome()
+        #expect(!bench.engine.isBusy)
+        bench.handle(.typing("c1", true))
+        #expect(bench.engine.isBusy)
+        bench.receive(.ok(id: bench.lastID))
+        #expect(!bench.engine.isBusy)
+        let id = bench.call(.updateProfile(Self.name, .fail))
+        #expect(bench.engine.isBusy)
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        #expect(bench.answer(to: id) != nil && !bench.engine.isBusy)
+    }
+
     // MARK: Typing
 
     @Test mutating func `typing is renewed every 3 s until it is stopped`() {

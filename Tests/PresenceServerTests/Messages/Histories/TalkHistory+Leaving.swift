@@ -139,7 +139,7 @@ struct ToldMessages {
         let data: Content
     }
 
-    mutating func take(_ calls: [QueuedWebhook]) {
+    mutating func take(_ calls: [QueuedEvent]) {
         for call in calls[count...] {
             guard let created = try? JSONDecoder().decode(Created.self, from: Data(call.body)) else { continue }
             ids.insert(created.data.message.id)

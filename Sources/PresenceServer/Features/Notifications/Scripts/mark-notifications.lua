@@ -1,31 +1,29 @@
 -- flags: allow-oom
 -- uses: notification-lib
 -- A user has seen notifications up to a seq, has read some, archives some.
--- KEYS: shards, floor, notifications, notificationMarks
--- ARGV: now, channel, incarnation, user, most kept, ms for which they are kept, session, seen (0: nothing said), how many
---       were read, seqs of those, seqs of what is archived
--- Replies {OK, version, unseen, unread, seen, first} or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local keep, keepFor = tonumber(ARGV[5]), tonumber(ARGV[6])
-local b = notificationsAt(KEYS[3], KEYS[4], KEYS[2], keep, keepFor)
-local news = { session = ARGV[7], read = {}, archived = {} }
-local seen = math.min(tonumber(ARGV[8]), b.last)
-if seen > b.seen then b.seen, b.changed = seen, true end
-local read = 9 + tonumber(ARGV[9])
-for i = 10, #ARGV do
-    local seq = tonumber(ARGV[i])
+-- keys: notifications, notificationMarks
+-- args: user, keep so many, keepFor so many ms, sessionID, seenTo this seq or 0, reads as so many of the seqs are of read ones,
+--       each(seq of those and then of archived ones)
+-- replies: OK(version, unseen, unread, seen, first) | FENCED
+keep, keepFor = tonumber(keep), tonumber(keepFor)
+local b = notificationsAt(notificationsKey, notificationMarksKey, floorKey, keep, keepFor)
+local news, left = { session = sessionID, read = {}, archived = {} }, tonumber(reads)
+seenTo = math.min(tonumber(seenTo), b.last)
+if seenTo > b.seen then b.seen, b.changed = seenTo, true end -- mutation: seen-grows
+for seq in each() do
+    seq, left = tonumber(seq), left - 1
     local place = placeAfter(b, seq - 1)
     local state = place <= #b.states and seqOf(b, place) == seq and stateOf(b, place)
-    if i <= read and state == 'u' then
+    if left >= 0 and state == 'u' then
         setState(b, place, 'r')
-        news.read[#news.read + 1] = int(seq)
-    elseif i > read and (state == 'u' or state == 'r') then
+        news.read[#news.read + 1] = int(seq) -- mutation: read-are-named
+    elseif left < 0 and (state == 'u' or state == 'r') then
         retire(b, place)
-        news.archived[#news.archived + 1] = int(seq)
+        news.archived[#news.archived + 1] = int(seq) -- mutation: archived-are-named
     end
 end
--- Here, and not with the next reading: that would be a change with a version of its own, told to all devices.
+-- Not at the next reading: that would be a change with a version of its own, published to all devices.
 trim(b, keep, keepFor)
-if b.changed then save(b, ARGV[2], ARGV[4], news) end
+if b.changed then save(b, channel, user, news) end
 local unseen, unread, first = countsOf(b)
 return { 'OK', int(b.version), int(unseen), int(unread), int(b.seen), int(first) }

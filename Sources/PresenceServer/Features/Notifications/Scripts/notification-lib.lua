@@ -4,7 +4,7 @@
 --   notificationMarks   `last` (the newest seq that was given), `seen` (up to), `version`, `kept` (1: there is an index)
 -- The index has 29 bytes for each, oldest first: one of the states (u unread, r read, x replaced or archived: then only its
 -- id is known), which come first, and a record: 8 bytes of its id's hash, 8 of that of its collapse (zeros: none), and 6 each
--- of its seq and its time. Nothing goes through all of it but what C does.
+-- of its seq and its time. Only functions of C read all of it.
 local RECORD, NONE = 28, string.rep('\0', 8)
 
 local function short(text)
@@ -15,9 +15,9 @@ end
 local function stateOf(b, i) return string.sub(b.states, i, i) end
 local function seqOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 17)) end
 local function timeOf(b, i) return (struct.unpack('>I6', b.records, (i - 1) * RECORD + 23)) end
-local function count(text, pattern) return select(2, string.gsub(text, pattern, '')) end
+local function countOf(text, pattern) return select(2, string.gsub(text, pattern, '')) end
 
--- `told` is when it was told, if somebody else's clock says so: it is not older.
+-- `told`: when it was pushed, if it is the notification of a message. By that clock it is not older.
 local function append(b, id, collapse, seq, told)
     b.states = b.states .. 'u'
     b.records = b.records .. id .. collapse .. struct.pack('>I6I6', seq, math.max(now, told or 0))
@@ -37,10 +37,7 @@ local function drop(b, i)
 end
 
 -- Its text is removed; its id stays known.
-local function retire(b, i)
-    b.gone[#b.gone + 1] = int(seqOf(b, i))
-    setState(b, i, 'x')
-end
+local function retire(b, i) b.gone[#b.gone + 1] = int(seqOf(b, i)) setState(b, i, 'x') end -- mutation: id-stays-known
 
 -- The next place, from one on, of some bytes that begin at `offset` of a record; nil if no record has them.
 local function find(b, bytes, offset, from)
@@ -63,22 +60,22 @@ local function placeAfter(b, seq)
     return low
 end
 
--- Notifications that are too old go, and the oldest beyond `keep`; of ids that are known alone as many stay.
+-- Removes notifications that are too old, and the oldest beyond `keep`. As many ids are kept without their notifications.
 local function trim(b, keep, keepFor)
     while b.states ~= '' and timeOf(b, 1) <= now - keepFor do drop(b, 1) end
-    for _ = keep + 1, count(b.states, 'x') do drop(b, string.find(b.states, 'x', 1, true)) end
-    for _ = keep + 1, count(b.states, '[ur]') do drop(b, string.find(b.states, '[ur]')) end
+    for _ = keep + 1, countOf(b.states, 'x') do drop(b, string.find(b.states, 'x', 1, true)) end
+    for _ = keep + 1, countOf(b.states, '[ur]') do drop(b, string.find(b.states, '[ur]')) end
 end
 
 local function notificationsAt(entriesKey, marksKey, floorKey, keep, keepFor)
     local marks = redis.call('HMGET', marksKey, 'last', 'seen', 'version', 'kept')
     local index = redis.call('HGET', entriesKey, 'index') or ''
     local length = #index / (RECORD + 1)
-    -- Marks that are no numbers are none: the index and the clock say where to go on.
+    -- Marks that are no numbers count for nothing: the index and the clock are enough to continue.
     local b = { entries = entriesKey, marks = marksKey, floor = floorKey, last = tonumber(marks[1] or '0') or 0,
         seen = tonumber(marks[2] or '0') or 0, version = tonumber(marks[3] or '0') or 0,
         states = string.sub(index, 1, length), records = string.sub(index, length + 1), gone = {}, changed = false }
-    -- A seq is given once, whatever became of the marks.
+    -- A seq is given once, also if the marks are lost.
     if length > 0 then b.last = math.max(b.last, seqOf(b, length)) end
     -- All of it has expired.
     if length == 0 and marks[4] == '1' then b.changed = true end
@@ -89,15 +86,17 @@ end
 -- How many are unseen, how many unread, and the oldest that is kept: computed, never counted.
 local function countsOf(b)
     local first = string.find(b.states, '[ur]')
-    local unseen = count(string.sub(b.states, placeAfter(b, b.seen)), '[ur]')
-    return unseen, count(b.states, 'u'), first and seqOf(b, first) or b.last + 1
+    local unseen = countOf(string.sub(b.states, placeAfter(b, b.seen)), '[ur]')
+    local unread = countOf(b.states, 'u') -- mutation: unread-alone
+    local oldest = first and seqOf(b, first) or b.last + 1 -- mutation: oldest-kept
+    return unseen, unread, oldest
 end
 
 local function list(seqs) return #seqs > 0 and table.concat(seqs, ',') or '-' end
 
--- What has changed gets a version, is written, and told to all of the user's sessions:
--- "I user version at PREVIOUS UNSEEN UNREAD SEEN FIRST SESSION REPLACES READ ARCHIVED ITEM". PREVIOUS is the version before:
--- who was told an older one has missed something. SESSION (or -) asked for it; the lists are of seqs with commas (or -);
+-- Writes a change with a version of its own, and publishes it to all of the user's sessions:
+-- "I user version at PREVIOUS UNSEEN UNREAD SEEN FIRST SESSION REPLACES READ ARCHIVED ITEM". PREVIOUS is the version before: a
+-- session with an older one has missed something. SESSION (or -) asked for the change; the lists are of seqs with commas (or -);
 -- ITEM is a new notification, as it is kept, or nothing.
 local function save(b, channel, user, news)
     if #b.gone > 0 then redis.call('HDEL', b.entries, unpack(b.gone)) end
@@ -107,11 +106,12 @@ local function save(b, channel, user, news)
         redis.call('HSET', b.entries, 'index', b.states .. b.records)
     end
     local previous = b.version
-    b.version = nextVersion(previous, b.floor)
+    b.version = nextVersion(previous, b.floor) -- mutation: counts-have-a-version
     redis.call('HSET', b.marks, 'last', int(b.last), 'seen', int(b.seen), 'version', int(b.version),
         'kept', b.states ~= '' and '1' or '0')
     local unseen, unread, first = countsOf(b)
-    redis.call('PUBLISH', channel, table.concat({ 'I', user, int(b.version), int(now), int(previous), int(unseen),
-        int(unread), int(b.seen), int(first), news.session or '-', list(news.replaces or {}), list(news.read or {}),
+    local before = int(previous) -- mutation: version-before
+    redis.call('PUBLISH', channel, table.concat({ 'I', user, int(b.version), int(now), before, int(unseen), int(unread),
+        int(b.seen), int(first), news.session or '-', list(news.replaces or {}), list(news.read or {}),
         list(news.archived or {}), news.item or '' }, ' '))
 end

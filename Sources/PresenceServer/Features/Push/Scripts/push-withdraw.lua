@@ -1,40 +1,40 @@
 -- flags: allow-oom
 -- uses: push-lib, notification-lib
--- A message has been deleted. If a user was pushed for it, that is forgotten, and it is decided anew what they are told of: an older
--- message, or the next one that comes. A decision that is under way is taken anew. Their notification of it is archived, whatever
--- they were pushed for since. If they were pushed for it, its id is entered as of then: notify, which may come later, makes none.
--- KEYS: shards, floor, pushed, notifications, notificationMarks, push, sessions
--- ARGV: now, channel, incarnation, user, conversation, number of the message, most notifications kept (0: messages are no
---       notifications), ms for which they are kept, ms to wait, id of the notification, newest number of the conversation
--- Replies {OK, ms until it is decided}, {OK} if it need not be decided anew, or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local seq, at = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%d+) (%d+)')
-local isTold, reply = seq == ARGV[6], { 'OK' }
+-- A message has been deleted. If it was pushed to a user, that push is forgotten, and a push is decided anew: of an older message, or
+-- of the next one. A decision that is under way is made anew. The user's notification of the message is archived, whatever was pushed
+-- since. If the message was pushed, its notification's id is entered as of then: notify, which may come later, stores none.
+-- keys: pushed, notifications, notificationMarks, push, sessions
+-- args: user, conversation, seq of the message, keep so many notifications or 0 if messages make none, keepFor so many ms, wait in
+--       ms, id of the notification, newest number of the conversation
+-- replies: OK(ms until it is decided if it must be decided anew) | FENCED
+local toldSeq, at = string.match(redis.call('HGET', pushedKey, conversation) or '', '^(%d+) (%d+)')
+local isTold, reply = toldSeq == seq, { 'OK' }
 if isTold then
-    redis.call('HDEL', KEYS[3], ARGV[5])
-    local due = { push = KEYS[6], pushed = KEYS[3], sessions = KEYS[7] }
-    reply[2] = int(noteDue(due, ARGV[4], ARGV[5], tonumber(ARGV[11]), tonumber(ARGV[9])))
+    redis.call('HDEL', pushedKey, conversation) -- mutation: deleted-push-is-forgotten
+    local due = { push = pushKey, pushed = pushedKey, sessions = sessionsKey }
+    reply[2] = int(noteDue(due, user, conversation, tonumber(newest), tonumber(wait))) -- mutation: unread-beside-deleted
 end
-local first, newest, held, deletions = noted(KEYS[3], ARGV[5])
-if newest > 0 then putNoted(KEYS[3], ARGV[5], first, newest, held, deletions + 1) end
-local keep, keepFor = tonumber(ARGV[7]), tonumber(ARGV[8])
+local first, newestNoted, held, deletions = noted(pushedKey, conversation)
+if newestNoted > 0 then putNoted(pushedKey, conversation, first, newestNoted, held, deletions + 1) end
+keep, keepFor = tonumber(keep), tonumber(keepFor)
 if keep == 0 then return reply end
-local b = notificationsAt(KEYS[4], KEYS[5], KEYS[2], keep, keepFor)
-local id, archived = short(ARGV[10]), {}
--- Earlier versions made ids of when it was told.
-local place = find(b, id, 1, 1) or isTold and find(b, short('message-' .. at .. '-' .. ARGV[5]), 1, 1)
+local b = notificationsAt(notificationsKey, notificationMarksKey, floorKey, keep, keepFor)
+local idHash, archived = short(id), {}
+-- Earlier versions made ids of the push's time.
+local old = isTold and find(b, short('message-' .. at .. '-' .. conversation), 1, 1)
+local place = find(b, idHash, 1, 1) or old -- mutation: also-after-later-pushes
 if place and stateOf(b, place) ~= 'x' then
     archived[1] = int(seqOf(b, place))
     retire(b, place)
 end
 if isTold then
-    -- What is told by then is known.
+    -- By then the id is known.
     if place then drop(b, place) end
     b.last = b.last + 1
-    append(b, id, NONE, b.last, tonumber(at))
+    append(b, idHash, NONE, b.last, tonumber(at))
     setState(b, #b.states, 'x')
     trim(b, keep, keepFor)
 end
-if b.changed then save(b, ARGV[2], ARGV[4], { read = {}, archived = archived }) end
-if isTold then redis.call('PEXPIRE', b.entries, ARGV[8]) end
+if b.changed then save(b, channel, user, { read = {}, archived = archived }) end
+if isTold then redis.call('PEXPIRE', b.entries, int(keepFor)) end
 return reply

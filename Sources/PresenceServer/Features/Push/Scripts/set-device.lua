@@ -1,40 +1,38 @@
--- A session's device can be pushed to, or not any more. Devices of sessions that have ended go with it, and those with the same
--- token: a device is pushed to once.
--- KEYS: shards, devices, grants, user, pushed
--- ARGV: now, channel, incarnation, device (g:GRANT of a session of ours, or - for tokens of the app's own), platform ('' to
---       remove it), token as JSON
+-- Registers a session's device for pushes, or removes it. Devices of sessions that have ended are removed too, and those with the
+-- same token: a device is pushed to once.
 --   devices  hash of the user: device -> "PLATFORM AT TOKEN"
--- Replies {OK} or {FENCED}.
-if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local revokedAt = tonumber(redis.call('HGET', KEYS[4], 'revokedAt') or '0')
+-- keys: devices, grants, user, pushed
+-- args: device g:GRANT of a session of ours or - for tokens of the app's own, platform or '' to remove it, token as JSON
+-- replies: OK | FENCED
+local revokedAt = tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')
 -- Its session may have ended while the request was under way: then the same token may be another's by now.
-local session = string.match(ARGV[4], '^g:(.+)$')
-local isOver = session and redis.call('HEXISTS', KEYS[3], session) == 0
-local isKnown, fields = false, redis.call('HGETALL', KEYS[2])
+local grant = string.match(device, '^g:(.+)$')
+local isOver = grant and redis.call('HEXISTS', grantsKey, grant) == 0
+local isKnown, fields = false, redis.call('HGETALL', devicesKey)
 for i = 1, #fields, 2 do
-    local grant = string.match(fields[i], '^g:(.+)$')
-    local platform, at, token = string.match(fields[i + 1], '^(%a+) (%d+) (.+)$')
-    local isSame = platform == ARGV[5] and token == ARGV[6]
-    local isThere = not grant or redis.call('HEXISTS', KEYS[3], grant) == 1
-    if isSame and isThere and (grant or tonumber(at) >= revokedAt) then isKnown = true end
-    if not isThere or not isOver and isSame and fields[i] ~= ARGV[4] then redis.call('HDEL', KEYS[2], fields[i]) end
+    local other = string.match(fields[i], '^g:(.+)$')
+    local itsPlatform, at, itsToken = string.match(fields[i + 1], '^(%a+) (%d+) (.+)$')
+    local isSame = itsPlatform == platform and itsToken == token
+    local isThere = not other or redis.call('HEXISTS', grantsKey, other) == 1
+    if isSame and isThere and (other or tonumber(at) >= revokedAt) then isKnown = true end
+    if not isThere or not isOver and isSame and fields[i] ~= device then redis.call('HDEL', devicesKey, fields[i]) end
 end
-if ARGV[5] == '' then
-    redis.call('HDEL', KEYS[2], ARGV[4])
+if platform == '' then
+    redis.call('HDEL', devicesKey, device)
     return { 'OK' }
 end
 if isOver then return { 'OK' } end
--- If the clock went back, it was registered after what was revoked all the same.
-redis.call('HSET', KEYS[2], ARGV[4], ARGV[5] .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. ARGV[6])
+-- If the clock went back, it was registered after the revocation all the same.
+redis.call('HSET', devicesKey, device, platform .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. token)
 if isKnown then return { 'OK' } end
--- What was told before may have reached nobody, so a new device hears of the next message of each conversation.
-local kept, pushed = {}, redis.call('HGETALL', KEYS[5])
+-- Earlier pushes may have reached no device, so a new device gets the next message of each conversation.
+local kept, pushed = {}, redis.call('HGETALL', pushedKey)
 for i = 1, #pushed, 2 do
     if string.sub(pushed[i], 1, 1) == ' ' then
         kept[#kept + 1] = pushed[i]
         kept[#kept + 1] = pushed[i + 1]
     end
 end
-redis.call('DEL', KEYS[5])
-for i = 1, #kept, 2 do redis.call('HSET', KEYS[5], kept[i], kept[i + 1]) end
+redis.call('DEL', pushedKey)
+for i = 1, #kept, 2 do redis.call('HSET', pushedKey, kept[i], kept[i + 1]) end
 return { 'OK' }

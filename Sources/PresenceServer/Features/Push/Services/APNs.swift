@@ -1,6 +1,7 @@
 import Foundation
 import OutgoingHTTP
 import Passwords
+import PresenceCore
 import PresenceProtocol
 
 /// The Apple Push Notification service, over HTTP/2.
@@ -21,9 +22,9 @@ struct APNs: PushSender {
             }
     }
 
-    func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome {
+    func send(_ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic) async -> DeliveryOutcome? {
         guard Self.isToken(message.pushToken) else { return .refused("a token that is none") }
-        guard let token = tokens.held(at: time) else { return .failed("no provider token", retryAfter: 0) }
+        guard let token = await tokens.token(on: shard) else { return nil }
         var request = OutgoingRequest("POST", "\(url)/3/device/\(message.pushToken)", body: Self.body(message))
         request.headers = [
             ("authorization", "bearer \(token)"), ("apns-topic", topic), ("apns-push-type", "alert"),
@@ -40,12 +41,12 @@ struct APNs: PushSender {
         }
     }
 
-    // MARK: What is sent
+    // MARK: The request
 
     static func body(_ message: PushMessage) -> [UInt8] {
         let content = Content(
             aps: Alert(message, hasText: true), conversation: message.conversation, user: message.user)
-        // Of texts and numbers there is always JSON.
+        // Texts and numbers always have JSON.
         return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
     }
 
@@ -90,9 +91,9 @@ struct APNs: PushSender {
         return text
     }
 
-    // MARK: What is answered
+    // MARK: The response
 
-    static func outcome(of response: OutgoingResponse, at time: Timestamp) -> WebhookOutcome {
+    static func outcome(of response: OutgoingResponse, at time: Timestamp) -> DeliveryOutcome {
         guard response.status != 200 else { return .taken }
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
         let reason = PushService.reason(response.status, answer?.reason)

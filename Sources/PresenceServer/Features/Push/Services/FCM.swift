@@ -1,5 +1,6 @@
 import Foundation
 import OutgoingHTTP
+import PresenceCore
 import PresenceProtocol
 
 /// Firebase Cloud Messaging, by its HTTP v1 API.
@@ -12,9 +13,9 @@ struct FCM: PushSender {
     var platform: String { "fcm" }
     var name: String { "\(url)/v1/projects/\(project)" }
 
-    func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome {
+    func send(_ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic) async -> DeliveryOutcome? {
         let token: String
-        switch await access.token(at: time) {
+        switch await access.token(at: time, on: shard) {
         case .token(let text): token = text
         case .failed(let outcome): return outcome
         }
@@ -25,14 +26,14 @@ struct FCM: PushSender {
         request.offersHTTP2 = true
         do throws(OutgoingFailure) {
             let response = try await PushService.client.send(request)
-            if response.status == 401 { await access.forget(token) }
+            if response.status == 401 { access.forget(token) }
             return Self.outcome(of: response, at: time)
         } catch {
             return .failed(error.reason, retryAfter: 0)
         }
     }
 
-    // MARK: What is sent
+    // MARK: The request
 
     static func body(_ message: PushMessage) -> [UInt8] {
         let content = Content(
@@ -44,7 +45,7 @@ struct FCM: PushSender {
                 apns: .init(
                     headers: ["apns-collapse-id": APNs.collapseID(message.conversation)],
                     payload: .init(aps: APNs.Alert(message, hasText: false)))))
-        // Of texts and numbers there is always JSON.
+        // Texts and numbers always have JSON.
         return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
     }
 
@@ -86,9 +87,9 @@ struct FCM: PushSender {
         }
     }
 
-    // MARK: What is answered
+    // MARK: The response
 
-    static func outcome(of response: OutgoingResponse, at time: Timestamp) -> WebhookOutcome {
+    static func outcome(of response: OutgoingResponse, at time: Timestamp) -> DeliveryOutcome {
         guard response.status != 200 else { return .taken }
         let error = try? JSONDecoder().decode(Answer.self, from: Data(response.body)).error
         let word = error?.details?.compactMap(\.errorCode).first ?? error?.status

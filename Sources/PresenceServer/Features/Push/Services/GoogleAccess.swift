@@ -1,21 +1,22 @@
 import Foundation
 import OutgoingHTTP
+import PresenceCore
 import PresenceProtocol
 import Tokens
 
-/// The access token with which pushes go to FCM: asked for with a service account's signature (RFC 7523), and used until five
-/// minutes before its end. However many pushes need one, it is asked for once.
-actor GoogleAccess {
+/// The access token with which pushes are sent to FCM: asked for with a service account's signature (RFC 7523), and used until five
+/// minutes before its end. However many pushes need one, it is asked for once. All of it runs on the shard's thread.
+final class GoogleAccess {
     enum Answer: Sendable {
         case token(String)
-        case failed(WebhookOutcome)
+        case failed(DeliveryOutcome)
     }
 
     private let account: ServiceAccount
     private let signer: ServiceSigner
     private let tls: OutgoingTLS
     private var held: (token: String, until: ContinuousClock.Instant)?
-    private var asking: Task<Answer, Never>?
+    private let asked = SharedAnswer<Answer>()
 
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     /// Seconds before its end in which a token is not used any more; and the fewest and most that one is used.
@@ -25,14 +26,9 @@ actor GoogleAccess {
         (self.account, self.signer, self.tls) = (account, signer, tls)
     }
 
-    func token(at time: Timestamp) async -> Answer {
+    func token(at time: Timestamp, on shard: ShardLogic) async -> Answer {
         if let held, ContinuousClock.now < held.until { return .token(held.token) }
-        if let asking { return await asking.value }
-        let task = Task { await ask(at: time) }
-        asking = task
-        let answer = await task.value
-        asking = nil
-        return answer
+        return await asked.get(on: shard) { [self] in await ask(at: time, on: shard) }
     }
 
     /// FCM did not take it.
@@ -40,12 +36,14 @@ actor GoogleAccess {
         if held?.token == token { held = nil }
     }
 
-    private func ask(at time: Timestamp) async -> Answer {
+    private func ask(at time: Timestamp, on shard: ShardLogic) async -> Answer {
         let claims: [String: ServiceSigner.Claim] = [
             "iss": .text(account.clientEmail), "scope": .text(Self.scope), "aud": .text(account.tokenUri),
             "iat": .time(time), "exp": .time(time + 3_600_000),
         ]
-        guard let assertion = try? await signer.token(claims, keyID: account.privateKeyId) else {
+        let (signer, keyID) = (signer, account.privateKeyId)
+        let signed = try? await shard.work(.signatures) { try? signer.token(claims, keyID: keyID) }
+        guard let assertion = signed ?? nil else {
             return .failed(.failed("the service account's key does not sign", retryAfter: 0))
         }
         // Neither part has a character that a form would have to escape.

@@ -1,11 +1,11 @@
 import Foundation
 import PresenceProtocol
 
-/// What one device is to be told, as it waits for a push service.
+/// A push for one device, as it waits for a push service.
 struct PushMessage: Codable, Sendable, Equatable {
-    /// When it was due, in ms since 1970; `nil` in what an earlier version has queued.
+    /// When it was due, in ms since 1970; `nil` in an entry of an earlier version.
     let at: Timestamp?
-    /// Number of the message that it was due for; `nil` in what an earlier version has queued.
+    /// Number of its message; `nil` in an entry of an earlier version.
     let seq: Int64?
     let pushToken: String
     let user: String
@@ -17,7 +17,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
     private static let (mostTitle, mostText) = (400, 2_000)
 
-    /// One for each device of a platform, of an event `push.due` as endpoints are told it.
+    /// One for each device of a platform, of an event `push.due` as endpoints get it.
     ///
     /// - Parameter seq: Number of the message.
     static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64?) -> [PushMessage] {
@@ -39,7 +39,7 @@ struct PushMessage: Codable, Sendable, Equatable {
         (self.title, self.text, self.badge) = (title, text, badge)
     }
 
-    /// The same device is told something else, both as JSON.
+    /// The same push with other texts, both as JSON.
     func saying(title: [UInt8], text: [UInt8]) -> PushMessage {
         func read(_ json: [UInt8]) -> String { (try? JSONDecoder().decode(String.self, from: Data(json))) ?? "" }
         return PushMessage(
@@ -48,27 +48,27 @@ struct PushMessage: Codable, Sendable, Equatable {
             badge: badge)
     }
 
-    /// As it waits; `nil` for what no server has written.
+    /// As it waits; `nil` for an entry that no server has written.
     init?(_ body: [UInt8]) {
         guard let message = try? JSONDecoder().decode(PushMessage.self, from: Data(body)) else { return nil }
         self = message
     }
 
     var body: [UInt8] {
-        // Of texts and numbers there is always JSON.
+        // Texts and numbers always have JSON.
         (try? JSONEncoder.service.encode(self)).map { Array($0) } ?? []
     }
 
     private static let start = Array("{\"at\":".utf8)
 
-    /// When that was due which waits, read without decoding it: of the sorted members it is the first.
+    /// When a waiting push was due, read without decoding it: of the sorted members it is the first.
     static func at(in body: [UInt8]) -> Timestamp? {
         guard body.starts(with: start) else { return nil }
         let digits = body.dropFirst(start.count).prefix { (0x30...0x39).contains($0) }
         return Timestamp(String(decoding: digits, as: UTF8.self))
     }
 
-    /// As much of a text as takes so many bytes in JSON. What is cut ends with an ellipsis.
+    /// As much of a text as takes so many bytes in JSON. A cut text ends with an ellipsis.
     static func cut(_ text: String, to most: Int) -> String {
         let ellipsis: Unicode.Scalar = "…"
         var (bytes, end) = (0, text.unicodeScalars.startIndex)

@@ -10,7 +10,7 @@ enum PushServices {
         [Push.fcmFile, Push.apnsFile].count { !configuration[$0].isEmpty }
     }
 
-    /// - Throws: what is wrong with the first that cannot be.
+    /// - Throws: the reason why the first is invalid.
     static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [any PushSender] {
         let authorities = configuration[Push.caFile]
         if !authorities.isEmpty { _ = try read(authorities, Push.caFile) }

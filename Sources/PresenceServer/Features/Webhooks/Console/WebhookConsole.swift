@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What `presenced webhooks` tells of endpoints and does with what waits for them, on the Redis of servers that run meanwhile.
+/// The command `presenced webhooks`: endpoints and their waiting events, on the Redis of running servers.
 ///
 /// For one thread. It waits for Redis, so it is for a tool and never for a loop.
 public struct WebhookConsole {
@@ -11,9 +11,9 @@ public struct WebhookConsole {
 
     /// Entries that one step changes.
     private static let step = 500
-    /// Of more waiting entries, the oldest is not looked for.
+    /// With more waiting entries, the oldest is not looked for.
     private static let mostListed = 1_000
-    /// ms: what is tried again within them, and within half a ms more, may be under way.
+    /// ms: an event whose next try is within them, and within half a ms more, may be under way.
     private static let lease: Timestamp = 30_000
 
     /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
@@ -26,9 +26,9 @@ public struct WebhookConsole {
     public struct Endpoint: Encodable, Sendable {
         public let url: String
         public let events: [String]
-        /// How many wait.
+        /// Waiting events.
         public let queued: Int64
-        /// When the oldest that waits happened, in ms since 1970. Not looked for among very many.
+        /// The time of the oldest waiting event, in ms since 1970; `nil` if very many wait.
         public let oldest: Int64?
         public let sent: Int64
         /// Tries.
@@ -37,7 +37,7 @@ public struct WebhookConsole {
         public let dropped: Int64
         public let lastFailure: String?
         public let lastFailureAt: Int64?
-        /// Since when the receiver wants nothing any more (410).
+        /// The time of an answer 410.
         public let offSince: Int64?
     }
 
@@ -65,15 +65,15 @@ public struct WebhookConsole {
         }
     }
 
-    /// Has all that waits tried again now, and an endpoint called again that answered 410.
+    /// Has all waiting events tried now, and an endpoint called again that answered 410.
     ///
-    /// - Returns: How many events are tried earlier for it.
+    /// - Returns: The number of events that are tried earlier.
     /// - Throws: ``ConsoleFailure`` if the configuration has no such endpoint.
     public func retry(_ url: String) throws -> Int {
         guard try isConfigured(url) else { throw try unknown(url) }
         let (redis, keys) = keys(of: url)
         _ = try redis.ask("HDEL", keys[0], "off")
-        // By the queue's own clock (webhook-lib.lua).
+        // By the queue's own clock (queue-lib.lua).
         let ahead = try redis.ask("HGET", keys[0], "ahead").string.flatMap { Int64($0) } ?? 0
         let now = try redis.now() + ahead
         var count = 0
@@ -89,9 +89,9 @@ public struct WebhookConsole {
         }
     }
 
-    /// Forgets all that waits.
+    /// Drops all waiting events.
     ///
-    /// - Returns: How many events nobody will be told of.
+    /// - Returns: Their number.
     /// - Throws: ``ConsoleFailure`` if the configuration has no such endpoint, and nothing is known of an earlier one.
     public func drop(_ url: String) throws -> Int64 {
         let (redis, keys) = keys(of: url)
@@ -120,6 +120,6 @@ public struct WebhookConsole {
     private func keys(of url: String) -> (DoctorRedis, [String]) {
         let id = WebhookEndpoint.id(of: url)
         let keys = place.partitions.keys(of: id)
-        return (place.store[keys.shards], keys.webhook(id))
+        return (place.store[keys.shards], keys.queue(id).map(\.value))
     }
 }

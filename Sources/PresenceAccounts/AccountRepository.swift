@@ -1,0 +1,120 @@
+import Foundation
+import PresenceKit
+
+/// Sign-up, sign-in and sign-out, and the account of the signed-in user: what a view model needs, independent of the
+/// implementation. ``PresenceAccount`` implements it.
+///
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled; `notSignedIn` if a user has to be
+/// signed in.
+public protocol AccountRepository: ProfileRepository {
+    /// Observes the session: the current state at once, then the newest after each change.
+    var states: PresenceUpdates<AuthState> { get }
+    /// The last known account of the signed-in user; makes no request.
+    var currentAccount: Account? { get async }
+
+    /// Creates an account and signs in.
+    ///
+    /// A server with `accounts.hideExisting` does not reveal whether the address has an account, and does not sign the
+    /// user in: ``SignUpOutcome/mailSent``. A user who was signed in on this device stays signed in.
+    ///
+    /// - Parameters:
+    ///   - displayName: by default the server uses the part of the e-mail before `@`.
+    ///   - username: ignored by a server with `accounts.hideExisting`; users then claim one after they have signed in.
+    /// - Throws: reasons `emailTaken`, `usernameTaken`, `invalidEmail`, `weakPassword`, `invalidUsername`,
+    ///   `reservedUsername`.
+    @discardableResult func signUp(
+        email: String, password: String, displayName: String?, username: String?
+    ) async throws -> SignUpOutcome
+
+    /// Signs in. A user who was signed in on this device is signed out.
+    ///
+    /// - Parameter email: the e-mail, or the username.
+    /// - Throws: reason `invalidCredentials` for an unknown user, a wrong password or a disabled account, without
+    ///   distinction.
+    @discardableResult func signIn(email: String, password: String) async throws -> Account
+
+    /// Ends sessions.
+    func signOut(_ scope: SignOutScope) async throws
+
+    /// Requests a mail for setting a new password. Succeeds for unknown addresses, too.
+    func resetPassword(email: String) async throws
+    /// Sets a new password, with the token of the mail. All sessions of the user end; the call does not sign in.
+    ///
+    /// - Throws: reasons `tokenExpired`, `weakPassword` (the token stays valid).
+    func resetPassword(token: String, newPassword: String) async throws
+    /// Confirms an e-mail address, with the token of the mail that was sent to it.
+    func verifyEmail(token: String) async throws
+
+    // MARK: The account of the signed-in user
+
+    /// Reads the signed-in user from the server, including their private members.
+    func currentUser() async throws -> User
+    /// Changes account and profile. The server applies all of the changes or none.
+    @discardableResult func update(_ changes: AccountChanges) async throws -> User
+
+    /// Changes the password. All other sessions end.
+    ///
+    /// - Throws: reasons `invalidCredentials` (the current password is wrong), `weakPassword`.
+    func changePassword(from password: String, to newPassword: String) async throws
+    /// Requests a new address. It takes effect when the mail sent to it is confirmed.
+    ///
+    /// - Throws: reasons `invalidCredentials`, `emailTaken`, `invalidEmail`.
+    func changeEmail(to email: String, password: String) async throws
+    /// Deletes the account with all its data, and signs out.
+    ///
+    /// - Throws: reason `invalidCredentials`.
+    func deleteAccount(password: String) async throws
+
+    /// The user's sessions, one for each device.
+    func sessions() async throws -> [AccountSession]
+
+    /// Whether a username can be claimed; needs no signed-in user.
+    func availability(ofUsername username: String) async throws -> UsernameAvailability
+    /// Claims a username, and releases the former one.
+    ///
+    /// - Throws: reasons `usernameTaken`, `invalidUsername`, `reservedUsername`.
+    @discardableResult func claimUsername(_ username: String) async throws -> Account
+    /// Releases the username; does nothing if there is none.
+    func releaseUsername() async throws
+}
+
+extension AccountRepository {
+    /// Signs up without a username, and by default with the name that the server derives from the e-mail.
+    @discardableResult public func signUp(
+        email: String, password: String, displayName: String? = nil
+    ) async throws -> SignUpOutcome {
+        try await signUp(email: email, password: password, displayName: displayName, username: nil)
+    }
+
+    /// Ends the session of this device.
+    public func signOut() async throws { try await signOut(.thisDevice) }
+
+    // ProfileRepository
+
+    /// Yields nothing while no user is signed in.
+    public var ownUsernames: AsyncStream<String?> {
+        let states = states
+        return AsyncStream { elements in
+            for await state in states {
+                if let account = state.account { elements.yield(account.username) }
+            }
+        }
+    }
+
+    public func isAvailable(_ username: String) async throws -> Bool {
+        let availability = try await availability(ofUsername: username)
+        return availability == .available || availability == .yours
+    }
+
+    public func take(_ username: String) async throws {
+        do {
+            try await claimUsername(username)
+        } catch let error as PresenceError where error.code == .conflict || error.code == .validationFailed {
+            throw PresenceError.invalid(field: "username", reason: error.localizedDescription)
+        }
+    }
+
+    public func release() async throws { try await releaseUsername() }
+
+    public func completeSetup() async throws { try await update(AccountChanges(setupCompleted: true)) }
+}

@@ -1,0 +1,2 @@
+// One import is enough: this product contains PresenceKit.
+@_exported import PresenceKit

@@ -1,0 +1,41 @@
+// Errors of reading or changing users.
+extension PresenceError {
+    /// No user with this id exists, or may be seen.
+    public static func userNotFound(_ id: String) -> PresenceError {
+        PresenceError(.notFound, "no user \(id)", sentence: "User not found.")
+    }
+
+    /// A value is invalid: the member, and the reason as a text for users.
+    public static func invalid(field: String, reason: String) -> PresenceError {
+        PresenceError(.validationFailed, field: field, sentence: reason)
+    }
+
+    /// The user could not be read: the reason as a text for users.
+    package static func fetchFailed(reason: String) -> PresenceError {
+        PresenceError(.notConnected, reason, recovery: "Please try again.").while("Failed to load the user.", reason)
+    }
+
+    /// The change could not be made: the reason as a text for users.
+    package static func updateFailed(reason: String, outcomeUnknown: Bool) -> PresenceError {
+        PresenceError(.notConnected, reason, outcomeUnknown: outcomeUnknown, recovery: "Please try again.")
+            .while("Failed to save the user.", reason)
+    }
+
+    init(reading error: PresenceError, _ id: String) {
+        self = error.code == .invalidID ? .userNotFound(id) : error.whileReading
+    }
+
+    init(writing error: PresenceError) {
+        let isInvalid = error.code == .validationFailed && error.field != nil
+        self = isInvalid ? error : error.while("Failed to save the user.")
+    }
+
+    var whileReading: PresenceError { self.while("Failed to load the user.") }
+
+    /// The same error, with the failed operation before its text for users.
+    private func `while`(_ operation: String, _ reason: String? = nil) -> PresenceError {
+        var error = self
+        error.sentence = "\(operation) \(reason ?? localizedDescription)"
+        return error
+    }
+}

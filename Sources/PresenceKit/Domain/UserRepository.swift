@@ -1,0 +1,160 @@
+import Foundation
+
+/// Reads and changes users: what a view model needs, independent of the implementation.
+///
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled.
+public protocol UserRepository: Sendable {
+    /// Returns a user: the value in memory if it is live, otherwise the server's; without a connection the last known
+    /// value.
+    ///
+    /// - Throws: ``PresenceError/userNotFound(_:)``, or the reason for which the user could not be read.
+    func user(_ id: User.ID) async throws -> User
+
+    /// Returns the users found, and the ids of the others. Missing users are no error.
+    func users(_ ids: [User.ID]) async throws -> Users
+
+    /// Observes a user; ends when the signed-in user signs out. A user who can no longer be found, because they are
+    /// hidden or deleted, is offline and has no name.
+    func userUpdates(of id: User.ID) -> AsyncStream<User>
+
+    /// Observes a user, including whether the value is only the last known one.
+    func userStates(of id: User.ID) -> AsyncStream<UserState>
+
+    /// Changes the signed-in user. Without a connection the change is queued.
+    ///
+    /// - Throws: `validationFailed` with the invalid member, or the reason for which the change could not be made.
+    @discardableResult func update(_ changes: UserChanges) async throws -> UserUpdate
+
+    /// Observes the rejections of queued changes. The rejected members keep their former values.
+    var updateRefusals: AsyncStream<PresenceError> { get }
+
+    /// Observes whether changes of the signed-in user are queued: the current value at once, then each change. When it
+    /// becomes `false`, each change was made or rejected, and ``user(_:)`` has the result.
+    var pendingUpdates: AsyncStream<Bool> { get }
+
+    /// Observes whether a user is online.
+    func onlineUpdates(of id: User.ID) -> AsyncStream<Bool>
+
+    /// Shows the signed-in user as online or offline, for all their devices.
+    func setOnline(_ isOnline: Bool) async throws
+}
+
+extension UserRepository {
+    /// For a repository whose values are always live.
+    public func userStates(of id: User.ID) -> AsyncStream<UserState> {
+        let users = userUpdates(of: id)
+        return AsyncStream { states in
+            for await user in users { states.yield(UserState(user: user)) }
+        }
+    }
+
+    /// For a repository that never queues: has no elements.
+    public var updateRefusals: AsyncStream<PresenceError> { AsyncStream { $0.finish() } }
+
+    /// For a repository that never queues, or does not report the outcome: has no elements.
+    public var pendingUpdates: AsyncStream<Bool> { AsyncStream { $0.finish() } }
+
+    /// Sets all profile members of the signed-in user to those of `user`.
+    @discardableResult public func update(_ user: User) async throws -> UserUpdate {
+        try await update(
+            UserChanges(
+                // A name cannot be removed, so an empty one is not sent.
+                displayName: user.displayName.isEmpty ? nil : user.displayName,
+                profileImageURL: .some(user.profileImageURL),
+                timezone: .some(user.timezone), locale: .some(user.locale)))
+    }
+}
+
+/// A user, with the freshness of the value.
+public struct UserState: Codable, Hashable, Sendable {
+    /// The current or last known value.
+    public var user: User
+    /// Whether the value is only the last known one: there is no connection, or no reply yet.
+    public var isStale: Bool
+
+    /// Creates a state; by default the user is live.
+    public init(user: User, isStale: Bool = false) {
+        self.user = user
+        self.isStale = isStale
+    }
+}
+
+/// The users found, in the requested order, and the ids of the others.
+public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
+    private var found: [User]
+    /// The ids without a user, in the requested order: users who do not exist or are hidden, and users that could not
+    /// be read.
+    public var missing: [User.ID]
+    /// Whether the users found are only the last known values, because there is no connection.
+    public var isStale: Bool
+
+    /// Creates a result, for an app's own repository.
+    public init(_ found: [User], missing: [User.ID] = [], isStale: Bool = false) {
+        self.found = found
+        self.missing = missing
+        self.isStale = isStale
+    }
+
+    public var startIndex: Int { found.startIndex }
+    public var endIndex: Int { found.endIndex }
+    public subscript(position: Int) -> User { found[position] }
+}
+
+/// Changes of the signed-in user. Outer `nil` keeps a member; inner `nil` removes it.
+public struct UserChanges: Hashable, Sendable {
+    /// The new name, 1 to 50 characters. A name cannot be removed.
+    public var displayName: String?
+    /// The URL of the new picture, https.
+    public var profileImageURL: URL??
+    /// An IANA name, such as `Europe/Paris`.
+    public var timezone: String??
+    /// A BCP 47 tag, such as `pt-BR`.
+    public var locale: String??
+
+    /// Creates a change of the given members.
+    public init(
+        displayName: String? = nil, profileImageURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil
+    ) {
+        self.displayName = displayName
+        self.profileImageURL = profileImageURL
+        self.timezone = timezone
+        self.locale = locale
+    }
+}
+
+/// Encoded as an object of the changed members; a removed member is `null`.
+extension UserChanges: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case displayName, profileImageURL, timezone, locale
+    }
+
+    /// - Throws: `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        func change<Value: Decodable>(_ key: CodingKeys) throws -> Value?? {
+            guard members.contains(key) else { return nil }
+            return .some(try members.decodeIfPresent(Value.self, forKey: key))
+        }
+        self.init(
+            displayName: try members.decodeIfPresent(String.self, forKey: .displayName),
+            profileImageURL: try change(.profileImageURL), timezone: try change(.timezone), locale: try change(.locale))
+    }
+
+    /// - Throws: the errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encodeIfPresent(displayName, forKey: .displayName)
+        // Unwrapping only the outer optional encodes an inner `nil` as null.
+        if let profileImageURL { try members.encode(profileImageURL, forKey: .profileImageURL) }
+        if let timezone { try members.encode(timezone, forKey: .timezone) }
+        if let locale { try members.encode(locale, forKey: .locale) }
+    }
+}
+
+/// The outcome of a change.
+public enum UserUpdate: Codable, Hashable, Sendable {
+    /// The change was made. The value is the signed-in user now.
+    case saved(User)
+    /// There is no connection: the change is queued.
+    case queued
+}

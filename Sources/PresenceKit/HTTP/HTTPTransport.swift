@@ -1,0 +1,81 @@
+import Foundation
+
+/// Sends HTTP requests. The default is ``URLSessionHTTPTransport``; apps and tests can supply another.
+package protocol HTTPTransport: Sendable {
+    /// Sends a request and returns its response, with any status. Redirects are not followed.
+    ///
+    /// - Parameter progress: called with the number of bytes sent so far, from any thread.
+    /// - Throws: ``HTTPFailure``, or `CancellationError` when the task is cancelled.
+    func send(
+        _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
+    ) async throws -> HTTPResponse
+}
+
+/// An HTTP request.
+package struct HTTPRequest: Sendable {
+    /// The method in capitals, such as `POST`.
+    package var method: String
+    /// The URL with its query.
+    package var url: URL
+    /// The headers by name; the transport adds those that HTTP itself requires.
+    package var headers: [String: String]
+    /// The body; `nil` for a request without one, or with a ``bodyFile``.
+    package var body: Data?
+    /// A file to send as body. It must exist until there is a response, because it may be read in pieces.
+    package var bodyFile: URL?
+    /// The idle timeout.
+    package var timeout: Duration
+
+    /// Creates a request.
+    package init(
+        method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
+        timeout: Duration = .seconds(15)
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.bodyFile = bodyFile
+        self.timeout = timeout
+    }
+}
+
+/// An HTTP response, with any status.
+package struct HTTPResponse: Sendable {
+    /// The status code, such as 200.
+    package var status: Int
+    /// The headers, with names in lower case.
+    package var headers: [String: String]
+    /// The body; empty if there is none.
+    package var body: Data
+
+    /// Creates a response, for fakes.
+    package init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// Why there is no response.
+package struct HTTPFailure: Error, Hashable, Sendable {
+    /// The reason, for developers.
+    package var message: String
+    /// Whether the request may have reached the server.
+    package var wasSent: Bool
+
+    /// Creates a failure with a reason and whether the request may have reached the server.
+    package init(_ message: String, wasSent: Bool) {
+        self.message = message
+        self.wasSent = wasSent
+    }
+}
+
+/// Texts for users, in plain language.
+extension HTTPFailure: LocalizedError {
+    package var errorDescription: String? { "Network error. Please check your connection." }
+
+    package var recoverySuggestion: String? {
+        wasSent ? "It may have worked all the same. Please check before you try again." : nil
+    }
+}

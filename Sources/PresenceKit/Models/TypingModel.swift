@@ -1,0 +1,86 @@
+import Observation
+
+/// The typing users of a conversation, and the typing of the signed-in user.
+@MainActor @Observable
+public final class TypingModel {
+    /// The id of the conversation.
+    public let conversation: String
+    /// The other users who are typing, by id.
+    public private(set) var users: [String] = []
+    /// The number of users typing beyond those in ``users``.
+    public private(set) var othersCount = 0
+    /// Why typing is not shown: the user is not in this conversation.
+    public private(set) var problem: PresenceError?
+
+    private let service: any PresenceService
+    private let clock: any Clock<Duration>
+    private let pause: Duration
+    private let name: (String) -> String
+    // Not shown by views, and read in `deinit`.
+    @ObservationIgnored private var isTyping = false
+    @ObservationIgnored private var stopping: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - pause: the time without a key press after which typing ends.
+    ///   - name: returns the displayed name of a user.
+    public init(
+        _ service: any PresenceService, conversation: String, pause: Duration = .seconds(5),
+        clock: any Clock<Duration> = ContinuousClock(), name: @escaping (String) -> String = { $0 }
+    ) {
+        self.service = service
+        self.conversation = conversation
+        self.pause = pause
+        self.clock = clock
+        self.name = name
+    }
+
+    // Ends typing when the model is released without ``stop()``.
+    deinit {
+        stopping?.cancel()
+        if isTyping { service.stopTyping(in: conversation) }
+    }
+
+    /// A line for users; empty while no user is typing.
+    public var text: String {
+        let names = users.map(name)
+        let others = othersCount + max(0, names.count - 2)
+        switch (names.count, others) {
+        case (0, 0): return ""
+        case (0, let count): return count == 1 ? "Someone is typing…" : "\(count) people are typing…"
+        case (1, 0): return "\(names[0]) is typing…"
+        case (2, 0): return "\(names[0]) and \(names[1]) are typing…"
+        case (1, let others): return "\(names[0]) and \(others) more are typing…"
+        case (_, let others): return "\(names[0]), \(names[1]) and \(others) more are typing…"
+        }
+    }
+
+    /// Observes the other users until its task is cancelled, or the user signs out.
+    public func run() async {
+        for await typing in service.typing(in: conversation) {
+            users = typing.users
+            othersCount = typing.othersCount
+            problem = typing.problem
+        }
+    }
+
+    /// Call this when the text field changes.
+    public func textChanged(_ text: String) {
+        guard !text.isEmpty else { return stop() }
+        isTyping = true
+        service.startTyping(in: conversation)
+        stopping?.cancel()
+        stopping = Task { [weak self, clock, pause] in
+            guard (try? await clock.sleep(for: pause)) != nil else { return }
+            self?.stop()
+        }
+    }
+
+    /// Call this when the text was sent, or the screen disappears.
+    public func stop() {
+        stopping?.cancel()
+        stopping = nil
+        guard isTyping else { return }
+        isTyping = false
+        service.stopTyping(in: conversation)
+    }
+}

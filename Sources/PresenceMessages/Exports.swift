@@ -1,0 +1,2 @@
+// One import is enough: this product contains PresenceAccounts and, through it, PresenceKit.
+@_exported import PresenceAccounts

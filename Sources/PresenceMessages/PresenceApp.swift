@@ -1,0 +1,60 @@
+import Foundation
+
+/// All parts of an app on one server: the account, presence, messages and notifications, with one life.
+///
+/// ```swift
+/// let app = PresenceApp(url: URL(string: "https://presence.example.org")!, storage: try .standard())
+/// try await app.account.signIn(email: "ana@example.org", password: password)
+/// for await list in app.messages.conversationList { show(list) }
+/// ```
+///
+/// - While a user is signed in, the client is connected: after a launch with the stored session, and after each
+///   sign-in.
+/// - A sign-out of the account deletes all data of the user on this device and disconnects.
+/// - A sign-in of another user deletes the former user's data and connects as the new one. Sequences continue.
+/// - If the server has ended the session, pending writes stay for the same user's next sign-in.
+///
+/// An app creates one and keeps it. An app without accounts or without messages makes the parts that it needs.
+public final class PresenceApp: Sendable {
+    /// Sign-up, sign-in and sign-out, and the signed-in user's account.
+    public let account: PresenceAccount
+    /// Presence, profiles, typing, and the connection.
+    public let client: PresenceClient
+    /// Conversations and messages.
+    public let messages: PresenceMessenger
+    /// The notifications of the app's backend.
+    public let notifications: PresenceNotifications
+
+    /// Creates the parts, and starts to read the stored session.
+    ///
+    /// - Parameters:
+    ///   - url: the server's URL, such as `https://presence.example.org`, without a path of the API.
+    ///   - storage: stores the last known data of users and pending writes.
+    ///   - sessions: stores the session.
+    ///   - device: the kind and name of this device.
+    ///   - logger: receives log lines; `nil` logs nothing.
+    public convenience init(
+        url: URL, storage: Storage, sessions: SessionStore = .standard(), device: Device = Device(),
+        logger: PresenceLogger? = nil
+    ) {
+        let account = PresenceAccount(url: url, store: sessions, device: device, logger: logger)
+        let client = PresenceClient(
+            url: account.webSocketURL, token: account.tokenProvider(), device: device,
+            configuration: PresenceClient.Configuration(), storage: storage, logger: logger,
+            listeners: ["ownAccount": account.listener])
+        self.init(account: account, client: client)
+    }
+
+    /// With parts of a test.
+    package init(account: PresenceAccount, client: PresenceClient) {
+        self.account = account
+        self.client = client
+        messages = PresenceMessenger(client)
+        notifications = PresenceNotifications(client)
+        account.connect(client)
+    }
+
+    /// Disconnects for good and closes the storage, whose directory another app object can use once this returns. The
+    /// session and all data stay on the device.
+    public func close() async { await client.close() }
+}

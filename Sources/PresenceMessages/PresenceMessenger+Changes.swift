@@ -1,0 +1,172 @@
+import Foundation
+import PresenceKit
+
+// Changes of messages, and of the user's settings of conversations. They are queued like messages, in one order with
+// them, and are shown at once.
+extension PresenceMessenger {
+    /// Replaces the text of the user's own message. Without a connection, or if it breaks, the change is queued and
+    /// this returns the message as it will be.
+    ///
+    /// With a connection it returns when the server has replied. It waits for earlier writes of the conversation, at
+    /// most ``PresenceKit/PresenceClient/Configuration/requestTimeout`` for each, but neither for a connection nor for
+    /// a rate limit. If its task is cancelled, it throws `CancellationError` at once, and the change is made
+    /// nevertheless.
+    ///
+    /// - Throws: the server's error, such as `forbidden` or `conflict`; `validationFailed` with `field`; `invalidID`;
+    ///   `notFound` for a message that failed or does not exist; `signedOut` if the user signs out or changes
+    ///   meanwhile; `tooMany`, `storageFailed`, `notConnected` as
+    ///   ``send(_:in:attachments:isPriority:priorityReason:)``. A rejection after this has returned is reported in
+    ///   ``refusedChanges``.
+    @discardableResult
+    public func edit(_ message: Message, text: String) async throws -> Message {
+        try MessageRule.check(text: text, attachments: message.attachments)
+        return try await change(message, .edit(message: message.id, text: text))
+    }
+
+    /// Deletes the content of the user's own message, or of any message in a group that the user owns. It is queued
+    /// like ``edit(_:text:)``, and returns like that.
+    ///
+    /// - Throws: as ``edit(_:text:)``.
+    @discardableResult
+    public func delete(_ message: Message) async throws -> Message {
+        try await change(message, .delete(message: message.id))
+    }
+
+    private func change(_ message: Message, _ kind: MessageChange.Kind) async throws -> Message {
+        await restored()
+        let lane = message.conversationId
+        if outbox[message.id]?.hasFailed == true {
+            throw PresenceError(.notFound, "the server does not have the message \(message.id), whose sending failed")
+        }
+        let (change, made) = try await make(kind, in: lane)
+        if let shown = shown(lane).first(where: { $0.id == message.id }) { return shown }
+        if let made { return Message(made, in: lane) }
+        var expected = message
+        change.apply(to: &expected)
+        return expected
+    }
+
+    /// Mutes a conversation for a time from now, or until it is unmuted. It is queued like ``edit(_:text:)``, and
+    /// returns like that.
+    ///
+    /// - Parameter duration: at most ``MessageRule/maximumMuting``, 366 days; `nil`: until ``unmute(_:)``.
+    /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in the conversation;
+    ///   otherwise as ``edit(_:text:)``.
+    public func mute(_ conversation: String, for duration: Duration? = nil) async throws {
+        if let duration { try MessageRule.check(muting: duration) }
+        let until = duration.map { Date() + $0 / .seconds(1) }
+        _ = try await make(.mute(until: until), in: conversation)
+    }
+
+    /// Unmutes a conversation. It is queued like ``edit(_:text:)``, and returns like that.
+    ///
+    /// - Throws: `forbidden` if the user is not in the conversation; otherwise as ``edit(_:text:)``.
+    public func unmute(_ conversation: String) async throws { _ = try await make(.unmute, in: conversation) }
+
+    /// Archives or unarchives a conversation; new messages do not unarchive it. It is queued like ``edit(_:text:)``,
+    /// and returns like that.
+    ///
+    /// - Throws: as ``unmute(_:)``.
+    public func archive(_ conversation: String, _ isArchived: Bool = true) async throws {
+        _ = try await make(.archive(isArchived), in: conversation)
+    }
+
+    /// The changes that the server rejected after their call had returned. Each stays until ``retry(_:)`` or
+    /// ``discard(_:)``, over restarts.
+    public nonisolated var refusedChanges: PresenceUpdates<[MessageChange]> {
+        PresenceUpdates(
+            LoopSequence<[MessageChange]>(
+                begin: { await self.beginRefused($0, $1) }, end: { await self.endRefused($0) }))
+    }
+
+    private func beginRefused(_ id: UUID, _ loop: AsyncStream<[MessageChange]>.Continuation) async {
+        await restored()
+        refusedLoops.add(id, loop, outbox.refused)
+    }
+
+    private func endRefused(_ id: UUID) { refusedLoops.remove(id) }
+
+    // MARK: Through the outbox
+
+    /// Stores a change, and waits for the outcome if there is a connection.
+    ///
+    /// - Returns: the server's message, if the change is one of a message and was made.
+    private func make(
+        _ kind: MessageChange.Kind, in conversation: String
+    ) async throws -> (MessageChange, made: Wire.Message?) {
+        guard PresenceID.isValid(conversation) else {
+            throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
+        }
+        let change = MessageChange(conversationId: conversation, user: try await ownUser(), kind: kind)
+        // Without a connection the call does not wait for one.
+        let isThere = await client.connectionState.isConnected
+        try await keep(.change(change))
+        switch await outcome(of: change.id, in: conversation, isThere: isThere) {
+        case .made(let message): return (change, message)
+        case .waits: return (change, nil)
+        case .cancelled: throw CancellationError()
+        case .refused(let error): throw error
+        }
+    }
+
+    /// The outcome of a change, as far as a call waits for it.
+    enum Outcome: Sendable {
+        case made(Wire.Message?)
+        case refused(PresenceError)
+        /// The change waits for a connection or a rate limit.
+        case waits
+        /// The task of the call was cancelled.
+        case cancelled
+    }
+
+    /// Waits until the change is made, fails or is delayed.
+    private func outcome(of id: String, in lane: String, isThere: Bool) async -> Outcome {
+        guard isThere, isConnected, outbox[id] != nil, !paused.contains(lane) else {
+            pump(lane)
+            return .waits
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                outcomes[lane, default: [:]][id] = continuation
+                pump(lane)
+            }
+        } onCancel: {
+            // It runs on this actor, after the continuation is there.
+            Task { await self.tell(.cancelled, of: id, in: lane) }
+        }
+    }
+
+    /// Reports the outcome of a change; returns whether a call waited for it.
+    @discardableResult
+    func tell(_ outcome: Outcome, of id: String, in lane: String) -> Bool {
+        guard let waiting = outcomes[lane]?.removeValue(forKey: id) else { return false }
+        waiting.resume(returning: outcome)
+        return true
+    }
+
+    /// Ends the wait of all calls of a conversation.
+    func release(_ lane: String, _ outcome: Outcome = .waits) {
+        for waiting in (outcomes.removeValue(forKey: lane) ?? [:]).values { waiting.resume(returning: outcome) }
+    }
+
+    // MARK: Values
+
+    /// A conversation with pending changes applied.
+    func changed(_ conversation: ChatConversation) -> ChatConversation {
+        outbox.changes(in: conversation.id).reduce(into: conversation) { $1.apply(to: &$0) }
+    }
+
+    /// The server has made a change, and sends the list's update a moment later. It may have sent that and later
+    /// updates already, because a reply is often handled after the events that followed it.
+    ///
+    /// - Parameter version: the conversation's version before the request.
+    func hold(_ change: MessageChange, _ made: Wire.Message?, at version: Int64?) {
+        let id = change.conversationId
+        guard let held = conversations[id] else { return }
+        if change.messageId == nil {
+            if versions[id] == version { change.apply(to: &conversations[id]!) }
+        } else if let made, let last = held.lastMessage, last.id == made.id, last.version < made.version {
+            conversations[id]!.lastMessage = Message(made, in: id)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import PresenceKit
+
+// The list of conversations, and actions on them.
+extension PresenceMessenger {
+    /// Observes the user's conversations, newest first: the whole list as soon as it is known, then after each change.
+    public nonisolated var conversationList: PresenceUpdates<[ChatConversation]> {
+        PresenceUpdates(
+            LoopSequence(
+                begin: { await self.begin($0, $1) }, end: { await self.end($0) }))
+    }
+
+    private func begin(_ id: UUID, _ loop: AsyncStream<[ChatConversation]>.Continuation) {
+        listLoops.add(id, loop, isListKnown ? shownList : nil)
+        client.connect()
+        want(list: true)
+    }
+
+    private func end(_ id: UUID) { listLoops.remove(id) }
+
+    /// From now on the list is subscribed to on every connection. It cannot be unsubscribed.
+    func want(list: Bool) {
+        guard list, !isListWanted else { return }
+        isListWanted = true
+        self.list()
+    }
+
+    /// Subscribes to the list on the current connection.
+    func list() {
+        guard isConnected, !isListing else { return }
+        isListing = true
+        Task {
+            var asked = self.generation
+            repeat {
+                asked = self.generation
+                await self.subscribeToList()
+            } while self.isConnected && asked != self.generation
+            self.isListing = false
+        }
+    }
+
+    private func subscribeToList() async {
+        var faults = 0
+        while true {
+            let asked = generation
+            do throws(PresenceError) {
+                let known = conversations.mapValues(\.version)
+                let parts: [Data] = try await client.ask("subscribe", Ask.List(known: known))
+                let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
+                }
+                guard asked == generation else { return }
+                for conversation in answers.flatMap({ $0.conversationList ?? [] }) { take(conversation) }
+                isListKnown = true
+                return publishList()
+            } catch {
+                guard await mayRetry(after: error, asked, faults: &faults) else { return }
+            }
+        }
+    }
+
+    /// Applies a conversation from the server, if it is newer.
+    @discardableResult
+    func take(_ wire: Wire.Conversation) -> ChatConversation? {
+        guard wire.version > versions[wire.id] ?? 0 else { return conversations[wire.id] }
+        versions[wire.id] = wire.version
+        guard let conversation = ChatConversation(wire, of: own) else {
+            conversations[wire.id] = nil
+            dropMarks(of: wire.id)
+            exclude(wire.id)
+            publishList()
+            return nil
+        }
+        conversations[wire.id] = conversation
+        if let own { talks[wire.id]?.mark(conversation.members, own: own) }
+        publishList()
+        publish(wire.id)
+        delivered(wire.id, conversation.lastSequence)
+        include(wire.id)
+        return conversation
+    }
+
+    /// Returns a conversation: the value in memory if the list is observed, otherwise the server's; without a
+    /// connection the last known value.
+    ///
+    /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if there is no known value.
+    public func conversation(_ id: String) async throws -> ChatConversation {
+        if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
+        let answer = try await client.call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
+        return try taken(answer)
+    }
+
+    private func taken(_ answer: Wire.OneConversation) throws(PresenceError) -> ChatConversation {
+        take(answer.conversation)
+        let told = conversations[answer.conversation.id] ?? ChatConversation(answer.conversation, of: own)
+        guard let conversation = told else {
+            throw PresenceError(.forbidden, "the user is no longer in \(answer.conversation.id)")
+        }
+        return changed(conversation)
+    }
+
+    // MARK: Creating
+
+    /// Returns the direct conversation with another user, and creates it if needed. Each pair has only one.
+    public func directConversation(
+        with user: String, metadata: [String: JSONValue]? = nil
+    ) async throws -> ChatConversation {
+        try await create(Ask.Create(participants: [user], name: nil, key: UUID().uuidString, metadata: metadata))
+    }
+
+    /// Creates a group of the signed-in user and others.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the group. Required for a group of two, which would otherwise be their direct
+    ///     conversation.
+    ///   - key: 1 to 64 bytes, unique for the user. A repeated call with the same key returns the same group.
+    public func createGroup(
+        with users: [String], name: String? = nil, metadata: [String: JSONValue]? = nil,
+        key: String = UUID().uuidString
+    ) async throws -> ChatConversation {
+        try await create(Ask.Create(participants: users, name: name, key: key, metadata: metadata))
+    }
+
+    /// Repeats the request if its outcome is unknown; the key, or the pair, keeps it from creating a second one.
+    private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
+        for _ in 0..<2 {
+            do {
+                return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
+            } catch let error as PresenceError {
+                guard error.outcomeUnknown, error.code == .connectionLost else { throw error }
+            }
+        }
+        return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
+    }
+
+    // MARK: Changes that need a connection
+
+    /// Renames a group.
+    public func rename(_ conversation: String, to name: String) async throws {
+        try await change("renameConversation", Ask.Rename(conversation: conversation, name: name))
+    }
+
+    /// Adds users to a group and removes users from it. Members can add, the owner can remove, and each member can
+    /// remove themselves.
+    public func changeMembers(of conversation: String, add: [String] = [], remove: [String] = []) async throws {
+        try await change("changeMembers", Ask.Members(conversation: conversation, add: add, remove: remove))
+    }
+
+    /// Leaves a group.
+    public func leave(_ conversation: String) async throws {
+        try await changeMembers(of: conversation, remove: [ownUser()])
+    }
+
+    private func change(_ type: String, _ members: some Encodable & Sendable) async throws {
+        _ = try await client.call(type, members)
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import PresenceKit
+
+// The messages of observed conversations.
+extension PresenceMessenger {
+    /// Observes the messages of a conversation, oldest first: known messages at once, then the whole list after each
+    /// change. It starts with the newest page; ``loadEarlier(in:)`` adds the one before. Messages that this device has
+    /// not sent yet are at the end. Each list has the changes since the loop's previous one.
+    public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
+        MessageList.updates(
+            LoopSequence<[Message]>(
+                begin: { await self.begin($0, $1, conversation) }, end: { await self.end($0, conversation) }))
+    }
+
+    private func begin(_ id: UUID, _ loop: AsyncStream<[Message]>.Continuation, _ conversation: String) async {
+        await restored()
+        let isFirst = messageLoops[conversation]?.isEmpty != false
+        if talks[conversation] == nil { talks[conversation] = Talk(id: conversation) }
+        if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
+        messageLoops[conversation, default: Loops()].add(id, loop, shown(conversation))
+        client.connect()
+        // The marks of its members come with the list.
+        want(list: true)
+        if isFirst { follow(conversation) }
+    }
+
+    private func end(_ id: UUID, _ conversation: String) {
+        messageLoops[conversation]?.remove(id)
+        guard messageLoops[conversation]?.isEmpty == true else { return }
+        messageLoops[conversation] = nil
+        talks[conversation] = nil
+        problems[conversation] = nil
+        // The client unsubscribes, unless the app observes the typing itself.
+        typing[conversation] = nil
+    }
+
+    /// Subscribes on the current connection, from where the last one ended.
+    func follow(_ conversation: String) {
+        guard isConnected, following.insert(conversation).inserted else { return }
+        Task {
+            await self.subscribe(conversation)
+            self.following.remove(conversation)
+            // There may be a new connection or a new observer in the meantime.
+            if self.isConnected, let talk = self.talks[conversation], !talk.isLive,
+                self.problems[conversation] == nil
+            {
+                self.follow(conversation)
+            }
+        }
+    }
+
+    private func subscribe(_ conversation: String) async {
+        if typing[conversation] == nil {
+            // Kept while the messages are observed. Typing and messages share one subscription, so the end of the app's
+            // own typing loop must not end it.
+            do throws(PresenceError) {
+                let observation = try await client.observeTyping(in: conversation)
+                guard talks[conversation] != nil else { return }
+                typing[conversation] = observation
+            } catch {
+                problems[conversation] = error
+                return
+            }
+        }
+        var faults = 0
+        while let talk = talks[conversation] {
+            let (cursor, asked) = (talk.cursor, generation)
+            do throws(PresenceError) {
+                let parts: [Data] = try await client.ask("subscribe", Ask.Follow(conversations: [cursor]))
+                let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
+                }
+                guard asked == generation, talks[conversation]?.identity == talk.identity else { return }
+                talks[conversation]!.answered(
+                    answers.flatMap { $0.conversations ?? [] }.filter { $0.conversation == conversation })
+                problems[conversation] = nil
+                publish(conversation)
+                return arrived(conversation)
+            } catch {
+                if asked == generation, !error.isPassing { problems[conversation] = error }
+                guard await mayRetry(after: error, asked, faults: &faults) else { return }
+            }
+        }
+    }
+
+    /// The user is no longer in a conversation, so the server sends no messages of it.
+    func exclude(_ conversation: String) {
+        guard talks[conversation] != nil else { return }
+        talks[conversation]!.begin()
+        problems[conversation] = PresenceError(.forbidden, "the user is not in \(conversation)")
+    }
+
+    /// The user is in a conversation again: it is subscribed to from where it was left.
+    func include(_ conversation: String) {
+        guard messageLoops[conversation] != nil, problems[conversation]?.code == .forbidden else { return }
+        problems[conversation] = nil
+        follow(conversation)
+    }
+
+    /// Why a conversation cannot be observed: `forbidden` while the user is not in it.
+    public func problem(in conversation: String) -> PresenceError? { problems[conversation] }
+
+    func heard(_ event: Wire.OneMessage) {
+        guard talks[event.conversation] != nil else { return }
+        talks[event.conversation]!.heard(event.message, version: event.conversationVersion)
+        publish(event.conversation)
+        arrived(event.conversation)
+    }
+
+    /// The server can no longer continue from here: a new subscription replaces the list by its newest page.
+    func reset(_ conversation: String) {
+        guard talks[conversation] != nil else { return }
+        talks[conversation] = Talk(id: conversation)
+        if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
+        follow(conversation)
+    }
+
+    // MARK: Pages
+
+    /// Whether there may be messages before the first one in ``messages(in:)``.
+    public func hasEarlier(in conversation: String) -> Bool { talks[conversation]?.hasEarlier ?? true }
+
+    /// Loads the page before the oldest message in ``messages(in:)``.
+    ///
+    /// - Parameter limit: 1 to 100.
+    /// - Returns: whether there may be more.
+    @discardableResult
+    public func loadEarlier(in conversation: String, limit: Int = 50) async throws -> Bool {
+        guard let oldest = talks[conversation]?.oldest, hasEarlier(in: conversation) else {
+            return hasEarlier(in: conversation)
+        }
+        let asked = Ask.Page(conversation: conversation, before: oldest, limit: limit)
+        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
+        talks[conversation]?.take(page)
+        publish(conversation)
+        return hasEarlier(in: conversation)
+    }
+
+    /// Reads a page of messages, oldest first, without subscribing.
+    ///
+    /// - Parameters:
+    ///   - sequence: the page ends before this message; without it, the newest page.
+    ///   - limit: 1 to 100.
+    public func getMessages(
+        in conversation: String, before sequence: Int64? = nil, limit: Int = 50
+    ) async throws -> [Message] {
+        let asked = Ask.Page(conversation: conversation, before: sequence, limit: limit)
+        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
+        return page.messages.map { Message($0, in: conversation) }
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import PresenceKit
+
+/// The signed-in user's conversations and messages, over a ``PresenceKit/PresenceClient``.
+///
+/// ```swift
+/// let messages = PresenceMessenger(client)
+/// for await list in messages.messages(in: trip.id) { show(list) }      // all, oldest first, unsent ones at the end
+/// try await messages.send("On my way", in: trip.id)                    // returns at once, even without a connection
+/// ```
+///
+/// Guarantees: a message is in the client's storage before it is sent, and stays there until the server has replied. It
+/// is sent once, in the order of its conversation, over restarts and lost connections. Observed conversations are
+/// subscribed to again on every connection, from where they were left, without gaps or duplicates.
+///
+/// Create one for each client. It belongs to the client's user: a sign-out deletes all data.
+public actor PresenceMessenger: ClientLibrary {
+    nonisolated let client: PresenceClient
+    nonisolated let configuration: Configuration
+    let clock: any Clock<Duration>
+    private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
+    var isRestored = false
+    var restorations: [CheckedContinuation<Void, Never>] = []
+
+    var own: String? { didSet { outbox.owner = own } }
+    var isOwnConfirmed = false
+    var generation = 0
+    var isConnected = false
+
+    var outbox = Outbox()
+    var waitingLoops = Loops<Int>()
+    /// The conversations whose entries are being sent.
+    var sending: Set<String> = []
+    /// The calls that wait for the outcome of a change, by conversation and change, until a request fails or the user
+    /// signs out.
+    var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
+    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes behind it.
+    var paused: Set<String> = []
+    /// Writes that are done but could not be removed from the storage: the next removal includes them. Otherwise an older
+    /// change would be made again over a newer one after a launch.
+    var unremoved: [String] = []
+    var refusedLoops = Loops<[MessageChange]>()
+
+    var talks: [String: Talk] = [:]
+    var messageLoops: [String: Loops<[Message]>] = [:]
+    /// For each observed conversation, the observation that keeps the client's subscription.
+    var typing: [String: ObservationShare] = [:]
+    /// The conversations whose subscription is in progress.
+    var following: Set<String> = []
+    /// Why a conversation cannot be observed.
+    var problems: [String: PresenceError] = [:]
+
+    var conversations: [String: ChatConversation] = [:]
+    /// The newest known version of each, including those that the user has left.
+    var versions: [String: Int64] = [:]
+    var listLoops = Loops<[ChatConversation]>()
+    var isListWanted = false
+    var isListing = false
+    /// Whether the list was received.
+    var isListKnown = false
+
+    /// The HTTP transport; `nil` until it is needed.
+    var transport: (any HTTPTransport)?
+    let turns = UploadTurns()
+    /// The uploads in progress or waiting.
+    var uploads: [UUID: Task<Wire.Attachment, any Error>] = [:]
+
+    var push = PushRegistration()
+
+    /// Marks to be sent to the server.
+    var marks: [String: Ask.Mark] = [:]
+    var marking: Set<String> = []
+    /// Marks that are stored, or being stored.
+    var keptMarks: [KeptMark] = []
+    /// The marks that the server has accepted, by conversation.
+    var told: [String: Ask.Mark] = [:]
+
+    /// - Parameters:
+    ///   - client: the client whose connection and storage are used.
+    ///   - configuration: the server of uploads, and their timeout.
+    public init(_ client: PresenceClient, configuration: Configuration = Configuration()) {
+        self.init(client, configuration: configuration, transport: nil)
+    }
+
+    /// With another HTTP transport and clock, for tests.
+    package init(
+        _ client: PresenceClient, configuration: Configuration = Configuration(), transport: (any HTTPTransport)?,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.client = client
+        self.configuration = configuration
+        self.transport = transport
+        self.clock = clock
+        let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
+        self.events = events
+        Task { [weak self] in
+            await self?.restore()
+            await client.attach { events.yield($0) }
+            for await event in stream { await self?.handle(event) }
+        }
+    }
+
+    deinit { events.finish() }
+
+    // MARK: Restoring
+
+    private func restore() async {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, KeptMark.kind])) {
+            own = kept.owner
+            // Their owner is checked against the token or the first connection.
+            outbox.recall(kept.writes)
+            keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
+        }
+        endRestoration()
+    }
+
+    // MARK: Events
+
+    private func handle(_ event: LibraryEvent) {
+        switch event {
+        case .connected(let user): connected(user)
+        case .event("message", let data):
+            // Events of a later server that this version cannot read are ignored.
+            if let event = try? Wire.read(Wire.OneMessage.self, data) { heard(event) }
+        case .event("conversation", let data):
+            if let event = try? Wire.read(Wire.OneConversation.self, data) { take(event.conversation) }
+        case .event("messagesReset", let data):
+            if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
+        case .event: break
+        case .forgotten: forget()
+        }
+    }
+
+    private func connected(_ user: String) {
+        generation += 1
+        isConnected = true
+        isOwnConfirmed = true
+        outbox.removeAll(except: user)
+        keptMarks.removeAll { $0.owner != user }
+        recallMarks()
+        if own != user { adopt(user) }
+        for id in talks.keys { talks[id]!.begin() }
+        if isListWanted { list() }
+        for id in messageLoops.keys { follow(id) }
+        for lane in outbox.lanes { pump(lane) }
+        for id in marks.keys { pumpMarks(id) }
+        recallDevice()
+    }
+
+    func adopt(_ user: String) {
+        own = user
+        abandon()
+        waitingLoops.publish(outbox.waiting)
+        for id in messageLoops.keys { publish(id) }
+    }
+
+    private func forget() {
+        generation += 1
+        (isConnected, isOwnConfirmed) = (false, false)
+        own = nil
+        // Writes that were being appended while the storage was cleared may have been stored after that.
+        let ids = keptMarks.map(\.id) + outbox.entries.flatMap { [$0.id, Outbox.failureID($0.id)] }
+        if !ids.isEmpty { Task { [client] in try? await client.removeWrites(ids) } }
+        outbox.removeAll()
+        (unremoved, keptMarks, told) = ([], [], [:])
+        forgetDevice()
+        abandon()
+        talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
+        (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
+        if isListKnown { listLoops.publish([]) }
+        isListKnown = false
+        waitingLoops.publish(0)
+        for id in messageLoops.keys { publish(id) }
+    }
+
+    /// Fails the former user's waiting calls.
+    private func abandon() {
+        let error = PresenceError(.signedOut, "the user signed out or was changed")
+        for lane in outcomes.keys { release(lane, .refused(error)) }
+        for upload in uploads.values { upload.cancel() }
+        refusedLoops.publish(outbox.refused)
+    }
+
+    // MARK: Values
+
+    func publish(_ id: String) {
+        waitingLoops.publish(outbox.waiting)
+        guard messageLoops[id] != nil else { return }
+        messageLoops[id]!.publish(shown(id))
+    }
+
+    /// The messages of a conversation, followed by those being sent, with pending changes applied.
+    func shown(_ id: String) -> [Message] {
+        let held = talks[id]?.shown(to: own ?? "", at: Date()) ?? []
+        let ids = Set(held.map(\.id))
+        let all = held + outbox.shown(in: id) { ids.contains($0) }
+        let changes = Dictionary(grouping: outbox.changes(in: id)) { $0.messageId ?? "" }
+        guard !changes.isEmpty else { return all }
+        return all.map { message in (changes[message.id] ?? []).reduce(into: message) { $1.apply(to: &$0) } }
+    }
+
+    func publishList() {
+        if isListKnown { listLoops.publish(shownList) }
+    }
+
+    var shownList: [ChatConversation] {
+        conversations.values.map { changed($0) }.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import PresenceAccounts
+import PresenceKit
+
+// The account of the signed-in user.
+extension FakeAccount {
+    public func currentUser() async throws -> User {
+        try await answer(.currentUser)
+        return try own().user
+    }
+
+    @discardableResult
+    public func update(_ changes: AccountChanges) async throws -> User {
+        try await answer(.update(changes))
+        if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
+            throw PresenceError.account(.validationFailed, field: "displayName")
+        }
+        return try change {
+            if let name = changes.displayName { $0.user.displayName = DisplayNameRule.trimmed(name) }
+            if let url = changes.photoURL { $0.user.profileImageURL = url }
+            if let timezone = changes.timezone { $0.user.timezone = timezone }
+            if let locale = changes.locale { $0.user.locale = locale }
+            if let language = changes.preferredLanguage {
+                $0.user.preferredLanguage = language
+                $0.account.preferredLanguage = language
+            }
+            if let isDone = changes.setupCompleted { $0.account.setupCompleted = isDone }
+        }.user
+    }
+
+    public func changePassword(from password: String, to newPassword: String) async throws {
+        try await answer(.changePassword)
+        try check(password)
+        try lock.withLock { try check(newPassword: newPassword, field: "newPassword") }
+        try change { $0.password = newPassword }
+        otherSessions = []
+    }
+
+    /// The mail is added to ``mails``; the address changes when its token is passed to ``verifyEmail(token:)``.
+    public func changeEmail(to email: String, password: String) async throws {
+        try await answer(.changeEmail(email))
+        try check(password)
+        let id = try own().account.id
+        try lock.withLock {
+            if let email = try checked(email: email) { mail(toNew: email, of: id) }
+        }
+    }
+
+    public func deleteAccount(password: String) async throws {
+        try await answer(.deleteAccount)
+        try check(password)
+        let id = try own().account.id
+        lock.withLock { state.records[id] = nil }
+        set(.signedOut(.accountDeleted))
+    }
+
+    public func sessions() async throws -> [AccountSession] {
+        try await answer(.sessions)
+        let account = try own().account
+        let this = AccountSession(
+            id: "current", kind: "other", createdAt: account.createdAt, lastUsedAt: account.createdAt, isCurrent: true)
+        return [this] + otherSessions
+    }
+
+    public func availability(ofUsername username: String) async throws -> UsernameAvailability {
+        try await answer(.availability(username))
+        return lock.withLock { availability(of: username, for: state.current) }
+    }
+
+    @discardableResult
+    public func claimUsername(_ username: String) async throws -> Account {
+        try await answer(.claimUsername(username))
+        let id = try own().account.id
+        try lock.withLock { try check(username, of: id) }
+        return try change {
+            $0.account.username = username
+            $0.user.username = username
+        }.account
+    }
+
+    public func releaseUsername() async throws {
+        try await answer(.releaseUsername)
+        try change {
+            $0.account.username = nil
+            $0.user.username = nil
+        }
+    }
+
+    /// Yields a progress of 0.5, takes ``delay``, and saves the picture as `https://example.org/photo-N.jpg`. Pictures
+    /// that violate `PhotoRule` are rejected before the call is recorded.
+    public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+        AsyncThrowingStream { elements in
+            if let fault = PhotoRule.fault(in: picture) { throw PresenceError.invalid(field: "photo", reason: fault) }
+            elements.yield(.progress(0.5))
+            try await self.answer(.uploadPhoto(bytes: picture.count))
+            let number = self.calls.count
+            let url = URL(string: "https://example.org/photo-\(number).jpg")!
+            try self.change { $0.user.profileImageURL = url }
+            elements.yield(.progress(1))
+            elements.yield(.saved(Photo(url: url)))
+        }
+    }
+
+    public func removePhoto() async throws {
+        try await answer(.removePhoto)
+        try change { $0.user.profileImageURL = nil }
+    }
+
+    // MARK: Shared parts
+
+    func answer(_ call: Call, isLocal: Bool = false) async throws {
+        let (delay, failure) = lock.withLock {
+            state.calls.append(call)
+            let index = state.failures.firstIndex { $0.matches(call) }
+            return (state.delay, index.map { state.failures.remove(at: $0).error })
+        }
+        if let delay { try await clock.sleep(for: delay) }
+        try Task.checkCancellation()
+        if let failure { throw failure }
+        if isOffline, !isLocal { throw PresenceError.account(.notConnected) }
+    }
+
+    private func own() throws -> Record {
+        try lock.withLock {
+            guard let record = state.current.flatMap({ state.records[$0] }) else {
+                throw PresenceError.account(.notSignedIn)
+            }
+            return record
+        }
+    }
+
+    private func check(_ password: String) throws {
+        guard try own().password == password else {
+            throw PresenceError.account(.unauthorized, reason: .invalidCredentials, field: "password")
+        }
+    }
+
+    @discardableResult
+    private func change(_ body: (inout Record) -> Void) throws -> Record {
+        let record = try lock.withLock {
+            guard let id = state.current, var record = state.records[id] else {
+                throw PresenceError.account(.notSignedIn)
+            }
+            body(&record)
+            state.records[id] = record
+            return record
+        }
+        publish()
+        return record
+    }
+
+    func publish() {
+        let account = lock.withLock { state.current.flatMap { state.records[$0]?.account } }
+        if let account { tell(.signedIn(account, .live)) }
+    }
+
+    /// Sends the state to the loops, if it changed.
+    func tell(_ newer: AuthState) {
+        if feed.value != newer { feed.send(newer) }
+    }
+}

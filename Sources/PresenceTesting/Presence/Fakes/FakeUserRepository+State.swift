@@ -1,0 +1,83 @@
+import Foundation
+import PresenceKit
+
+// The fake's behaviour behind its calls.
+extension FakeUserRepository {
+    static let noConnection = "There is no connection to the server."
+
+    /// Waits or fails as the test has set.
+    func answer() async throws {
+        let (delay, failure) = lock.withLock { (state.delay, state.failure) }
+        if let delay { try await clock.sleep(for: delay) }
+        try Task.checkCancellation()
+        if let failure { throw failure }
+    }
+
+    /// The same for a call that cannot be made offline.
+    func answerOnline() async throws {
+        try await answer()
+        if isOffline { throw PresenceError.updateFailed(reason: Self.noConnection, outcomeUnknown: false) }
+    }
+
+    /// - Throws: for values that the server never accepts.
+    static func check(_ changes: UserChanges) throws {
+        if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
+            throw PresenceError.invalid(field: "displayName", reason: "This name cannot be used.")
+        }
+        if let url = changes.profileImageURL ?? nil {
+            let isLocal = url.scheme == "http" && ["localhost", "127.0.0.1", "::1"].contains(url.host ?? "")
+            guard url.scheme?.lowercased() == "https" && url.host?.isEmpty == false || isLocal else {
+                throw PresenceError.invalid(field: "photoURL", reason: "This picture cannot be used.")
+            }
+        }
+    }
+
+    /// Makes a change as the server would.
+    @discardableResult
+    func make(_ changes: UserChanges) -> User {
+        var user = lock.withLock { state.users[me] } ?? User(id: me, displayName: "")
+        if let name = changes.displayName { user.displayName = DisplayNameRule.trimmed(name) }
+        if let url = changes.profileImageURL { user.profileImageURL = url }
+        if let timezone = changes.timezone { user.timezone = timezone }
+        if let locale = changes.locale { user.locale = locale }
+        set(user)
+        return user
+    }
+
+    func makeOnline(_ isOnline: Bool) {
+        guard var user = lock.withLock({ state.users[me] }) else { return }
+        user.isOnline = isOnline
+        set(user)
+    }
+
+    /// With the lock held: a user as loops see them.
+    func shown(_ id: String) -> UserState? {
+        state.users[id].map { UserState(user: $0, isStale: state.isOffline) }
+    }
+
+    func feed(of id: String) -> Feed<UserState> {
+        lock.withLock {
+            let feed = state.feeds[id] ?? Feed(shown(id))
+            state.feeds[id] = feed
+            return feed
+        }
+    }
+
+    /// The newest values; a slow loop misses intermediate ones.
+    func stream<Value: Sendable, Element: Sendable>(
+        of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
+    ) -> AsyncStream<Element> {
+        AsyncStream { elements in
+            for await value in feed.updates { elements.yield(transform(value)) }
+        }
+    }
+}
+
+extension UserChanges {
+    /// The newer value of each member.
+    func merged(with newer: UserChanges) -> UserChanges {
+        UserChanges(
+            displayName: newer.displayName ?? displayName, profileImageURL: newer.profileImageURL ?? profileImageURL,
+            timezone: newer.timezone ?? timezone, locale: newer.locale ?? locale)
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import PresenceTesting
+import TestSupport
+import Testing
+
+@testable import PresenceAccounts
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// An app's account, client, messages and notifications live as one.
+@Suite(.timeLimit(.minutes(1))) struct AppTests {
+    private let server = MessageServer(["c1": ["ana", "bob"]])
+    private let sessions = FakeTokenStore()
+
+    /// A server of accounts: the user is the name in the e-mail, which is also the refresh token.
+    private static let transport = FakeHTTPTransport { request in
+        guard request.method == "POST" else { return HTTPResponse(status: 204) }
+        let body = try JSONSerialization.jsonObject(with: request.body ?? Data()) as? [String: Any]
+        let name = body?["email"] as? String ?? body?["refreshToken"] as? String ?? ""
+        let user = name.prefix { $0 != "@" }
+        let token = "h.\(Data(#"{"sub":"\#(user)"}"#.utf8).base64EncodedString()).s"
+        return .json(
+            #"{"user":"\#(user)","accessToken":"\#(token)","refreshToken":"\#(user)","expiresIn":3600000,"account":{"user":"\#(user)","email":"\#(user)@x.org"}}"#
+        )
+    }
+
+    private func app(_ storage: Storage = .memory()) -> PresenceApp {
+        let account = PresenceAccount(
+            url: URL(string: "https://example.org")!, store: sessions, transport: Self.transport)
+        var configuration = PresenceClient.Configuration()
+        configuration.reconnectBase = .milliseconds(2)
+        configuration.reconnectCap = .milliseconds(5)
+        configuration.followsSystem = false
+        let client = PresenceClient(
+            url: account.webSocketURL, token: account.tokenProvider(), device: Device(), configuration: configuration,
+            storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
+        return PresenceApp(account: account, client: client)
+    }
+
+    private func signIn(_ user: String, _ app: PresenceApp) async throws {
+        try await app.account.signIn(email: "\(user)@x.org", password: "correct horse")
+    }
+
+    private func states(_ app: PresenceApp, until isWanted: (ConnectionState) -> Bool) async {
+        for await state in app.client.connectionStates where isWanted(state) { return }
+    }
+
+    @Test func `a sign-in connects, without any other call`() async throws {
+        let app = app()
+        #expect(await app.client.connectionState == .idle)
+        try await signIn("ana", app)
+        await states(app) { $0 == .live }
+        #expect(await app.client.me.user == "ana")
+    }
+
+    @Test func `a launch with a stored session connects`() async throws {
+        try sessions.save(
+            StoredSession(refreshToken: "ana", account: Account(id: "ana", email: "ana@x.org"), savedAt: Date()))
+        let app = app()
+        await states(app) { $0 == .live }
+        #expect(await app.client.me.user == "ana")
+    }
+
+    @Test func `a sign-out disconnects and forgets, and the next sign-in connects`() async throws {
+        let directory = try TemporaryDirectory()
+        let app = app(try .directory(URL(fileURLWithPath: directory.path)))
+        try await signIn("ana", app)
+        var list = app.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.map(\.id) == ["c1"] }
+        var inbox = app.notifications.inbox.makeAsyncIterator()
+        await inbox.reaches { $0.user == "ana" }
+        server.isThere(false)
+        try await app.messages.send("never sent", in: "c1")
+        try await app.account.signOut()
+        #expect(await app.client.connectionState == .closed(nil))
+        #expect(await app.client.me.user == nil)
+        await list.reaches { $0.isEmpty }
+        await inbox.reaches { $0.user == nil }
+        _ = try await app.messages.waiting.until { $0 == 0 }
+        #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
+        await #expect(throws: PresenceError.self) { try await app.messages.send("by whom?", in: "c1") }
+        server.isThere(true)
+        try await signIn("ana", app)
+        await states(app) { $0 == .live }
+        await list.reaches { $0.map(\.id) == ["c1"] }
+        #expect(server.texts(in: "c1").isEmpty)
+    }
+
+    @Test func `another user's sign-in switches, and loops continue as that user`() async throws {
+        let app = app()
+        try await signIn("ana", app)
+        var list = app.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.map(\.id) == ["c1"] }
+        var roster = app.client.updates(of: "bob").makeAsyncIterator()
+        #expect(await roster.next() != nil)
+        server.isThere(false)
+        try await app.messages.send("ana's", in: "c1")
+        try await signIn("eve", app)
+        server.isThere(true)
+        app.client.networkChanged(isAvailable: true)
+        await list.reaches { $0.isEmpty }
+        while await app.client.me.user != "eve" { await Task.yield() }
+        #expect(await roster.next() != nil)
+        #expect(server.texts(in: "c1").isEmpty)
+    }
+
+    @Test func `a closed app has given its storage back, with all that was promised`() async throws {
+        let directory = try TemporaryDirectory()
+        let url = URL(fileURLWithPath: directory.path)
+        let first = app(try .directory(url))
+        try await signIn("ana", first)
+        await states(first) { $0 == .live }
+        server.isThere(false)
+        try await first.messages.send("later", in: "c1")
+        await first.close()
+        let second = app(try .directory(url))
+        #expect(await first.client.connectionState == .closed(.clientClosed))
+        await #expect(throws: PresenceError.self) { try await first.messages.send("too late", in: "c1") }
+        first.client.connect()
+        server.isThere(true)
+        await states(second) { $0 == .live }
+        _ = try await second.messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["later"])
+        #expect(await first.client.connectionState == .closed(.clientClosed))
+    }
+
+    @Test func `a closed app's loops end, and a sign-in does not open it`() async throws {
+        let app = app()
+        try await signIn("ana", app)
+        await states(app) { $0 == .live }
+        var loop = app.client.updates(of: "bob").makeAsyncIterator()
+        #expect(await loop.next() != nil)
+        await app.close()
+        while let element = await loop.next() { #expect(!element.freshness.isLive) }
+        try await signIn("bob", app)
+        #expect(await app.client.connectionState == .closed(.clientClosed))
+        await #expect(throws: PresenceError.clientClosed) { try await app.client.person("bob") }
+    }
+}
