@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// What an upload's request states about it, before its body.
+/// The properties of an upload stated in its request, before the body.
 struct AttachmentHead: Equatable {
     /// `video` is playable in browsers.
     enum Kind: String { case image, video, file }

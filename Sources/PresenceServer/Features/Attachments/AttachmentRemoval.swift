@@ -5,9 +5,9 @@ import Redis
 /// Removes the files of uploads to which no message refers: at once if this shard deleted the message, otherwise within a
 /// minute.
 ///
-/// The scripts list due uploads (`attachments-due`), where they stay until their files are gone. A crash or unreachable storage
-/// therefore only delays the removal. The first shard of each server checks one partition after the other; several servers may
-/// check the same one at once.
+/// The scripts list due uploads (`attachments-due`), where they stay until their files are deleted. A crash or unreachable
+/// storage therefore only delays the removal. The first shard of each server checks one partition after the other; several
+/// servers may check the same one at once.
 ///
 /// A Redis that refuses changes because its disk is full needs exactly this room, and no server is live then. So the checks
 /// continue, and delete the due files before the scripts release them (`removeAhead`). The uploads stay listed as due.

@@ -100,7 +100,7 @@ extension Attachments {
         return json + Array("}}".utf8)
     }
 
-    /// - Returns: Whether all files of the name are gone.
+    /// - Returns: Whether all files of the name have been removed.
     func removeFiles(_ name: StoredName) async -> Bool {
         let store = store
         switch await store.done(on: shard, { () throws(FileStoreFailure) in try store.remove(name) }) {

@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// What one user sees of another: the same response as for a read with that user's own token.
+/// Shows one user as another sees them: the same response as for a read with that user's own token.
 extension Console {
     func view(_ call: HTTPCall) throws(DecodingFailure) {
         let (user, viewer) = (try Self.id("user", in: call), try Self.id("viewer", in: call))
