@@ -4,8 +4,8 @@ import PresenceKit
 /// Sign-up, sign-in and sign-out, and the account of the signed-in user: what a view model needs, independent of the
 /// implementation. ``PresenceAccount`` implements it.
 ///
-/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled; `notSignedIn` if a user has to be
-/// signed in.
+/// Calls throw ``PresenceError``, or `CancellationError` if their task is cancelled. A call that needs a signed-in user
+/// throws the code `notSignedIn` if there is none.
 public protocol AccountRepository: ProfileRepository {
     /// Observes the session: the current state at once, then the newest after each change.
     var states: PresenceUpdates<AuthState> { get }
@@ -36,13 +36,13 @@ public protocol AccountRepository: ProfileRepository {
     /// Ends sessions.
     func signOut(_ scope: SignOutScope) async throws
 
-    /// Requests a mail for setting a new password. Succeeds for unknown addresses, too.
+    /// Requests a mail for setting a new password. Also succeeds for addresses without an account.
     func resetPassword(email: String) async throws
-    /// Sets a new password, with the token of the mail. All sessions of the user end; the call does not sign in.
+    /// Sets a new password, with the token from the mail. All sessions of the user end; the call does not sign in.
     ///
     /// - Throws: reasons `tokenExpired`, `weakPassword` (the token stays valid).
     func resetPassword(token: String, newPassword: String) async throws
-    /// Confirms an e-mail address, with the token of the mail that was sent to it.
+    /// Confirms an e-mail address, with the token from the mail that was sent to it.
     func verifyEmail(token: String) async throws
 
     // MARK: The account of the signed-in user

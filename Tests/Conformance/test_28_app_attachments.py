@@ -1,4 +1,4 @@
-"""Files in conversations of the app at /app: attached, cancelled, tried again, and never run."""
+"""Attachments in the app at /app: a file is sent, an upload is cancelled or tried again, and no content is ever run."""
 
 from support.accounts import Accounts
 from support.app import EVERYTHING, STATUS, accounts, choose, direct, enter, found, friends, press, shot, shows, stored, title  # noqa: F401 (a fixture)
@@ -31,7 +31,7 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             document.querySelector("main").prepend(list);
             globalThis.row = row.node;""")
         assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
-        # A picture that cannot be loaded shows its name, and no other address was requested.
+        # A picture that cannot be loaded is replaced by its name, and its thumbnail without https was not requested.
         await page.until("row.querySelector('a .file-name').textContent === 'none.jpg'")
         assert not [url for _, url in page.requests if "other.jpg" in url]
         assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"

@@ -57,7 +57,7 @@ struct StartingTests {
         #expect(directory.processes.isEmpty)
     }
 
-    @Test func `an unknown variable of ours is named`() async throws {
+    @Test func `an unknown PRESENCE variable is named`() async throws {
         let directory = try TemporaryDirectory()
         let refusal = try await reason([], directory: directory, settings: ["lingre": "3s"])
         #expect(refusal.contains("PRESENCE_LINGRE"), "\(refusal)")
@@ -76,7 +76,7 @@ struct StartingTests {
         #expect(refusal.contains("redis.url") && refusal.contains("--redis"), "\(refusal)")
     }
 
-    @Test func `a Redis that keeps another number of partitions is refused`() async throws {
+    @Test func `a Redis whose data has another number of partitions is refused`() async throws {
         let redis = try RedisServer()
         let first = try await Presenced(redis: redis.url, settings: ["partitions": "16"])
         let refusal = try await reason(["--redis", redis.url], directory: first.directory)
@@ -97,7 +97,7 @@ struct StartingTests {
         let directory = try TemporaryDirectory()
         let url = redis.url
         async let starting = Presenced(directory: directory, redis: url)
-        try await Patience.until("a word on what it waits for") { directory.logs.contains("waiting for Redis") }
+        try await Patience.until("a log line with what it waits for") { directory.logs.contains("waiting for Redis") }
         try redis.start()
         let server = try await starting
         #expect(try await server.http("GET", "/readyz").status == 200)

@@ -33,7 +33,7 @@ import Testing
         #expect(try #require(key).verify(parts[2], of: signed[...]))
     }
 
-    @Test func `a key of another kind is refused, and nothing shows a key`() throws {
+    @Test func `a key of another kind is refused, and no description shows the key`() throws {
         #expect(throws: StartFailure.self) { try ServiceSigner(.es256, pem: TestKeys.rsa) }
         #expect(throws: StartFailure.self) { try ServiceSigner(.rs256, pem: TestKeys.ecdsa) }
         #expect(throws: StartFailure.self) { try ServiceSigner(.es256, pem: "") }

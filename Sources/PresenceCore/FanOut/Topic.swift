@@ -10,28 +10,30 @@ package final class Topic {
     package var first = Register() { didSet { snapshot = [] } }
     /// A person's profile.
     package var second = Register() { didSet { snapshot = [] } }
-    /// Both registers encoded for a new watcher; empty until it is needed. Kept while there are many watchers.
+    /// Both registers as a new watcher gets them. Empty until the first watcher needs it, and kept only while there are
+    /// many watchers.
     package var snapshot: [UInt8] = []
-    /// Registers that have changed in this turn and are not laid out yet.
+    /// Registers that have changed in this turn and are not yet in the turn's buffer (`Turn.layOut`).
     var changed: Marks = []
     package var watchers: [Watch] = []
-    /// Requests that wait for it or are about to use it.
+    /// How many requests wait for this topic or are about to use it.
     package var holds = 0
 
-    /// Whether it has been read from Redis since it was made.
+    /// Whether this topic has been read from Redis since it was created.
     var isLoaded = false
     var isLoading = false
     var waiters: [(RedisOutcome) -> Void] = []
-    /// For a person: the topics of watchers with a lesser view (`Watchers+Audiences.swift`), while there are any.
+    /// For a person: the topics of watchers who see only a part (`Watchers+Audiences.swift`), while there are any.
     package var limited: Topic?
     package var hidden: Topic?
     /// The round of `Policies` in which this person's policy was last read from Redis.
     var policyRound = 0
     /// The topic of resting watches (`Watchers+Pausing.swift`), while there are any.
     package var paused: Topic?
-    /// For such a part: the topic that it belongs to. The two retain each other until the part is discarded.
+    /// If this is such a topic (`limited`, `hidden` or `paused`): the topic of which it is a part. The two retain each
+    /// other until the part is discarded.
     var whole: Topic?
-    /// Other data of its kind, besides the registers.
+    /// Further data that the topic's kind keeps, besides the registers.
     package var state: AnyObject?
     /// The entries, if the topic's kind keeps a log; such a topic has no registers that change.
     var log: TopicLog?

@@ -33,7 +33,7 @@ public final class WebSocketClientContext {
     }
 
     deinit {
-        precondition(context == nil, "a WebSocketClientContext must be destroyed before it goes")
+        precondition(context == nil, "a WebSocketClientContext must be destroyed before it is released")
     }
 
     /// Ends the remaining connections, whose delegates get `closed`, and frees everything.
@@ -42,8 +42,8 @@ public final class WebSocketClientContext {
         context = nil
     }
 
-    /// Records the position of the service buffer: handshakes are made at its beginning, and libwebsockets reports the
-    /// room that is left after `position` (it reserves 12 bytes).
+    /// Records where the service buffer is. libwebsockets makes a handshake at the buffer's beginning, and reports the
+    /// room that is left after `position`, without the 12 bytes that it reserves at the end.
     func locateBuffer(position: UnsafeRawPointer, left: Int) {
         let end = position + left + 12
         buffer = UnsafeRawBufferPointer(start: end - Self.serviceBuffer, count: Self.serviceBuffer)
@@ -53,7 +53,8 @@ public final class WebSocketClientContext {
     ///
     /// In the frame that it passes on, libwebsockets 4.1.6 replaces unknown codes with 1002, among them 1012 and 1013,
     /// which mean "reconnect later". The original frame is still in the service buffer. A server's frames are not
-    /// masked, so its header and reason locate it. If it is not there (it arrived in two pieces), the code stays 1002.
+    /// masked, so that frame can be found by its header and reason. If it is not there, because it arrived in two
+    /// pieces, the code stays 1002.
     func closeCode(_ code: UInt16, reason: UnsafeRawBufferPointer) -> UInt16 {
         guard code == 1002, let buffer else { return code }
         let length = 4 + reason.count

@@ -4,7 +4,7 @@ import Glibc
 /// The reason why a server cannot listen.
 public enum ListeningError: Error, CustomStringConvertible {
     case unknownHost(host: String, reason: String)
-    /// Another process (or another `ListeningPort` of this one) listens there.
+    /// Another process (or another `ListeningPort` of this process) listens there.
     case inUse(host: String, port: Int)
     case failed(host: String, port: Int, step: String, errno: Int32)
 
@@ -22,8 +22,8 @@ public enum ListeningError: Error, CustomStringConvertible {
 ///
 /// Each shard gets a listening socket of its own: they share the port by SO_REUSEPORT, and the kernel distributes
 /// connections among them. SO_REUSEPORT would also let any other process of the same user listen. So an exclusive port
-/// is first tried without SO_REUSEPORT, and marked with a listening abstract Unix socket, which disappears with this
-/// process.
+/// is first bound without SO_REUSEPORT, as a test. It is then marked by an abstract Unix socket that listens, which
+/// disappears with this process.
 public final class ListeningPort: Sendable {
     public let host: String
     /// The port, also if 0 was requested.
@@ -86,12 +86,13 @@ public final class ListeningPort: Sendable {
         }
         let descriptor = try address.bound(reusePort: true, failure)
         let socket = ListeningSocket(descriptor: descriptor, port: port)
-        // 138 KB to a slow reader before the first partial write, instead of 3.9 MB. Connections inherit both sizes.
+        // The kernel then accepts 138 KB for a slow reader before the first partial write, instead of 3.9 MB.
+        // Connections inherit both options.
         var sendBuffer: Int32 = 64 * 1024
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &sendBuffer, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
-        // Connections wait here while the loop is busy; the kernel limits it to net.core.somaxconn.
+        // The most connections that wait here while the loop is busy; the kernel's limit is net.core.somaxconn.
         guard listen(descriptor, 4096) == 0 else { throw failure("listen", errno) }
         return socket
     }
@@ -107,7 +108,7 @@ public final class ListeningSocket: Sendable {
         self.port = port
     }
 
-    /// One socket on a port that it does not share.
+    /// The only socket that this process opens on the port.
     ///
     /// - Throws: `ListeningError`.
     public static func single(host: String, port: Int) throws -> ListeningSocket {

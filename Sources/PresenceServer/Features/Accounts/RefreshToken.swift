@@ -2,8 +2,9 @@ import Passwords
 import PresenceProtocol
 import Signing
 
-/// The token with which a device gets its next access token. It contains the device and a counter of its renewals. The key of
-/// the device's grant authenticates it, so there is no table of tokens and nothing to prune.
+/// The token with which a signed-in device gets its next access token. It contains the user, the device's grant, and a
+/// counter that grows with each renewal. Its MAC is made with the grant's key, so there is no table of tokens and
+/// nothing to prune.
 ///
 ///     base64url of:  version 1 │ length, user │ length, grant │ counter, 8 bytes │ MAC, 16 bytes
 struct RefreshToken: Equatable {
