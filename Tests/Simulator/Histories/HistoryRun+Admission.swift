@@ -40,7 +40,7 @@ extension HistoryRun {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         let began = world.now
         shard.input { [unowned self] logic in
-            logic.disconnect(person.id) { [self] result in
+            logic.run(logic.disconnecting(person.id)) { [self] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
                 // The order of two connects within a second may be misjudged if commands are delayed. A connect that a
                 // suspended server has processed late counts as younger.
