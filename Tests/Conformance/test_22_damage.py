@@ -1,5 +1,5 @@
-"""Damaged records in Redis, which no server has written: they are never shown, every request is answered, and the doctor
-repairs them."""
+"""Damaged records in Redis, in forms that no server writes: they are never shown, every request is answered, and the
+doctor repairs them."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ async def test_an_unreadable_visibility_is_an_error_and_grants_no_access(start):
         answer = await room.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)
         assert answer.status == 500 and answer.json["code"] == "internal"
         assert redis.command("HGET", record, "visibility") == damage
-        # New watchers see nothing, whatever the user allowed; a backend does.
+        # New watchers see nothing, whatever the user allowed; a backend sees the user.
         bob = await room.come("bob")
         shown = (await bob.get(ana))[0]
         assert shown["presence"] == {"version": 0, "status": "offline"} and shown["profile"] is None
@@ -65,7 +65,7 @@ async def test_an_unreadable_visibility_is_an_error_and_grants_no_access(start):
     assert await room.api.metric("damaged_records_total") > 0
     cy = await room.come("cy")
     await cy.subscribe(ana)
-    # The readable part stays, and the rest gives no access: found, repaired, and reported.
+    # The doctor finds, repairs and reports it: the readable part stays, and the rest gives no access.
     assert kinds(doctor(server, redis)["findings"]) == ["malformedVisibility"]
     mended = doctor(server, redis, "--repair")
     assert mended["healthy"] and kinds(mended["repaired"]) == ["malformedVisibility"]
@@ -146,11 +146,11 @@ async def test_a_session_that_its_living_server_does_not_hold_is_found_and_ended
     ana, bob = await room.come("ana"), await room.come("bob")
     watcher = await room.come("wanda")
     await watcher.subscribe(bob, room.name("zoe"))
-    # Real sessions, one that lingers among them, are never reported.
+    # Real sessions are never reported.
     assert doctor(server, redis)["healthy"]
     session = redis.command("HGETALL", key_of(redis, "sessions", bob.user)).splitlines()[1]
     incarnation = session.split(" ")[0]
-    # Zoe's first session is real, for her record; then it ends, and a forged one takes its place.
+    # Zoe's first session is real, so that she has a record. A forged one is added, and the real one ends.
     zoe = await room.come("zoe")
     user = room.name("zoe")
     await watcher.sees(user, status="online")
@@ -247,7 +247,7 @@ trustedProxies: [127.0.0.1]
     assert "hunter2" not in log + doctor.stderr
 
 
-# Records of features about a user: they do not affect other users
+# A user's damaged records, of several features: they do not affect other users
 
 
 async def break_all(redis, *clients):
@@ -313,7 +313,7 @@ async def test_one_users_damage_delays_no_others_webhooks_and_pushes(start, tmp_
         await bob.close()
         await cy.close()
         await say(ana, one, "before")
-        await eventually(lambda: first.of("push.due") and second.of("message.created"), "all are told", within=LONG)
+        await eventually(lambda: first.of("push.due") and second.of("message.created"), "both endpoints have theirs", within=LONG)
         damage(redis, key_of(redis, "pushed", bob.user))
         wanted, = [key for key in redis.command("KEYS", "*:webhook:*").splitlines()
                    if key and redis.command("HGET", key, "url").strip() == second.url]
@@ -322,7 +322,7 @@ async def test_one_users_damage_delays_no_others_webhooks_and_pushes(start, tmp_
             await say(ana, one, f"lost {number}")
             await say(ana, other, f"told {number}")
         await eventually(
-            lambda: {call.data["user"] for call in first.of("push.due")} >= {cy.user}, "cy is told of", within=LONG)
+            lambda: {call.data["user"] for call in first.of("push.due")} >= {cy.user}, "a push for cy", within=LONG)
         await eventually(lambda: len(first.of("message.created")) == 7, "the first endpoint has all", within=LONG)
         assert len(second.of("message.created")) == 1
         streams = [key for key in redis.command("KEYS", "*}:offers").splitlines() if key]
@@ -333,9 +333,9 @@ async def test_one_users_damage_delays_no_others_webhooks_and_pushes(start, tmp_
         redis.command("DEL", wanted)
         redis.command("DEL", key_of(redis, "pushed", bob.user))
         await say(ana, one, "after")
-        await eventually(lambda: len(second.of("message.created")) == 2, "it is told again", within=LONG)
+        await eventually(lambda: len(second.of("message.created")) == 2, "the second endpoint has it", within=LONG)
         await eventually(
-            lambda: [call.data["text"] for call in first.of("push.due")][-1] == "after", "bob is told of", within=LONG)
+            lambda: [call.data["text"] for call in first.of("push.due")][-1] == "after", "a push for bob", within=LONG)
     finally:
         first.close()
         second.close()
@@ -361,7 +361,7 @@ async def test_a_damaged_inbox_does_not_stop_a_groups_events_for_others(start):
     # A user with a damaged inbox can be added to another conversation, without effect on others.
     other = (await group(ana, bob, cy))["id"]
     await sees(cy, other, participants=[ana.user, bob.user, cy.user])
-    # The rest is done once it is mended.
+    # Once his inbox is repaired, the rest is done.
     redis.command("DEL", key_of(redis, "inbox", bob.user))
     await eventually(lambda: not redis.command("KEYS", "*}:unfinished").strip(), "all is finished", within=LONG + 15)
     assert [talk["id"] for talk in await listed(bob)] == [other]
@@ -384,7 +384,7 @@ async def test_a_push_record_damaged_while_a_push_waits_is_left_alone(start, tmp
         # The others are notified, and the push was decided once.
         await cy.close()
         await say(ana, other, "told")
-        await eventually(lambda: receiver.of("push.due"), "cy is told of", within=LONG)
+        await eventually(lambda: receiver.of("push.due"), "a push for cy", within=LONG)
         assert [call.data["user"] for call in receiver.of("push.due")] == [cy.user]
         assert await room.api.metric("presence_pushes_due_total") == 1
         assert await room.api.metric("damaged_records_total") == 1

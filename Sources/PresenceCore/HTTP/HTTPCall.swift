@@ -31,14 +31,14 @@ package struct HTTPCall {
         self.writer = writer
     }
 
-    /// The grant of its token, if the server itself issued that to a device.
+    /// The grant of its token, if the server itself issued the token to a device.
     package var grant: Identifier? { writer?.grant }
 
     /// Empty for an upload.
     package var body: [UInt8] { request.body }
 
-    /// The user of the token; `nil` for a backend, which may see and do everything. A route for everyone has neither
-    /// and must use `caller`.
+    /// The user of the token; `nil` for a backend, which may see and do everything. On a route for everyone the caller
+    /// may be neither, so such a route must use `caller`.
     package var viewer: UserID? {
         switch caller {
         case .user(let user): return user
@@ -47,7 +47,7 @@ package struct HTTPCall {
         }
     }
 
-    /// The block for which the caller's address is counted; `.none` if it is not.
+    /// The block of addresses under which limits count the caller; `.none` if they do not.
     package var address: AddressBlock { shard.failedTokens.block(of: request.peer) }
 
     package var shard: ShardLogic { api.logic }
@@ -74,8 +74,8 @@ package struct HTTPCall {
         ask(changes: changes, run: run, known: ["OK"]) { respond(succeeded($0)) }
     }
 
-    /// Runs a script with replies besides `OK`: `answered` gets all of them except those by which every script rejects a
-    /// request, and responds or continues.
+    /// Runs a script with replies besides `OK`. `answered` gets each reply, except the rejections that all scripts have
+    /// in common; it responds or continues.
     ///
     /// - Parameters:
     ///   - words: The possible replies of the script; `[]` for any.

@@ -13,7 +13,7 @@ package struct Deadlines {
         case heartbeat(SocketID)
         /// The same for many connections, most of which are pinged now (`takeBeat`).
         case beat(Milliseconds)
-        /// Nothing could be written since.
+        /// Nothing could be written to the connection since this was set.
         case congestion(SocketID)
         /// A lost session's linger is over.
         case linger(session: UInt64)
@@ -29,7 +29,7 @@ package struct Deadlines {
         case policy(UserID)
         /// Sweep of unfinished intents.
         case intents
-        /// Set by a feature, with a number or an id of its own, or without.
+        /// Set by a feature: with a number of its own, with an id, or with neither.
         case feature(DeadlineKind)
         /// The same, but each one replaces the one before.
         case onlyFeature(DeadlineKind)
@@ -52,7 +52,7 @@ package struct Deadlines {
     /// Pings are due at few different times, some 128 in an interval (`ShardLogic.nextPing`). All pings of one time
     /// share an entry in the heap, instead of one for each connection.
     private var beats: [Milliseconds: [SocketID]] = [:]
-    /// The valid times of kinds of which only the last entry counts.
+    /// For each kind of which only the last entry counts: the time of that entry.
     private var only: [UInt8: Milliseconds] = [:]
 
     package var count: Int { heap.count + beats.values.reduce(0) { $0 + $1.count - 1 } }

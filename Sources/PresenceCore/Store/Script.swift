@@ -11,18 +11,18 @@ package struct Script: Sendable {
     /// The text for Redis: the flags as its first line, the shared functions that it uses, the script; without comments.
     package let source: String
     package let redis: RedisScript
-    /// `nil` for a script that is called by positions.
+    /// `nil` for a script whose keys and arguments are given by position.
     package let header: ScriptHeader?
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
-    ///   - body: Its text. One of the first two lines may be `-- flags: allow-oom` or, for one that only reads,
-    ///     `-- flags: no-writes`: that runs even if Redis rejects writes.
+    ///   - body: Its text. One of the first two lines may be `-- flags: allow-oom` or `-- flags: no-writes`. The latter
+    ///     is for a script that only reads: such a script runs even if Redis rejects writes.
     ///   - library: The functions that it may use.
     ///   - allowsFullMemory: Whether it also runs when memory is full; `nil`: as in the file.
     ///
-    /// Without a flag a script is rejected as a whole when memory is full; without any first line it would run until
-    /// its first rejected write and stay half done.
+    /// Without a flag a script is rejected as a whole when memory is full. Without a first line `#!lua` it would run
+    /// until its first rejected write and stay half done.
     package init(
         _ name: String, _ body: String, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
@@ -73,7 +73,7 @@ extension Script {
     package static let sweep = Script("sweep", asset_sweep())
     package static let fence = Script("fence", asset_fence())
     package static let reap = Script("reap", asset_reap())
-    /// Gives a register that Redis lost a version above the one that was shown.
+    /// For a register that Redis lost: gives it a version above the one that was shown.
     static let renumber = Script("renumber", asset_renumber())
     static let core: [Script] = [.join, .renew, .sweep, .fence, .reap, .renumber]
 }

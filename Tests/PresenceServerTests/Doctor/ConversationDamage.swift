@@ -56,11 +56,11 @@ extension Damage {
     private struct Unhealthy: Error { let report: String }
 
     static let ofConversations: [Damage] = [
-        ofTalk("messages that nothing finds", [.brokenIndex]) { try $0.redis.command("DEL", .string($0.prints)) },
-        ofTalk("messages that are found elsewhere", [.brokenIndex]) {
+        ofTalk("messages whose index is gone", [.brokenIndex]) { try $0.redis.command("DEL", .string($0.prints)) },
+        ofTalk("an index with an entry too many", [.brokenIndex]) {
             try $0.redis.command("SETRANGE", .string($0.prints), "40", "eightmor")
         },
-        ofTalk("changes that are forgotten", [.brokenIndex]) { try $0.redis.command("DEL", .string($0.changes)) },
+        ofTalk("a list of changes that is gone", [.brokenIndex]) { try $0.redis.command("DEL", .string($0.changes)) },
         ofTalk("an inbox that lacks a conversation", [.unlistedConversation]) {
             try $0.redis.command("HDEL", .string($0.inbox("bob")), "talk")
         },

@@ -2,15 +2,15 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The messages that a push may have.
+/// The messages that a push may contain.
 extension DuePushes {
-    /// Messages among which one that is not deleted is looked for.
+    /// The most messages that are searched for one that is not deleted.
     private static let mostLooked: Int64 = 200
 
-    /// The newest unread message that is neither deleted nor from a user whom the member has blocked. It is not the member's own: what is
-    /// older than one of theirs counts as read.
+    /// The newest unread message that is neither deleted nor from a user whom the member has blocked. It is never the
+    /// member's own: a member's message counts as read, and so does every earlier one.
     ///
-    /// - Parameter last: The newest that is looked at; `nil`: that of the conversation.
+    /// - Parameter last: The newest message to consider; `nil`: the conversation's newest.
     func newestUnread(
         by member: ConversationRecord.Member, in record: ConversationRecord, upTo last: Int64? = nil
     ) async throws(RedisFailure) -> StoredMessage? {
@@ -25,7 +25,7 @@ extension DuePushes {
         return reply[0].bytes.flatMap { StoredMessage($0) }
     }
 
-    /// Whether a message is known to be deleted. One that is not kept any more, or damaged, is not.
+    /// Whether a message is known to be deleted. One that is no longer kept, or damaged, is not known to be.
     func isDeleted(_ seq: Int64, in id: ConversationID) async throws(RedisFailure) -> Bool {
         try await look(from: seq - 1, upTo: seq, in: id, except: []).word == "DELETED"
     }
