@@ -76,7 +76,7 @@ public actor Server {
                 "limits.maxConnections is more than the limit of open files has room for",
                 metadata: ["connections": "\(most)", "room": "\(room.webSockets)"])
         }
-        let places = Places(configuration.limits.maxConnections ?? room.webSockets)
+        let places = ConnectionPlaces(configuration.limits.maxConnections ?? room.webSockets)
         var shared = configuration
         shared.limits.handshakes = room.handshakes
         shared.port = port.port

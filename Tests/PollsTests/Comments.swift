@@ -69,7 +69,7 @@ final class Comments: TopicKind {
                 guard !context.connection.isClosed else { return }
                 guard outcome == .loaded, let log = topic.log else {
                     return shard.replies.error(
-                        WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                        Refusal(.disconnected(sent: false)).message.with(id: context.id), to: context.connection)
                 }
                 // Entries follow where the answer says, in the same step.
                 let through = max(0, after ?? log.last)

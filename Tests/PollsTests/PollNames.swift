@@ -73,7 +73,7 @@ final class PollNames: Feature, TopicKind {
                 defer { shard.watchers.release(topic) }
                 guard outcome == .loaded else {
                     return shard.replies.error(
-                        WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                        Refusal(.disconnected(sent: false)).message.with(id: context.id), to: context.connection)
                 }
                 shard.watchers.subscribe(context.connection, to: [topic])
                 let answer = #"{"type":"pollNameWatched","id":\#(context.id ?? 0)}"#

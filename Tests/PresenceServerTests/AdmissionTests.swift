@@ -17,7 +17,7 @@ import Testing
     @Test func `a refused connect whose client has gone meanwhile takes no other session of its user with it`() throws {
         let world = try World(shards: 1)
         let bob = UserID("bob")!
-        try run(world) { $0.revokeTokens(of: bob, done: $1) }
+        try run(world) { $0.run($0.revokingTokens(of: bob), reply: $1) }
         let early = SimulatedClient("bob", in: world)
         early.issuedAt = world.redisNow - 60_000
         early.dial(world.shards[0])
@@ -28,7 +28,7 @@ import Testing
         try late.connect(to: world.shards[0])
         try world.run(for: 100)
         #expect(late.isConnected && world.shards[0].logic.sessions.users[bob]?.sessions.count == 1)
-        try run(world) { $0.disconnect(bob, done: $1) }
+        try run(world) { $0.run($0.disconnecting(bob), reply: $1) }
         try world.run(for: 100)
         #expect(late.closeCode == .disconnected)
     }
@@ -51,7 +51,7 @@ import Testing
         let second = SimulatedClient("bob", in: world)
         second.dial(world.shards[1])
         try world.run(for: 500)
-        try run(world) { $0.disconnect(UserID("bob")!, done: $1) }
+        try run(world) { $0.run($0.disconnecting(UserID("bob")!), reply: $1) }
         try world.run(for: 5_000)
         #expect(first.closeCode == .disconnected && second.closeCode == .disconnected)
         #expect(world.shards[1].logic.sessions.users[UserID("bob")!] == nil)
@@ -61,7 +61,7 @@ import Testing
     {
         let (world, first) = try sceneWithClocks(ahead: 2_000)
         world.shards[1].holdEvents(for: 1_000)
-        try run(world) { $0.disconnect(UserID("bob")!, done: $1) }
+        try run(world) { $0.run($0.disconnecting(UserID("bob")!), reply: $1) }
         try world.run(for: 200)
         let second = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(for: 5_000)
@@ -93,7 +93,7 @@ import Testing
         #expect(bob.received.count == 101 && ana.profiles[UserID("bob")!]?.version ?? 0 > 0)
         #expect(world.shards[0].logic.watchers.connections.allSatisfy { ($0?.heldBytes ?? 0) == 0 })
 
-        try run(world) { $0.revokeTokens(of: UserID("cy")!, done: $1) }
+        try run(world) { $0.run($0.revokingTokens(of: UserID("cy")!), reply: $1) }
         let cy = SimulatedClient("cy", in: world)
         cy.issuedAt = world.redisNow - 60_000
         cy.dial(world.shards[0])
@@ -126,7 +126,7 @@ import Testing
 
     @Test func `who connects while Redis is away is asked for before anything is done once it is back`() throws {
         let world = try World(shards: 1)
-        try run(world) { $0.revokeTokens(of: UserID("bob")!, done: $1) }
+        try run(world) { $0.run($0.revokingTokens(of: UserID("bob")!), reply: $1) }
         world.redis.isGone = true
         world.shards[0].cutAll()
         let bob = SimulatedClient("bob", in: world)

@@ -84,7 +84,13 @@ LONGER_FUNCTIONS = {
 UNSAFE = re.compile(r"Unmanaged\.|@unchecked Sendable|nonisolated\(unsafe\)|unsafeBitCast|@_silgen_name")
 """Constructs that the compiler does not check: a comment above or beside each names owner, thread or lifetime."""
 
-FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
+CORE_WORDS = {
+    "Accounts", "App", "Attachments", "Conversations", "Messages", "Presence", "Profiles", "Visibility", "Watching"}
+"""Folders of features whose names the core uses for its own things: topics, registers, frames, the layout of keys, HTTP."""
+FEATURE_WORDS = [
+    re.sub("s$", "", folder.name) for folder in (ROOT / "Sources/PresenceServer/Features").iterdir()
+    if folder.is_dir() and folder.name not in CORE_WORDS]
+FEATURES_IN_CORE = re.compile(rf"({'|'.join(FEATURE_WORDS)}|typist|vote|poll)(?!ed)", re.IGNORECASE)
 """Names of features that are whole in their folders: the core has none of them."""
 
 TASKS = {

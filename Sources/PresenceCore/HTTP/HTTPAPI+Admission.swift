@@ -14,7 +14,8 @@ extension HTTPAPI {
         var sink: FileSink?
     }
 
-    struct Refusal: Error { let response: HTTPResponse }
+    /// Why a call is refused by its head: an answer with headers of its own.
+    struct HeadRefusal: Error { let response: HTTPResponse }
 
     /// Refuses a call by its head, before anything of its body is kept, or notes what was found out.
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
@@ -42,7 +43,7 @@ extension HTTPAPI {
             }
             request.mostBodyBytes = entry.limits.bodyBytes
         }
-        var now: Result<Admission, Refusal>?
+        var now: Result<Admission, HeadRefusal>?
         var isWithin = true
         admit(exchange, request, entry, ids) { found in
             if case .failure(let refusal) = found { noteAnswer(exchange, status: refusal.response.status) }
@@ -67,13 +68,13 @@ extension HTTPAPI {
     /// Judges a call, within this call or later, and makes the file that its body goes to.
     func admit(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier],
-        found: @escaping (Result<Admission, Refusal>) -> Void
+        found: @escaping (Result<Admission, HeadRefusal>) -> Void
     ) {
         judge(exchange, request, entry) { judged in
             guard entry.isUpload, case .success(let admission) = judged else { return found(judged) }
             guard let judge = entry.judge else { return openSink(exchange, request, admission, found: found) }
             logic.tasks.run {
-                do throws(PresenceCore.Refusal) {
+                do throws(Refusal) {
                     try await judge(UploadHead(ids: ids, request: request, caller: admission.caller))
                     openSink(exchange, request, admission, found: found)
                 } catch {
@@ -85,7 +86,7 @@ extension HTTPAPI {
 
     private func judge(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
-        found: @escaping (Result<Admission, Refusal>) -> Void
+        found: @escaping (Result<Admission, HeadRefusal>) -> Void
     ) {
         guard Route.needsToken(entry.audience) else { return judgeAnyone(exchange, request, entry, found: found) }
         guard let token = bearerToken(request.headers["authorization"]) else {
@@ -110,7 +111,7 @@ extension HTTPAPI {
     /// whether it is good, the call is refused: its user would be told what is true for strangers.
     private func judgeAnyone(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
-        found: @escaping (Result<Admission, Refusal>) -> Void
+        found: @escaping (Result<Admission, HeadRefusal>) -> Void
     ) {
         if let refusal = admitsAnyone(request, entry) { return found(.failure(refusal)) }
         guard entry.audience == .usersOrAnyone, let token = bearerToken(request.headers["authorization"]) else {
@@ -133,16 +134,16 @@ extension HTTPAPI {
         }
     }
 
-    private func tooManyFailedTokens(retryAfter wait: Milliseconds) -> Refusal {
+    private func tooManyFailedTokens(retryAfter wait: Milliseconds) -> HeadRefusal {
         .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait))
     }
 
-    private static var revocationUnknown: Refusal {
+    private static var revocationUnknown: HeadRefusal {
         let message = "the store is out of reach, and whether this token was revoked is not known here"
         return .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
     }
 
-    private func claims(by verdict: ShardLogic.TokenVerdict, _ entry: HTTPRouteEntry) -> Result<Claims, Refusal> {
+    private func claims(by verdict: ShardLogic.TokenVerdict, _ entry: HTTPRouteEntry) -> Result<Claims, HeadRefusal> {
         switch verdict {
         case .tooMany(let wait): return .failure(tooManyFailedTokens(retryAfter: wait))
         case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
@@ -157,7 +158,7 @@ extension HTTPAPI {
     }
 
     /// Why a user's token does not count any more; `nil` if it does.
-    func refuseRevoked(_ claims: Claims, from peer: PeerAddress, answer: @escaping (Refusal?) -> Void) {
+    func refuseRevoked(_ claims: Claims, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void) {
         logic.isRevoked(claims) { isRevoked in
             switch isRevoked {
             case false?: answer(nil)
@@ -172,7 +173,7 @@ extension HTTPAPI {
     // MARK: Rates
 
     /// Users' requests here and on their sockets come from one bucket; backends speak for many.
-    private func admits(_ user: UserID, _ entry: HTTPRouteEntry) -> Refusal? {
+    private func admits(_ user: UserID, _ entry: HTTPRouteEntry) -> HeadRefusal? {
         let now = logic.clock.now
         let message = "this user asks too fast: nothing was done"
         if let wait = logic.userRates.wait(for: entry.limits.price, by: user, at: now) {
@@ -186,7 +187,7 @@ extension HTTPAPI {
     }
 
     /// Without a token there is nothing to go by but the address, which has what a user has.
-    private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> Refusal? {
+    private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> HeadRefusal? {
         let (address, now) = (logic.failedTokens.block(of: request.peer), logic.clock.now)
         guard address != .none else { return nil }
         logic.addressRates.expire(now: now)
@@ -238,7 +239,7 @@ extension HTTPAPI {
     /// Makes the file that the body of an upload goes to.
     private func openSink(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ admission: Admission,
-        found: @escaping (Result<Admission, Refusal>) -> Void
+        found: @escaping (Result<Admission, HeadRefusal>) -> Void
     ) {
         let slot: Transfers.Slot
         do throws(Transfers.LimitMet) {

@@ -15,7 +15,7 @@ package struct HTTPAPI {
     /// Whether that client is there still.
     let isAwaited: (HTTPExchangeID) -> Bool
     /// Lets the body of a request come, or refuses it, after `later` was said of it; or refuses the rest of it.
-    let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
+    let settle: (HTTPExchangeID, Result<Admission, HeadRefusal>) -> Void
     /// Goes on with a body whose sink was behind.
     let resumeBody: (HTTPExchangeID) -> Void
     /// Ends a transfer whose place another has. On any thread.
@@ -157,37 +157,6 @@ package struct HTTPAPI {
     }
 
     // MARK: What calls use
-
-    package func write(
-        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        succeeded: @escaping (RedisValue) -> HTTPResponse
-    ) {
-        logic.write(changes: changes, run: run) { refusal in
-            refuse(exchange, refusal)
-        } succeeded: { value in
-            respond(exchange, succeeded(value))
-        }
-    }
-
-    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
-    /// but `FENCED` and `REVOKED`.
-    package func ask(
-        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
-    ) {
-        logic.ask(changes: changes, run: run) { refusal in
-            refuse(exchange, refusal)
-            refused()
-        } answered: { value in
-            answered(value)
-        }
-    }
-
-    private func refuse(_ exchange: HTTPExchangeID, _ refusal: WriteRefusal) {
-        let message = refusal.message(id: nil)
-        guard message.code != .unauthorized else { return respond(exchange, Self.unauthorized(message.message)) }
-        respond(exchange, .error(Self.status(of: message.code), message))
-    }
 
     package func refuse(
         _ exchange: HTTPExchangeID, _ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil

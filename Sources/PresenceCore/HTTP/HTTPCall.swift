@@ -71,17 +71,32 @@ package struct HTTPCall {
     package func write(
         changes: Bool = true, run: (@escaping StoreReply) -> Void, succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
-        api.write(exchange, changes: changes, run: run, succeeded: succeeded)
+        ask(changes: changes, run: run, known: ["OK"]) { respond(succeeded($0)) }
     }
 
-    /// Runs one script whose replies mean more than `OK`: `answered` gets any but `FENCED`, and answers the call or goes on.
+    /// Runs one script whose replies mean more than `OK`: `answered` gets any but those by which all scripts refuse, and
+    /// answers the call or goes on.
     ///
-    /// - Parameter refused: Called when the call was refused instead.
+    /// - Parameters:
+    ///   - words: What the script may reply; `[]`: anything.
+    ///   - refused: Called when the call was refused instead.
     package func ask(
-        changes: Bool = true, run: (@escaping StoreReply) -> Void, refused: @escaping () -> Void = {},
-        answered: @escaping (RedisValue) -> Void
+        changes: Bool = true, run: (@escaping StoreReply) -> Void, known words: [String] = [],
+        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
     ) {
-        api.ask(exchange, changes: changes, run: run, refused: refused, answered: answered)
+        func refuse(_ refusal: Refusal) {
+            respond(refusal.response)
+            refused()
+        }
+        if let refusal = shard.refusalOfWrites() { return refuse(refusal) }
+        run { result in
+            do throws(Refusal) {
+                try shard.check(result, changes: changes, known: words)
+                answered((try? result.get()) ?? .null)
+            } catch {
+                refuse(error)
+            }
+        }
     }
 
     /// Refuses for a limit of the caller's address, which is counted and logged: many people may have that address.

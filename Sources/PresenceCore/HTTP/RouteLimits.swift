@@ -9,7 +9,7 @@ package struct RouteLimits {
     package var price: Int
     /// A rate of each user's beside that, on each shard; `nil` for none. Backends have none.
     package var rate: RateLimit?
-    /// The `reason` of a 413, for programs: `photo_too_large`.
+    /// The `reason` of a 413, for programs: `picture_too_large`.
     package var tooLarge: String?
 
     /// The longest body that is kept in memory (1 MiB); a longer one has to go into a file (``Registry/upload``).

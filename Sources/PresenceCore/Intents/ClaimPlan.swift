@@ -16,7 +16,7 @@ package struct ClaimPlan: Sendable {
     package let change: Script
 
     /// - Parameters:
-    ///   - name: Of the kind, such as `username`.
+    ///   - name: Of the kind, such as `name`.
     ///   - record: What the key of an owner's record begins with; `nil`: it is in the user's own hash.
     ///   - claim: The same of the keys with claims.
     ///   - change: The text of the script.

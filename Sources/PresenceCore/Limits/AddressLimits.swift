@@ -55,7 +55,7 @@ package final class AddressLimits: Sendable {
 }
 
 /// Whose connection stands at which index: 8 bytes each, nothing where no address is counted.
-struct AddressPlaces {
+struct CountedAddresses {
     private var blocks: [AddressBlock] = []
 
     package mutating func set(_ block: AddressBlock, _ socket: SocketID) {

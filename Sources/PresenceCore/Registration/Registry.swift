@@ -40,7 +40,7 @@ package struct Registry {
                 guard shard.admits(connection, id, tokens: tokens, of: user) else { return }
                 guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
                 guard shard.hasShare(session.user.id, for: bytes) else {
-                    return shard.refuse(WriteRefusal(.overloaded).message(id: id), on: connection)
+                    return shard.refuse(Refusal(.overloaded).message.with(id: id), on: connection)
                 }
                 shard.begin(order, on: connection, bytes: bytes) { turn in
                     let context = RequestContext(

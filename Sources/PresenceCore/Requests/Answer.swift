@@ -46,11 +46,17 @@ extension ShardLogic {
     }
 
     func refuse(_ refusal: Refusal, _ context: RequestContext) {
-        if refusal.endsSession { sessions.isMissing(context.session) }
-        // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
-        if refusal.message.code == .unauthorized { return sessions.revoke(context.session) }
-        if refusal.message.code == .rateLimited { return limitRate(of: context.connection, context.id, refusal) }
-        replies.error(refusal.message.with(id: context.id), to: context.connection)
+        refuse(refusal, context.id, on: context.connection, of: context.session)
+    }
+
+    func refuse(_ refusal: Refusal, _ id: Int64?, on connection: Connection, of session: Session?) {
+        if let session {
+            if refusal.endsSession { sessions.isMissing(session) }
+            // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+            if refusal.message.code == .unauthorized { return sessions.revoke(session) }
+        }
+        if refusal.message.code == .rateLimited { return limitRate(of: connection, id, refusal) }
+        replies.error(refusal.message.with(id: id), to: connection)
     }
 }
 

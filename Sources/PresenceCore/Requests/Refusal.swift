@@ -1,5 +1,6 @@
 import PresenceProtocol
 import Redis
+import Tokens
 import WebSockets
 import Workers
 
@@ -24,23 +25,69 @@ package struct Refusal: Error {
 
     package init(
         _ code: ErrorCode, _ text: String, status: Int? = nil, field: String? = nil, reason: String? = nil,
-        retryAfter: Milliseconds? = nil
+        retryAfter: Milliseconds? = nil, outcomeUnknown: Bool = false
     ) {
         self.init(
-            .init(code: code, message: text, field: field, reason: reason, retryAfter: retryAfter), status: status)
+            .init(
+                code: code, message: text, field: field, reason: reason, retryAfter: retryAfter,
+                outcomeUnknown: outcomeUnknown), status: status)
     }
 
     /// Redis could not.
     ///
     /// - Parameter changes: Whether something may have been changed.
-    package init(_ failure: RedisFailure, changes: Bool) {
-        self.init(WriteRefusal(failure, changes: changes))
+    package init(_ failure: RedisFailure, changes: Bool = true) {
+        let outcomeUnknown = changes && failure.mayHaveRun
+        // What Redis says for a moment; anything else that it says is a fault of ours.
+        if failure.isLasting {
+            // A script that fails leaves what it had done by then.
+            self.init(.internal, "the server could not do this", outcomeUnknown: outcomeUnknown)
+        } else if case .server(let code, _) = failure {
+            // Redis says these before it runs anything.
+            let text = code == "OOM" ? "the store is full" : "the store refused this for now"
+            self.init(.unavailable, text + ": nothing was changed", retryAfter: 1_000)
+        } else if case .overloaded = failure {
+            self.init(.unavailable, "too much waits for the store: nothing was changed", retryAfter: 1_000)
+        } else {
+            let text =
+                outcomeUnknown
+                ? "the store was lost while this was under way: whether it was changed is unknown"
+                : "the store is out of reach: nothing was changed"
+            self.init(.unavailable, text, retryAfter: 1_000, outcomeUnknown: outcomeUnknown)
+            isOutOfReach = !outcomeUnknown
+        }
     }
 
-    init(_ refusal: WriteRefusal) {
-        self.init(refusal.message(id: nil))
-        endsSession = refusal.endsSession
-        isOutOfReach = refusal.isOutOfReach
+    /// Redis could not, or a script answered with a word by which all scripts refuse alike.
+    ///
+    /// - Parameters:
+    ///   - changes: Whether the script changes anything.
+    ///   - words: All other words of the script; `[]`: any.
+    /// - Returns: `nil` for a reply with one of `words`.
+    init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool = true, known words: [String] = ["OK"]) {
+        let value: RedisValue
+        switch result {
+        case .failure(let failure):
+            self.init(failure, changes: changes)
+            return
+        case .success(let reply): value = reply
+        }
+        let word = value.array?.first?.string ?? ""
+        if word != "FENCED", words.contains(word) { return nil }
+        switch word {
+        case "FENCED": self.init(.disconnected(sent: false))
+        case "REVOKED": self.init(.unauthorized, "\(AuthenticationFailure.revoked)")
+        case "ENDED":
+            self.init(.unavailable, "this session has ended: nothing was changed", retryAfter: 1_000)
+            endsSession = true
+        default:
+            if words.isEmpty { return nil }
+            self = .unreadable(changes: changes)
+        }
+    }
+
+    static func unreadable(changes: Bool) -> Refusal {
+        Refusal(.internal, "the store gave an answer that makes no sense", outcomeUnknown: changes)
     }
 
     package init(_ failure: DecodingFailure) { self.init(failure.errorMessage) }
@@ -94,7 +141,7 @@ extension ScriptReply {
     package func accepted<Word: RefusalWord>(or words: Word.Type) throws(Refusal) -> ScriptReply {
         if word == "OK" { return self }
         // A word that the header names, and the feature does not know, is a fault of ours.
-        throw Word(rawValue: word)?.refusal ?? Refusal(.unreadable(changes: true))
+        throw Word(rawValue: word)?.refusal ?? .unreadable(changes: true)
     }
 }
 
@@ -116,5 +163,18 @@ extension HTTPCall {
         _ read: (UnsafeRawBufferPointer) throws(DecodingFailure) -> Value
     ) throws(Refusal) -> Value {
         do throws(DecodingFailure) { return try body.lend(read) } catch { throw Refusal(error) }
+    }
+}
+
+extension ServerMessage.ErrorMessage {
+    /// What is held of a user is nothing that a server wrote.
+    package static func damagedRecord(_ id: Int64? = nil) -> Self {
+        .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
+    }
+
+    package func with(id: Int64?) -> Self {
+        var copy = self
+        copy.id = id
+        return copy
     }
 }

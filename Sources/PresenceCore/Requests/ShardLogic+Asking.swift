@@ -15,10 +15,10 @@ extension ShardLogic {
     package func run(
         _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil
     ) async throws(Refusal) -> ScriptReply {
-        let result = try await result(from: { run(call, reply: $0) })
-        if let refusal = WriteRefusal(result, changes: changes, known: call.script.header?.replies ?? []) {
-            throw noted(refusal, result, session: call.session, about: id)
-        }
+        try admitWrites()
+        let result = await result { run(call, reply: $0) }
+        try check(
+            result, changes: changes, known: call.script.header?.replies ?? [], session: call.session, about: id)
         return ScriptReply(try! result.get())
     }
 
@@ -28,9 +28,11 @@ extension ShardLogic {
     package func ask(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
-        let result = try await result(from: { store.command(words, lane: .commands, reply: $0) })
+        try admitWrites()
+        let result = await result { store.command(words, lane: .commands, reply: $0) }
         if case .success(let value) = result { return value }
-        throw noted(WriteRefusal(result, changes: changes)!, result, about: id)
+        try check(result, changes: changes, about: id)
+        return .null
     }
 
     /// Carries out what a request wishes (``Intents/begin(_:first:of:reply:)``), and returns what the steps say.
@@ -44,52 +46,44 @@ extension ShardLogic {
     package func reply(
         changes: Bool = true, from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> ScriptReply {
-        let result = try await result(from: run)
-        if case .success(let value) = result {
-            let reply = ScriptReply(value)
-            if !["FENCED", "REVOKED", "ENDED"].contains(reply.word) { return reply }
-        }
-        throw noted(WriteRefusal(result, changes: changes)!, result)
+        try admitWrites()
+        let result = await result(from: run)
+        try check(result, changes: changes)
+        return ScriptReply(try! result.get())
     }
 
     /// - Throws: If no request may ask Redis now.
     package func admitWrites() throws(Refusal) {
-        if let refusal = refusalOfWrites() { throw Refusal(refusal) }
+        if let refusal = refusalOfWrites() { throw refusal }
     }
 
-    /// What `run` asks, unless no request may ask now: that is judged in the same step.
-    private func result(
-        from run: (@escaping StoreReply) -> Void
-    ) async throws(Refusal) -> Result<RedisValue, RedisFailure> {
-        var refusal: WriteRefusal?
-        let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
-            refusal = refusalOfWrites()
-            if refusal == nil { run(done) } else { done(.failure(.overloaded)) }
-        }
-        if let refusal { throw Refusal(refusal) }
+    /// - Parameters:
+    ///   - words: What the script may reply; `[]`: anything.
+    ///   - id: A conversation whose record is damaged if Redis cannot run the script at all.
+    /// - Throws: What a client is told everywhere alike.
+    func check(
+        _ result: Result<RedisValue, RedisFailure>, changes: Bool, known words: [String] = [],
+        session: String? = nil, about id: Identifier? = nil
+    ) throws(Refusal) {
         link.noticeFencing(in: result)
-        return result
-    }
-
-    private func noted(
-        _ refusal: WriteRefusal, _ result: Result<RedisValue, RedisFailure>, session: String? = nil,
-        about id: Identifier? = nil
-    ) -> Refusal {
-        if refusal.code == .internal { logInternalError(result, session: session) }
+        guard let refusal = Refusal(result, changes: changes, known: words) else { return }
+        if refusal.message.code == .internal { logInternalError(result, session: session) }
         if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
-        return Refusal(refusal)
+        throw refusal
     }
 
     // MARK: For the server itself
 
     /// Runs a script, whatever waits for Redis, and returns what it replies.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
-        ScriptReply(try await result(of: call).get())
+        let result = await result { run(call, reply: $0) }
+        link.noticeFencing(in: result)
+        return ScriptReply(try result.get())
     }
 
     /// Runs a plain command, whatever waits for Redis.
     package func command(_ words: [String]) async throws(RedisFailure) -> RedisValue {
-        try await result(of: words).get()
+        try await result { store.command(words, lane: .commands, reply: $0) }.get()
     }
 
     /// Runs a script; `reply` gets what it replies, or why it was not run.
@@ -98,13 +92,7 @@ extension ShardLogic {
             call.script, keys: call.keys, arguments: call.arguments(of: link.incarnation), lane: lane, reply: reply)
     }
 
-    private func result(of words: [String]) async -> Result<RedisValue, RedisFailure> {
-        await tasks.wait { store.command(words, lane: .commands, reply: $0) }
-    }
-
-    private func result(of call: ScriptCall) async -> Result<RedisValue, RedisFailure> {
-        let result = await tasks.wait { run(call, reply: $0) }
-        link.noticeFencing(in: result)
-        return result
+    private func result(from ask: (@escaping StoreReply) -> Void) async -> Result<RedisValue, RedisFailure> {
+        await tasks.wait(for: ask)
     }
 }

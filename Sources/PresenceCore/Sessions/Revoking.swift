@@ -8,25 +8,22 @@ import Tokens
 /// The script that opens a session looks at it, for it reads the user anyway; users with sessions here get an event.
 /// Only a read over HTTP, with the token of a user not connected to this shard, has to ask.
 extension ShardLogic {
-    func revokeTokens(of user: UserID, done: @escaping StoreReply) {
+    func revokingTokens(of user: UserID) -> ScriptCall {
         let keys = partitions.keys(of: user)
-        run(
-            ScriptCall(
-                .revoke, in: keys,
-                ["user": keys.user(user), "sessions": keys.sessions(user), "grants": keys.grants(user)],
-                ["user": user]), reply: done)
+        return ScriptCall(
+            .revoke, in: keys,
+            ["user": keys.user(user), "sessions": keys.sessions(user), "grants": keys.grants(user)], ["user": user])
     }
 
     /// Ends all sessions of a user, wherever they are.
-    func disconnect(_ user: UserID, done: @escaping StoreReply) {
+    func disconnecting(_ user: UserID) -> ScriptCall {
         let keys = partitions.keys(of: user)
-        run(
-            ScriptCall(
-                .disconnect, in: keys,
-                [
-                    "user": keys.user(user), "sessions": keys.sessions(user),
-                    "past": past.key(of: user, in: keys, or: keys.user(user)),
-                ], ["id": user, "bounds": past.bounds]), reply: done)
+        return ScriptCall(
+            .disconnect, in: keys,
+            [
+                "user": keys.user(user), "sessions": keys.sessions(user),
+                "past": past.key(of: user, in: keys, or: keys.user(user)),
+            ], ["id": user, "bounds": past.bounds])
     }
 
     /// Whether a user's token is one of them; `nil` when that cannot be known now.

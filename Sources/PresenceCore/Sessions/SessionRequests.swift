@@ -41,26 +41,23 @@ package final class SessionRequests: Feature {
 
     private func registerRoutes(in registry: inout Registry) {
         let shard = shard
-        registry.route("POST", "/v1/users/{id}/disconnect") { [unowned shard] call in
-            call.write {
-                shard.disconnect(call.ids[0], done: $0)
-            } succeeded: { value in
-                .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
-            }
-        }
-        registry.route("POST", "/v1/users/{id}/revokeTokens") { [unowned shard] call in
-            call.write {
-                shard.revokeTokens(of: call.ids[0], done: $0)
-            } succeeded: { value in
-                let words = value.array ?? []
-                let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
+        registry.route(
+            "POST", "/v1/users/{id}/disconnect",
+            answer: { [unowned shard] (call) async throws(Refusal) in
+                let reply = try await shard.run(shard.disconnecting(call.ids[0]))
+                return .json(200, #"{"disconnected":\#(reply.rest.last?.int ?? 0)}"#)
+            })
+        registry.route(
+            "POST", "/v1/users/{id}/revokeTokens",
+            answer: { [unowned shard] (call) async throws(Refusal) in
+                let reply = try await shard.run(shard.revokingTokens(of: call.ids[0]))
+                let (sessions, notBefore) = (reply.count > 1 ? reply[0].int : nil, reply.rest.last?.int ?? 0)
                 // The first whole second all of which is after the revocation: an `iat` without a fraction may stand for
                 // any moment of its second.
                 return .json(
                     200,
                     #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore),"#
                         + #""notBeforeSeconds":\#((notBefore + 999) / 1_000)}"#)
-            }
-        }
+            })
     }
 }

@@ -11,15 +11,18 @@ package struct StatusArguments {
             switch change.text {
             case .keep: ""
             case .remove: "null"
-            case .set(let text): Self.encoded(text)
+            case .set(let text): JSONWriter.encoded(text)
             }
         chosen = change.status.rawValue
         clearAfter = change.clearAfter.scriptText
     }
+}
 
+extension JSONWriter {
+    /// A string of JSON, in its quotes.
     package static func encoded(_ text: String) -> String {
         var bytes: [UInt8] = []
-        JSONWriter.string(text, to: &bytes)
+        string(text, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 }

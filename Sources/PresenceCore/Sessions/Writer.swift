@@ -100,6 +100,6 @@ extension ShardLogic {
         let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
             unlessRevoked(writer, done: done) { done(.success(.array([.status("OK")]))) }
         }
-        if let refusal = WriteRefusal(result) { throw Refusal(refusal) }
+        if let refusal = Refusal(result) { throw refusal }
     }
 }

@@ -17,7 +17,7 @@ extension Shard {
         package let configuration: ServerConfiguration
         package let authenticator: Authenticator
         package let redis: RedisLocation
-        package let places: Places
+        package let places: ConnectionPlaces
         package let addresses: AddressLimits
         package let failedTokens: FailedTokens
         package let outboxes: OutboxBudget
@@ -34,7 +34,8 @@ extension Shard {
         package let features: [any Feature.Type]
 
         package init(
-            configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
+            configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation,
+            places: ConnectionPlaces,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: AddressBudget,
             workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
             place: (number: Int, of: Int),

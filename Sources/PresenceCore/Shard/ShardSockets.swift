@@ -12,10 +12,10 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     private let clock: ShardClock
     private let now: () -> Milliseconds
-    private let places: Places
+    private let places: ConnectionPlaces
     private let addresses: AddressLimits
     private let proxies: TrustedProxies
-    private var addressPlaces = AddressPlaces()
+    private var countedAddresses = CountedAddresses()
     /// Connections whose address has no room for another WebSocket.
     private var spare: Set<SocketID> = []
     private var nextAddressLog: Milliseconds = 0
@@ -29,7 +29,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private var hasNoticedProxy = false
 
     init(
-        clock: ShardClock, places: Places, addresses: AddressLimits, proxies: TrustedProxies,
+        clock: ShardClock, places: ConnectionPlaces, addresses: AddressLimits, proxies: TrustedProxies,
         origins: AllowedOrigins, logger: Logger, now: @escaping () -> Milliseconds
     ) {
         self.clock = clock
@@ -49,10 +49,10 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         switch addresses.take(peer) {
         case .uncounted: return true
         case .counted(let block):
-            addressPlaces.set(block, socket)
+            countedAddresses.set(block, socket)
             return true
         case .spare(let block):
-            addressPlaces.set(block, socket)
+            countedAddresses.set(block, socket)
             spare.insert(socket)
             return true
         case .none:
@@ -66,7 +66,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         logic.jobs.cancel(of: socket)
         logic.trace?.end(socket)
         spare.remove(socket)
-        if let block = addressPlaces.remove(socket) { addresses.give(block) }
+        if let block = countedAddresses.remove(socket) { addresses.give(block) }
     }
 
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
@@ -98,7 +98,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     /// A proxy on this machine that nobody has named: all its clients count as this machine's own, which no limit of an address
-    /// concerns and for which the console's pages are.
+    /// concerns and for which pages of operators are.
     private func noticeProxy(in request: HTTPRequest) {
         guard !hasNoticedProxy, !proxies.hasAny, request.peer.isLoopback, request.headers["x-forwarded-for"] != nil
         else {
@@ -132,13 +132,13 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     /// Whether the address of a WebSocket has room for it.
     private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
         var hasRoom = !spare.contains(socket)
-        if hasRoom, !addressPlaces.isCounted(socket) {
+        if hasRoom, !countedAddresses.isCounted(socket) {
             // A proxy's connection, or one that is not counted.
             switch addresses.take(peer) {
             case .uncounted: break
-            case .counted(let block): addressPlaces.set(block, socket)
+            case .counted(let block): countedAddresses.set(block, socket)
             case .spare(let block):
-                addressPlaces.set(block, socket)
+                countedAddresses.set(block, socket)
                 hasRoom = false
             case .none: hasRoom = false
             }
@@ -218,7 +218,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 }
 
 /// How many connections the process has room for, counted over all its shards: the kernel spreads them unevenly.
-package final class Places: Sendable {
+package final class ConnectionPlaces: Sendable {
     private let most: Int
     private let taken = Atomic(0)
 

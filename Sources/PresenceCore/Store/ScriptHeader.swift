@@ -1,7 +1,7 @@
 /// The signature of a script: the comment lines at its beginning.
 ///
 ///     -- flags: no-writes
-///     -- keys: user, account, each(photo)
+///     -- keys: user, account, each(picture)
 ///     -- args: name, each(user, read)
 ///     -- replies: OK(version, body) | CHANGED(name) | FENCED
 ///
@@ -87,7 +87,7 @@ package struct ScriptHeader: Sendable {
 }
 
 extension ScriptHeader.Signature {
-    /// Of `user, keep in ms, each(photo, thumbnail)`: the first word between two commas is the name.
+    /// Of `user, keep in ms, each(picture, thumbnail)`: the first word between two commas is the name.
     fileprivate init(_ line: String) {
         func names(_ text: Substring) -> [String] {
             text.split(separator: ",").compactMap { $0.split(separator: " ").first.map(String.init) }

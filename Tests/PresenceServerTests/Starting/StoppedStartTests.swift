@@ -46,7 +46,7 @@ struct StoppedStartTests {
             .init(
                 configuration: configuration,
                 authenticator: try await Authenticator(configuration: configuration.auth, secret: TokenSecret()),
-                redis: try configuration.redis.location(Self.redis), places: Places(10),
+                redis: try configuration.redis.location(Self.redis), places: ConnectionPlaces(10),
                 addresses: AddressLimits(limits), failedTokens: FailedTokens(limits),
                 outboxes: OutboxBudget(limits.outboxBytes), inbox: AddressBudget(limits.inboxBytes), workers: workers,
                 transfers: Transfers(limits), isAlone: true, logger: Self.logger, name: "shard-0", place: (0, 1),

@@ -108,7 +108,9 @@ import Testing
         talk.say()
         try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
         var isRevoked = false
-        talk.world.shards[0].input { $0.revokeTokens(of: UserID("bob")!) { isRevoked = $0.failure == nil } }
+        talk.world.shards[0].input {
+            $0.run($0.revokingTokens(of: UserID("bob")!)) { isRevoked = $0.failure == nil }
+        }
         try talk.world.run(until: "they are revoked") { isRevoked }
         try talk.world.run(for: 2 * 3_600_000)
         #expect(talk.handed.count == 1)

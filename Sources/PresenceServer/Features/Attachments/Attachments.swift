@@ -124,16 +124,18 @@ final class Attachments: Feature {
         guard file.kind == .bytes else {
             return store.serve(file, known: key, as: content, on: call, shard: shard, failed: failed)
         }
-        call.ask(changes: false) {
-            shard.store.command(["HMGET", key, "size", "type", "name"], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            let words = value.array ?? []
-            guard words.count == 3, let size = words[0].int else {
-                return call.refuse(404, .notFound, "there is no such file")
+        shard.tasks.run { [self] in
+            do throws(Refusal) {
+                let words = try await shard.ask("HMGET", key, "size", "type", "name").array ?? []
+                guard words.count == 3, let size = words[0].int else {
+                    throw Refusal(.notFound, "there is no such file")
+                }
+                content.type = words[1].string ?? StoredFile.Kind.bytes.type
+                content.disposition = AttachmentDisposition.text(words[2].string)
+                store.serve(file, of: Int(size), as: content, on: call, failed: failed)
+            } catch {
+                call.respond(error.response)
             }
-            content.type = words[1].string ?? StoredFile.Kind.bytes.type
-            content.disposition = AttachmentDisposition.text(words[2].string)
-            store.serve(file, of: Int(size), as: content, on: call, failed: failed)
         }
     }
 }

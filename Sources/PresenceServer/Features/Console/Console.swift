@@ -23,17 +23,15 @@ final class Console: Feature {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }
         }
-        registry.route("GET", "/v1/console/servers") { [unowned self] in servers($0) }
-        registry.route("GET", "/v1/console/people") { [unowned self] (call) throws(DecodingFailure) in try people(call)
-        }
-        registry.route("GET", "/v1/users/{id}/sessions") { [unowned self] in sessions($0) }
+        registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
+        registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
+        registry.route(
+            "GET", "/v1/users/{id}/sessions", answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
         registry.route("GET", "/v1/console/view") { [unowned self] (call) throws(DecodingFailure) in try view(call) }
         registry.route("GET", "/v1/console/doctor") { [unowned self] in report($0) }
         registry.route("POST", "/v1/console/doctor") { [unowned self] in examine($0) }
         registry.route("GET", "/v1/console/outbox") { [unowned self] in outbox($0) }
-        registry.route("GET", "/v1/console/conversations") { [unowned self] (call) throws(DecodingFailure) in
-            try conversations(call)
-        }
+        registry.route("GET", "/v1/console/conversations", answer: { [unowned self] in try await conversations($0) })
         registry.route("GET", "/v1/console/webhooks") { [unowned self] in webhooks($0) }
         registry.route("POST", "/v1/console/webhooks/{id}/retry") { [unowned self] in retryWebhook($0) }
         registry.route("GET", "/v1/console/trace") { [unowned self] (call) throws(DecodingFailure) in try trace(call) }

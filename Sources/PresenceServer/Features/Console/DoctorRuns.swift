@@ -54,7 +54,7 @@ extension Console {
             case .running(let since): #"{"state":"running","at":\#(since)}"#
             case .done(let report, let at): #"{"state":"done","at":\#(at),"report":\#(report)}"#
             case .failed(let reason, let at):
-                #"{"state":"failed","at":\#(at),"reason":\#(StatusArguments.encoded(reason))}"#
+                #"{"state":"failed","at":\#(at),"reason":\#(JSONWriter.encoded(reason))}"#
             }
         call.respond(.json(200, json))
     }

@@ -2,6 +2,7 @@ import Foundation
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// Who is here: the users of all shards' lists, some hundred in each answer, so that no call costs more with more users.
 extension Console {
@@ -12,14 +13,18 @@ extension Console {
     /// Users whose records are read at a time.
     private static let window = 32
 
-    func people(_ call: HTTPCall) throws(DecodingFailure) {
+    func people(_ call: HTTPCall) async throws -> HTTPResponse {
         let walk = try Walk(call.request.query, partitions: shard.partitions.count)
-        call.ask(changes: false) {
-            shard.store.command(["HKEYS", shard.partitions.space.leases], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            walk.shards = (value.array ?? []).compactMap(\.string).filter { $0 != "swept" }.sorted()
-            go(on: walk, call)
+        let leases = try await shard.ask("HKEYS", shard.partitions.space.leases).array ?? []
+        walk.shards = leases.compactMap(\.string).filter { $0 != "swept" }.sorted()
+        while walk.users.count < Self.most, walk.steps < Self.longest {
+            guard let (partition, list, cursor) = walk.next() else { return await answer(walk, more: false) }
+            let key = shard.partitions.keys(partition).users(ofShard: list)
+            let page = try await shard.ask("SSCAN", key, cursor, "COUNT", Self.step).array ?? []
+            walk.users += (page.last?.array ?? []).compactMap { $0.string.flatMap { UserID($0) } }
+            walk.note(page.first?.string ?? "0")
         }
+        return await answer(walk, more: true)
     }
 
     /// A way through all lists: of each partition those of all shards, in the order of their names. It goes on where an
@@ -69,38 +74,21 @@ extension Console {
         var text: String { "\(partition):\(shard):\(cursor)" }
     }
 
-    private func go(on walk: Walk, _ call: HTTPCall) {
-        guard walk.users.count < Self.most, walk.steps < Self.longest else { return tell(walk, more: true, call) }
-        guard let (partition, list, cursor) = walk.next() else { return tell(walk, more: false, call) }
-        let key = shard.partitions.keys(partition).users(ofShard: list)
-        call.ask(changes: false) {
-            shard.store.command(["SSCAN", key, cursor, "COUNT", Self.step], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            let answer = value.array ?? []
-            walk.users += (answer.last?.array ?? []).compactMap { $0.string.flatMap { UserID($0) } }
-            walk.note(answer.first?.string ?? "0")
-            go(on: walk, call)
-        }
-    }
-
-    private func tell(_ walk: Walk, more: Bool, _ call: HTTPCall) {
+    private func answer(_ walk: Walk, more: Bool) async -> HTTPResponse {
         var found: [UserID: String] = [:]
-        BoundedConcurrency(walk.users, window: Self.window) { [self] user, next in
+        await shard.tasks.each(walk.users, window: Self.window) { [self] user in
             let key = shard.partitions.keys(of: user).user(user)
-            shard.store.command(["HMGET", key, "status", "since", "profile"], lane: .commands) { result in
-                found[user] = Self.row(user, (try? result.get())?.array)
-                next()
-            }
-        } done: {
-            let rows = walk.users.compactMap { found.removeValue(forKey: $0) }.joined(separator: ",")
-            let cursor = more ? #","cursor":\#(StatusArguments.encoded(walk.text))"# : ""
-            call.respond(.json(200, #"{"people":[\#(rows)]\#(cursor)}"#))
+            let words = try? await shard.command(["HMGET", key, "status", "since", "profile"]).array
+            found[user] = Self.row(user, words)
         }
+        let rows = walk.users.compactMap { found.removeValue(forKey: $0) }.joined(separator: ",")
+        let cursor = more ? #","cursor":\#(JSONWriter.encoded(walk.text))"# : ""
+        return .json(200, #"{"people":[\#(rows)]\#(cursor)}"#)
     }
 
     /// - Parameter words: `nil` if they could not be read: such a user is told as well.
     private static func row(_ user: UserID, _ words: [RedisValue]?) -> String {
-        var row = #"{"user":\#(StatusArguments.encoded(user.string))"#
+        var row = #"{"user":\#(JSONWriter.encoded(user.string))"#
         guard let words else { return row + #","status":"unknown"}"# }
         let status = words.first?.string ?? ""
         row += #","status":"\#(["online", "away", "busy"].contains(status) ? status : "offline")""#
@@ -109,7 +97,7 @@ extension Console {
         if let name = words.last?.bytes.flatMap(ProfileBody.displayName),
             let text = try? JSONDecoder().decode(String.self, from: Data(name))
         {
-            row += #","displayName":\#(StatusArguments.encoded(text))"#
+            row += #","displayName":\#(JSONWriter.encoded(text))"#
         }
         return row + "}"
     }

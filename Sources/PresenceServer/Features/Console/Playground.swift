@@ -15,7 +15,7 @@ extension Console {
         }
         let phones = Self.players.compactMap { id, name in
             UserID(id).flatMap { shard.sign($0, nil, Self.playgroundToken, shard.clock.redisNow) }.map { token in
-                #"{"user":"\#(id)","displayName":"\#(name)","token":\#(StatusArguments.encoded(token))}"#
+                #"{"user":"\#(id)","displayName":"\#(name)","token":\#(JSONWriter.encoded(token))}"#
             }
         }
         guard phones.count == Self.players.count else {

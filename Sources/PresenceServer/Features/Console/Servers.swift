@@ -1,26 +1,20 @@
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// All servers by their leases, what Redis uses, and the bounds that the numbers of `/metrics` are held against.
 extension Console {
-    func servers(_ call: HTTPCall) {
-        call.ask(changes: false) {
-            shard.store.command(["HGETALL", shard.partitions.space.leases], lane: .commands, reply: $0)
-        } answered: { [self] leases in
-            call.ask(changes: false) {
-                shard.store.command(["INFO", "memory"], lane: .commands, reply: $0)
-            } answered: { [self] memory in
-                let words = (leases.array ?? []).compactMap(\.string)
-                call.respond(.json(200, answer(HeldLeases(words, now: shard.clock.redisNow), memory.string ?? "")))
-            }
-        }
+    func servers() async throws(Refusal) -> HTTPResponse {
+        let leases = try await shard.ask("HGETALL", shard.partitions.space.leases).array?.compactMap(\.string) ?? []
+        let memory = try await shard.ask("INFO", "memory").string ?? ""
+        return .json(200, answer(HeldLeases(leases, now: shard.clock.redisNow), memory))
     }
 
     private func answer(_ leases: HeldLeases, _ memory: String) -> String {
         let servers = leases.leases.sorted { $0.key < $1.key }.map { name, lease in
             let state = lease.isReaping ? "reaping" : lease.until > leases.now ? "live" : "ranOut"
-            return #"{"name":\#(StatusArguments.encoded(name)),"state":"\#(state)","renewedAt":\#(lease.renewed),"#
+            return #"{"name":\#(JSONWriter.encoded(name)),"state":"\#(state)","renewedAt":\#(lease.renewed),"#
                 + #""until":\#(lease.until)}"#
         }
         let (used, most) = (Self.number("used_memory", in: memory), Self.number("maxmemory", in: memory))

@@ -1,31 +1,24 @@
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// The conversations that a user is in, with what a member sees of each but for texts.
 extension Console {
     /// Conversations in an answer: those that the user came into last.
     private static let mostConversations = 200
 
-    func conversations(_ call: HTTPCall) throws(DecodingFailure) {
+    func conversations(_ call: HTTPCall) async throws -> HTTPResponse {
         let user = try Self.id("user", in: call)
         guard let reading = shard.feature(Conversations.self)?.reading else {
             preconditionFailure("every server has conversations")
         }
-        call.ask(changes: false) {
-            shard.store.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)], lane: .commands, reply: $0)
-        } answered: { [self] value in
-            let (newest, isMore) = Self.newest(value.array?.compactMap(\.string) ?? [])
-            var found: [ConversationRecord] = []
-            call.ask(changes: false) { done in
-                reading.read(newest, of: user) { result in
-                    if case .success(let read) = result { found = read.records }
-                    done(result.map { _ in .array([.status("OK")]) })
-                }
-            } answered: { [self] _ in
-                respond(call, found, to: user, isMore: isMore)
-            }
+        let inbox = try await shard.ask("HGETALL", shard.partitions.keys(of: user).inbox(user))
+        let (newest, isMore) = Self.newest(inbox.array?.compactMap(\.string) ?? [])
+        let found: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
+            reading.read(newest, of: user, done: $0)
         }
+        return answer(try found.answered().records, to: user, isMore: isMore)
     }
 
     /// - Parameter words: An inbox: conversation, then `in VERSION` or `out VERSION …`.
@@ -39,14 +32,14 @@ extension Console {
         return (sorted.prefix(mostConversations).map(\.0), sorted.count > mostConversations)
     }
 
-    private func respond(_ call: HTTPCall, _ records: [ConversationRecord], to user: UserID, isMore: Bool) {
+    private func answer(_ records: [ConversationRecord], to user: UserID, isMore: Bool) -> HTTPResponse {
         var json = Array(#"{"conversations":["#.utf8)
         for (place, record) in records.sorted(by: { $0.newest > $1.newest }).enumerated() {
             if place > 0 { json.append(UInt8(ascii: ",")) }
             Self.write(record, for: user, at: shard.clock.redisNow, to: &json)
         }
         json += Array("]\(isMore ? #","more":true"# : "")}".utf8)
-        call.respond(.json(200, json))
+        return .json(200, json)
     }
 
     private static func write(_ record: ConversationRecord, for user: UserID, at now: Timestamp, to json: inout [UInt8])

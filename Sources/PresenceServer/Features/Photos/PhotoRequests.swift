@@ -63,7 +63,7 @@ extension Photos {
         // Some name or other stands where there is none.
         let key = { (name: StoredName?) in name.map { keys.key(.photo, $0.id) } ?? keys.account(user) }
         func address(_ kind: StoredFile.Kind) -> String? {
-            name.map { StatusArguments.encoded(PhotoAddress.stored(StoredFile($0, kind))) }
+            name.map { JSONWriter.encoded(PhotoAddress.stored(StoredFile($0, kind))) }
         }
         return ScriptCall(
             .setPhoto, in: keys,

@@ -94,7 +94,7 @@ extension ProfileChanges {
             switch change {
             case .keep: []
             case .remove: [member, ""]
-            case .set(let value): [member, StatusArguments.encoded(value)]
+            case .set(let value): [member, JSONWriter.encoded(value)]
             }
         }
     }

@@ -55,7 +55,9 @@ final class Typing: Feature, TopicKind {
             "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
         ) {
             [unowned self] request, context in
-            shard.write(context.connection, context.id) { done in
+            shard.write(
+                context.connection, context.id, refusing: { ConversationRefusal(rawValue: $0)?.refusal }
+            ) { done in
                 set(request.typing, in: request.conversation, by: context.session) {
                     done($0 ?? .success(.array([.status("OK")])))
                 }

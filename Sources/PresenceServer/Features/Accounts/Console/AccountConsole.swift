@@ -112,7 +112,7 @@ public struct AccountConsole {
                 [
                     "intent": "", "user": user, "number": "", "address": email.text,
                     "password": PasswordHash(of: password).bytes.hexadecimal,
-                    "displayName": StatusArguments.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
+                    "displayName": JSONWriter.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
                     "secret": "", "kind": "", "name": "", "digest": "-", "lifetime": 0, "text": "",
                     "isVerified": isVouching,
                 ]), keys)

@@ -143,6 +143,6 @@ struct SigningDevice {
             try Device.decode(json: json)
         }
         kind = (device?.kind ?? .other).rawValue
-        name = StatusArguments.encoded(device?.name ?? "")
+        name = JSONWriter.encoded(device?.name ?? "")
     }
 }

@@ -49,7 +49,7 @@ extension Accounts {
             if let language, !LanguageTag.isWellFormed(language) {
                 throw .invalid("preferredLanguage", "must be a language tag of BCP 47")
             }
-            changes += ["a", "language", language.map(StatusArguments.encoded) ?? ""]
+            changes += ["a", "language", language.map(JSONWriter.encoded) ?? ""]
         }
         return changes
     }

@@ -92,7 +92,7 @@ extension Accounts {
                 .signUp, in: keys, keys.ofSignUp(user, request.email),
                 [
                     "intent": wish.intent, "user": user, "number": wish.number, "address": request.email.text,
-                    "password": hash.bytes.hexadecimal, "displayName": StatusArguments.encoded(request.displayName),
+                    "password": hash.bytes.hexadecimal, "displayName": JSONWriter.encoded(request.displayName),
                     "idempotency": request.idempotency, "repetition": Self.repetition,
                     "grant": signsIn ? grant.id : nil, "secret": grant.key.hexadecimal,
                     "kind": request.device.kind, "name": request.device.name, "digest": token.digest,

@@ -78,7 +78,10 @@ final class Marking {
     private func mark(_ request: ConversationRequest.Marks, _ context: RequestContext) {
         told.value += 1
         let id = request.conversation
-        shard.write(context.connection, context.id, hurry: { [unowned self] in write(id) }) { [self] done in
+        shard.write(
+            context.connection, context.id, hurry: { [unowned self] in write(id) },
+            refusing: { ConversationRefusal(rawValue: $0)?.refusal }
+        ) { [self] done in
             collect(Wish(request, context, done: done), of: id)
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)

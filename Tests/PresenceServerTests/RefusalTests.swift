@@ -7,7 +7,7 @@ import Testing
 @testable import Simulator
 
 /// What is said of a change that was not made, or of which nobody knows.
-@Suite struct WriteRefusalTests {
+@Suite struct RefusalTests {
     @Test(
         arguments: [
             (.disconnected(sent: true), .unavailable, true), (.timedOut(sent: true), .unavailable, true),
@@ -24,25 +24,25 @@ import Testing
     func `a failure of Redis says whether the change may have been made`(
         failure: RedisFailure, code: ErrorCode, isUnknown: Bool
     ) throws {
-        let refusal = try #require(WriteRefusal(.failure(failure))).message(id: 7)
+        let refusal = try #require(Refusal(.failure(failure))).message.with(id: 7)
         #expect(refusal.id == 7 && refusal.code == code)
         #expect(refusal.outcomeUnknown == isUnknown)
         #expect((refusal.retryAfter != nil) == (code == .unavailable))
         // Of a reading nothing is unknown.
-        let reading = try #require(WriteRefusal(.failure(failure), changes: false)).message(id: 7)
+        let reading = try #require(Refusal(.failure(failure), changes: false)).message
         #expect(reading.code == code && !reading.outcomeUnknown)
     }
 
     @Test(
         arguments: [
-            ("FENCED", .unavailable), ("FORBIDDEN", .forbidden), ("TOOMANY", .tooMany), ("FULL", .tooMany),
-            ("CONFLICT", .conflict), ("REVOKED", .unauthorized),
+            ("FENCED", .unavailable), ("ENDED", .unavailable), ("REVOKED", .unauthorized),
         ] as [(String, ErrorCode)])
     func `a script that refuses has changed nothing`(word: String, code: ErrorCode) throws {
-        let refusal = try #require(WriteRefusal(.success(.array([.status(word)])))).message(id: nil)
+        let refusal = try #require(Refusal(.success(.array([.status(word)])))).message
         #expect(refusal.code == code && !refusal.outcomeUnknown)
-        #expect(WriteRefusal(.success(.array([.status("OK")]))) == nil)
-        let nonsense = try #require(WriteRefusal(.success(.integer(1)))).message(id: nil)
+        #expect(Refusal(.success(.array([.status("OK")]))) == nil)
+        #expect(Refusal(.success(.array([.status("FULL")])), known: ["OK", "FULL"]) == nil)
+        let nonsense = try #require(Refusal(.success(.integer(1)))).message
         #expect(nonsense.code == .internal && nonsense.outcomeUnknown)
     }
 
