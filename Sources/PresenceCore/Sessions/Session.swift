@@ -9,9 +9,9 @@ package final class Session {
     package let user: LocalUser
     package let device: Device?
     /// When its `connect` came, on the monotonic clock. No two of one device have the same.
-    var began: Milliseconds
+    package internal(set) var began: Milliseconds
     /// When anything was last received from it.
-    var lastHeard: Milliseconds
+    package internal(set) var lastHeard: Milliseconds
     package internal(set) var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
@@ -40,6 +40,8 @@ package final class Session {
     /// The deadline for telling Redis again is set.
     var isToBeTold = false
     var hasEnded = false
+    /// The first close of its connection, or the reason why it ended without one; `nil` while it is connected.
+    package internal(set) var closing: Closing?
 
     package init(
         number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,
@@ -61,6 +63,13 @@ package final class Session {
     package var state: String { activity == .active ? "a" : "i" }
     var deviceField: String { device?.id.map { "=" + $0.string } ?? "-" }
     package var kind: String { (device?.kind ?? .other).rawValue }
+}
+
+/// How a connection was closed, by either side.
+package struct Closing: Sendable {
+    package let code: CloseCode
+    /// The server's; empty for a close by the client.
+    package let reason: String
 }
 
 /// A user who has sessions on this shard, with what they chose as of the last time that Redis said so.

@@ -2,12 +2,14 @@ import PresenceProtocol
 
 /// Sessions whose connection was lost: they go on for `linger`, and end when nobody has come back by then.
 extension Sessions {
-    /// A connection ended. `isFinal`: its user meant it, or the session has gone already.
-    package func lost(_ session: Session, lastHeard: Milliseconds, isFinal: Bool) {
+    /// A connection ended. With a final code its user meant it, or the session has ended elsewhere.
+    package func lost(_ session: Session, lastHeard: Milliseconds, _ code: CloseCode, reason: String = "") {
         guard !session.hasEnded else { return }
         session.connection = nil
         session.lastHeard = lastHeard
-        guard !isFinal else { return end(session) }
+        // A close by the server is followed by the peer's.
+        session.closing = session.closing ?? Closing(code: code, reason: reason)
+        guard !code.isFinal else { return end(session) }
         let settings = shard.configuration
         // A silent loss was noticed late already; the promised bound counts from the last thing received.
         let bound = lastHeard + settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger
