@@ -1173,12 +1173,27 @@ const listed = (ids) => {
 const tokensOf = (source) => {
   const isText = typeof source === "string" && source.trim();
   const give = isText ? () => source : typeof source === "function" ? source : typeof source?.token === "function" && ((how) => source.token(how));
-  if (!give) throw invalid("token must be a token, a function that gives one, or an account", "token");
+  if (!give || (isText && kindOf(isText))) throw invalid("token must be a token, a function that gives one, or an account", "token");
+  let isNamed = false;
   return async (how) => {
     const token = await within(TOKEN_PATIENCE, give(how));
     if (typeof token !== "string" || !token.trim()) throw failure(NOBODY, "there is no token");
-    return token.trim();
+    const text = token.trim();
+    const kind = kindOf(text);
+    if (!kind) return text;
+    const error = invalid(`the function of \`token\` gave ${kind} and no token`, "token");
+    // It is asked again, since it may be a page of a proxy. Without this line a page would wait, and nobody know why.
+    if (!isNamed) console.warn(`Presence: ${error.message}`);
+    isNamed = true;
+    throw error;
   };
+};
+
+/** The kind of a text that can be no token; its content stays out of logs. */
+const kindOf = (text) => {
+  if (text[0] === "<") return "HTML";
+  if (/^["{[]/.test(text)) return "JSON";
+  return /[^!-~]/.test(text) ? "a text with white space or letters beyond ASCII" : undefined;
 };
 
 const userOf = (token) => {

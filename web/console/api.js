@@ -23,6 +23,14 @@ class API extends EventTarget {
     return sessionStorage.getItem(KEY);
   }
 
+  /** Takes the token that `make run` puts behind the `#`, and takes it out of the address. */
+  takeToken() {
+    const [, place, token] = /^#(.*?)&?token=([\w.-]+)$/.exec(location.hash) ?? [];
+    if (!token) return;
+    history.replaceState(null, "", `${location.pathname}#${place}`);
+    this.token = token;
+  }
+
   set token(token) {
     if (token) sessionStorage.setItem(KEY, token);
     else sessionStorage.removeItem(KEY);
@@ -92,6 +100,15 @@ export const LENGTH = 900;
 /** In ms: quantiles are of what happened in so long. A second has too little of it. */
 const WINDOW = 30_000;
 
+/** The value of a metric; of one with labels, the sum of all of them. */
+const sumOf = ({ samples }, name) => {
+  const own = samples.get(`presence_${name}`);
+  if (own !== undefined) return own;
+  let total = 0;
+  for (const [key, value] of samples) if (key.startsWith(`presence_${name}{`)) total += value;
+  return total;
+};
+
 /** What /metrics said, once a second for at most 15 minutes, and only while a screen asks for it. */
 class Numbers {
   #ring = [];
@@ -142,23 +159,24 @@ class Numbers {
     return points;
   }
 
+  /** By how much a counter has grown in so many ms, as far as this page has read it. */
+  grown(name, ms) {
+    const { last } = this;
+    if (!last) return 0;
+    const [before, now] = [this.#ring.find(({ at }) => at >= last.at - ms), last].map((sample) => sumOf(sample, name));
+    // Less than before: the server was started anew.
+    return now < before ? now : now - before;
+  }
+
   gauge(name) {
     return this.series(({ samples }) => samples.get(`presence_${name}`));
   }
 
-  /** Of a counter, by the second; of one with labels, of all of them. */
+  /** A counter's growth by the second. */
   rate(name) {
-    const sum = ({ samples }) => {
-      const own = samples.get(`presence_${name}`);
-      if (own !== undefined) return own;
-      let total = 0;
-      for (const [key, value] of samples) if (key.startsWith(`presence_${name}{`)) total += value;
-      return total;
-    };
     return this.series((sample, before) => {
       if (!before) return undefined;
-      // Less than before: the server has been started anew.
-      return Math.max(0, sum(sample) - sum(before)) / ((sample.at - before.at) / 1_000);
+      return Math.max(0, sumOf(sample, name) - sumOf(before, name)) / ((sample.at - before.at) / 1_000);
     }, `rate ${name}`);
   }
 
