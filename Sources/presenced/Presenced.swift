@@ -11,7 +11,7 @@ struct Presenced: AsyncParsableCommand {
         version: "presenced \(ServerVersion.current)",
         subcommands: [
             ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
-            DoctorCommand.self,
+            DoctorCommand.self, TopCommand.self,
         ])
 
     /// As ArgumentParser's own, but that help which cannot be printed is no success.

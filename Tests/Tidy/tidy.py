@@ -51,7 +51,7 @@ IMPORTS = {
     "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"},
     "ProcessSignals": set(),
     "presenced": {
-        "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
+        "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops", "OutgoingHTTP"},
     "TerminalClients": {"PresenceKit", "ProcessSignals"},
     "Programs": set(),
     "presence-watch": {"PresenceKit", "TerminalClients"},

@@ -10,6 +10,10 @@ struct MailCommand: AsyncParsableCommand {
         discussion: """
             While no mail server is set (mail.url), each mail is a file in the data directory's outbox. The oldest come first. \
             Links in them have tokens that let their reader in: show them to nobody.
+
+            EXAMPLES
+              presenced mail
+              presenced mail --data-dir ./data --json
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))

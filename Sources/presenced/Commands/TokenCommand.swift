@@ -14,6 +14,11 @@ struct TokenCommand: AsyncParsableCommand {
         discussion: """
             It is signed with the data directory's secret, so any server with that data directory accepts it. \
             If there is no secret yet, this makes it, as the first start of the server would.
+
+            EXAMPLES
+              presenced token ana --expires 7d
+              presenced token console --role backend --expires 1h --data-dir /var/lib/presence
+              PRESENCE_TOKEN=$(presenced token ana) presence-watch bob cy
             """)
 
     @Argument(

@@ -12,6 +12,11 @@ struct WebhooksCommand: AsyncParsableCommand {
             runs for itself in its data directory, while it runs.
 
             Exit status: 0 if it was done, 1 if not, 74 if the answer could not be printed.
+
+            EXAMPLES
+              presenced webhooks
+              presenced webhooks retry https://app.example.org/events
+              presenced webhooks drop https://old.example.org/events --yes
             """,
         subcommands: [List.self, Retry.self, Drop.self], defaultSubcommand: List.self)
 
