@@ -8,7 +8,7 @@ const { Changes, isUp } = internals;
 const MOST = 1000;
 
 /**
- * What the server has told, and from where it goes on: `after` and `version`. They move only while this tab hears everything.
+ * What the server has told, and from where it goes on: `after` and `version`. They move only while this tab receives everything.
  * One socket serves all tabs, and the server takes what one of them asks for as told to all. So a tab that sees another one
  * answered with more than it knows asks for the rest itself.
  */

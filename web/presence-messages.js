@@ -32,7 +32,7 @@ export class PresenceMessages {
   #changes = new Changes();
   /** By conversation, while a loop wants its messages. */
   #logs = new Map();
-  /** Up to where others were told that messages have come. */
+  /** The last message whose arrival others know of. */
   #delivered = new Map();
   #ending = new AbortController();
   /** The last of the uploads. */
@@ -280,7 +280,7 @@ export class PresenceMessages {
     await this.#outbox.drop(() => true);
   }
 
-  // What the server says.
+  // The server's answer.
 
   #connect({ state }) {
     if (state === "closed") return this.close();
@@ -341,7 +341,7 @@ export class PresenceMessages {
     this.#list.set(conversation.id, conversation);
     const log = this.#logs.get(conversation.id);
     if (conversation.removed) log?.fail({ code: "forbidden", message: "you are not in this conversation" });
-    // Somebody who was added again may read again.
+    // A user who was added again may read again.
     else if (log?.error) log.connect(true);
   }
 
@@ -365,7 +365,7 @@ export class PresenceMessages {
     if (this.#outbox?.isSender && this.#isFresh) for (const each of this.#list.values()) this.#confirm(each);
   }
 
-  /** Others are told that their messages have come to this user. */
+  /** Others see that their messages have come to this user. */
   #confirm({ id, last, members, lastMessage }) {
     const { delivered } = members?.find((member) => member.user === this.#user) ?? {};
     const known = Math.max(delivered, this.#delivered.get(id) ?? 0);

@@ -3,10 +3,11 @@ import Testing
 
 @testable import presenced
 
-/// What `presenced top` shows of numbers that are given, on given times.
+/// The text of `presenced top` for given numbers and times.
 @Suite struct TopBoardTests {
     private static func metrics(_ more: [String: Double] = [:]) -> MetricsText {
-        let values = ["connections": 12_345, "live": 2, "redis_commands_pending": 3, "sessions_untold": 0].merging(more) { $1 }
+        let values = ["connections": 12_345, "live": 2, "redis_commands_pending": 3, "sessions_untold": 0].merging(more)
+        { $1 }
         return MetricsText(
             "# HELP presence_live how many\n" + values.map { "presence_\($0) \($1)\n" }.joined()
                 + "presence_build_info{version=\"1.2\"} 1\n")
@@ -41,7 +42,8 @@ import Testing
         #expect(board.faults.map(\.state) == [.near(60)] && !board.isWell)
         board.add(Self.metrics(["sessions_untold": 1]), at: 59)
         #expect(board.faults.map(\.state) == [.near(1)])
-        #expect(board.lines("", width: 120, isColoured: false)[0].hasSuffix("(PresenceSessionsUntold): an alert in 1 s"))
+        #expect(
+            board.lines("", width: 120, isColoured: false)[0].hasSuffix("(PresenceSessionsUntold): an alert in 1 s"))
         board.add(Self.metrics(["sessions_untold": 1]), at: 60)
         #expect(board.faults.map(\.state) == [.bad])
         board.add(Self.metrics(), at: 61)
@@ -97,7 +99,7 @@ import Testing
         board.add(Self.metrics(buckets(200, 210)), at: 2)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" 2,000 ms  "))
         #expect(board.faults.map(\.state) == [.near(600)])
-        // Nothing new: then nothing is said of it, and the fault goes on.
+        // Without a new value there is none to judge, and the fault stays.
         board.add(Self.metrics(buckets(200, 210)), at: 40)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" –  "))
         #expect(board.faults.map(\.state) == [.near(562)])
@@ -106,13 +108,15 @@ import Testing
     @Test func `lines of the last minute end at now`() {
         #expect(TopBoard.spark([1, nil, 0, 4], width: 6) == "  ▂ ▁█")
         #expect(TopBoard.spark([0, 0], width: 2) == "▁▁")
-        #expect(TopRow.bytes(1_536) == "1.5 KiB" && TopRow.short(0.25) == "0.25" && TopRow.whole(1_234_567) == "1,234,567")
+        #expect(
+            TopRow.bytes(1_536) == "1.5 KiB" && TopRow.short(0.25) == "0.25" && TopRow.whole(1_234_567) == "1,234,567")
     }
 
-    /// Of the rules for Prometheus.
+    /// Those in the rules for Prometheus.
     @Test func `bounds and times are those of the alerts`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        let rules = try String(contentsOf: root.appending(path: "config/prometheus/presence.rules.yaml"), encoding: .utf8)
+        let rules = try String(
+            contentsOf: root.appending(path: "config/prometheus/presence.rules.yaml"), encoding: .utf8)
         func rule(_ name: String) throws -> Substring {
             let start = try #require(rules.range(of: "alert: \(name)\n")).upperBound
             return rules[start...].prefix(while: { $0 != "\u{0}" }).split(separator: "annotations:", maxSplits: 1)[0]

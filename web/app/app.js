@@ -1,11 +1,11 @@
-// The app: who is signed in decides what can be shown, the address what is. What only they need is in inside.js.
+// The app: who is signed in decides what can be shown, the address what is. Code that only they need is in inside.js.
 import { PresenceAccount, PresenceClient, internals } from "/presence.js";
 import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
 const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
-/** What stands at the side, and what beside it. A narrow page has one of both. */
+/** The list at the side, and the page beside it. A narrow page has one of both. */
 const INSIDE = {
   "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
   "/people": ["people-list", "invite-screen"], "/invite": ["people-list", "invite-screen"], "/person": ["people-list", "person-screen"],
@@ -56,7 +56,7 @@ class App extends HTMLElement {
     const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
-    // So that it is in no history, and on no screen that somebody photographs.
+    // So it is in no history, and on no photographed screen.
     history.replaceState(null, "", location.pathname);
   }
 
@@ -108,13 +108,13 @@ class App extends HTMLElement {
       this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? REFUSALS[code] ?? "The connection was refused." : ""));
       if (state === "refused") this.#banner.append(" ", again("Connect"));
       if (state !== "waiting") continue;
-      // It would be said anew each second.
+      // A screen reader would read it each second.
       const left = h("span", { "aria-hidden": "true" });
       const count = () => (left.textContent = ` Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s`);
       count();
       timer = setInterval(count, 1_000);
       this.#banner.append(left);
-      // A server that says when to come back means it.
+      // A server that names a time means it.
       if (!told) this.#banner.append(" · ", again("Try now"));
     }
     clearInterval(timer);
@@ -128,7 +128,7 @@ class App extends HTMLElement {
     let isKnown = false;
     let isNew = false;
     let end = () => {};
-    // What comes while a reader is busy is not lost.
+    // Values that come while a reader is busy are not lost.
     const wake = () => {
       isNew = true;
       end();

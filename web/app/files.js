@@ -21,7 +21,7 @@ export const smaller = async (file, longest = LONGEST) => {
   const canvas = h("canvas");
   [canvas.width, canvas.height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
   const context = canvas.getContext("2d");
-  // What can be seen through is white.
+  // Transparent parts become white.
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);

@@ -15,7 +15,7 @@ const PLACES = [["Chats", "/chats", "chats-list", "chat"], ["People", "/people",
 /** In ms: storage that does not answer is not waited for. */
 const LATE = 500;
 
-/** From now on the app opens without a network. Who only looks at the sign-in does not pay for it. */
+/** From now on the app opens without a network. A visitor of the sign-in page loads none of it. */
 export const keepFiles = () => {
   const at = "/app/worker.js";
   const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: (url) => url });

@@ -57,7 +57,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   let newest;
   let highest;
   let news = 0;
-  /** Whether somebody has asked for more. */
+  /** Whether more was asked for. */
   let isWanted = false;
 
   // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
@@ -133,7 +133,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     const start = head === undefined ? -1 : all.findIndex(({ id }) => id === head);
     const end = wasWhole ? all.length : all.findIndex(({ id }) => id === tail) + 1 || all.length;
     [from, to] = [start < 0 ? Math.max(0, end - STEP) : start, end];
-    // They were asked for, since somebody looks at the first.
+    // They were asked for, since the first is in sight.
     if (start > 0 && (isWanted || node.scrollTop < REACH)) {
       from = Math.max(0, start - 2 * STEP);
       isWanted = false;

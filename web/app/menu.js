@@ -7,7 +7,7 @@ const STAY = 8_000;
 /** In pixels, from the edges of the window. */
 const EDGE = 8;
 
-/** A button that shows a drawing; its name is said, and shown under the pointer. */
+/** A button that shows a drawing; its name is for screen readers, and for the pointer. */
 export const iconButton = (drawing, name, attributes = {}) => {
   const made = h("button", { type: "button", class: "icon-button", "aria-label": name, title: name, ...attributes }, icon(drawing));
   return made;
@@ -66,7 +66,7 @@ export const menuButton = (drawing, name, items) => {
 const notes = h("div", { class: "notes", role: "status" });
 document.body.append(notes);
 
-/** Says what was done, for some seconds, with a button that takes it back if `undo` can. */
+/** A note of an action, for some seconds, with a button that takes it back if `undo` can. */
 export const toast = (text, undo) => {
   const node = h("div", { class: "note" }, h("span", {}, text));
   let timer = setTimeout(() => node.remove(), STAY);

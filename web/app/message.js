@@ -8,7 +8,7 @@ import { iconButton, openMenu, toast } from "./menu.js";
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
 const MARKS = { sending: "clock", sent: "check", delivered: "checks", read: "checks", failed: "failed" };
 
-/** What is wrong with one that was refused. */
+/** The reason of a refusal. */
 const problemOf = (error) => {
   if (error.code === "too_large") return "it is too long";
   return error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, "");
@@ -17,7 +17,7 @@ const problemOf = (error) => {
 /** Characters of a message at most. */
 const LONGEST = 5000;
 
-/** Says when the text gets too long, and then keeps it from being sent. */
+/** Shows when the text gets too long, and then prevents sending it. */
 export const limit = (input, count, send) => {
   const left = LONGEST - [...input.value].length;
   count.textContent = left < 200 ? `${left} characters left` : "";
@@ -28,7 +28,7 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-d
 const wholeTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
 
 const LINK = /(?:https?:\/\/|www\.)[^\s<>"]+/g;
-/** What belongs to the sentence around an address. */
+/** Characters of the sentence around an address. */
 const BEHIND = /[.,:;!?'”’»]+$/;
 
 /** A text with its addresses as links. Nothing is asked of where they lead until somebody follows them. */
@@ -172,7 +172,7 @@ export const messageRow = ({ app, conversation, known }) => {
     who.hidden = !isNamed || !isFirst;
     who.textContent = who.hidden ? "" : name;
     if (!who.hidden) who.style.setProperty("--hue", hueOf(message.from));
-    // In words what side, colour and the group say.
+    // In words: the meaning of side, colour and group.
     said.textContent = who.hidden ? `${name}: ` : "";
     if (before.text !== message.text || before.deletedAt !== message.deletedAt) {
       text.replaceChildren(...(message.deletedAt ? ["Message deleted"] : linked(message.text)));
@@ -212,7 +212,7 @@ export const messageRow = ({ app, conversation, known }) => {
     if (!isDirect && ["sent", "delivered"].includes(status) && message.readBy?.length) {
       how = `Read by ${new Intl.ListFormat("en").format(message.readBy.map((user) => known.name(user)))}`;
     }
-    // Beside a mark that everybody knows, the word is only said.
+    // Beside a well-known mark, the word is for screen readers only.
     const isPlain = how === STATUSES[status];
     const word = h("span", { class: isPlain && "said" }, how);
     return [...parts, h("span", { class: "status", "data-status": status, title: how }, isPlain ? " " : " · ", word, icon(MARKS[status]))];

@@ -1,4 +1,4 @@
-// What screens are made of.
+// The parts of screens.
 
 /** An element: `on…` are listeners, everything else is an attribute. Text is never read as HTML. */
 export const h = (tag, attributes = {}, ...children) => {
@@ -66,7 +66,7 @@ const TEXTS = {
   invalid_username: "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.",
 };
 
-/** What a person is told of an error. */
+/** The text of an error for a person. */
 export const textOf = (error, otherwise) => {
   if (TEXTS[error.reason]) return TEXTS[error.reason];
   if (error.code === "network") return "Network error. Please check your connection.";
@@ -105,7 +105,7 @@ export const confirmed = (question, yes) => new Promise((resolve) => {
 
 let fields = 0;
 
-/** A labelled input with a hint and an error, which screen readers are told. */
+/** A labelled input with a hint and an error, for screen readers too. */
 export const field = (label, attributes = {}, { hint = "", tag = "input" } = {}) => {
   const id = `field-${++fields}`;
   const input = h(tag, { id, "aria-describedby": `${id}-error ${id}-hint`, ...attributes });
@@ -122,7 +122,7 @@ export const field = (label, attributes = {}, { hint = "", tag = "input" } = {})
 
 export const button = (text, attributes = {}) => h("button", { type: "button", ...attributes }, text);
 
-/** While it works, a button says so and takes no second press. */
+/** While it works, a button shows so and takes no second press. */
 export const busy = async (pressed, text, act) => {
   const before = text && pressed.textContent;
   const hadFocus = document.activeElement === pressed;
@@ -135,7 +135,7 @@ export const busy = async (pressed, text, act) => {
     pressed.disabled = false;
     pressed.setAttribute("aria-busy", "false");
     if (text) pressed.textContent = before;
-    // What is disabled loses it.
+    // A disabled element loses it.
     if (hadFocus && document.activeElement === document.body) pressed.focus();
   }
 };
@@ -184,7 +184,7 @@ export const hueOf = (id) => [...id].reduce((hash, letter) => Math.imul(hash ^ l
 /** How often a picture is asked for, and ms between. */
 const [TRIES, PAUSE] = [4, 2_000];
 
-/** Pictures of other hosts that somebody wanted to see. */
+/** Pictures of other hosts that the user chose to see. */
 const wanted = new Set();
 
 /**
@@ -256,7 +256,7 @@ export const ago = (time, now) => {
   return unit ? relative.format(-Math.floor((now - time) / unit[1]), unit[0]) : "just now";
 };
 
-/** What each status of a presence is called. */
+/** The names of presence statuses. */
 export const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 const DEVICES = { phone: "phone", tablet: "tablet", desktop: "desktop", web: "web", bot: "bot" };
 
@@ -275,7 +275,7 @@ export const describe = ({ presence, live, error }, now) => {
 const sameDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
 
-/** When something was, as short as it can be told. */
+/** A past time, in the shortest form. */
 export const clock = (time) => {
   const isToday = new Date(time).toDateString() === new Date().toDateString();
   return h("time", { datetime: new Date(time).toISOString() }, (isToday ? sameDay : otherDay).format(time));

@@ -208,7 +208,7 @@ class ProfileScreen extends Screen {
       for (const { input } of Object.values(inputs)) input.placeholder = "";
       isKnown = true;
       for (const [name, value] of Object.entries(now)) {
-        // What was typed and not saved stays; the rest follows.
+        // Unsaved fields stay; the rest follows.
         if (inputs[name].value.trim() !== this.#saved[name]) continue;
         if (inputs[name].set) inputs[name].set(value);
         else inputs[name].input.value = value;

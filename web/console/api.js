@@ -1,4 +1,4 @@
-// What the console asks of the server: calls with the token of a backend, and the numbers of /metrics.
+// The console's requests to the server: calls with the token of a backend, and the numbers of /metrics.
 
 const KEY = "presence-console-token";
 
@@ -12,8 +12,8 @@ const reach = async (path, options) => {
 };
 
 /**
- * The path of a picture that this server has made; such a one has a thumbnail. Any other is where its user says: loading it
- * would tell that host when an operator looks.
+ * The path of a picture that this server has made; such a one has a thumbnail. Any other is at an address
+ * of its user's choice: loading it would show that host when an operator looks.
  */
 export const pictureHere = ({ profile }) => profile?.thumbnailURL && `/v1/photos/${profile.thumbnailURL.split("/").at(-1)}`;
 
@@ -59,7 +59,7 @@ class API extends EventTarget {
 
 export const api = new API();
 
-/** Every so often (ms, or a function that tells) while the page is looked at, until a signal; the next time comes when the last one is over. */
+/** Every so often (ms, or a function that returns them) while the page is looked at, until a signal; the next time comes when the last one is over. */
 export const every = (milliseconds, signal, act) => {
   let timer;
   let isBusy = false;
@@ -109,7 +109,7 @@ const sumOf = ({ samples }, name) => {
   return total;
 };
 
-/** What /metrics said, once a second for at most 15 minutes, and only while a screen asks for it. */
+/** The numbers of /metrics, once a second for at most 15 minutes, and only while a screen asks for it. */
 class Numbers {
   #ring = [];
 

@@ -153,7 +153,7 @@ export const tile = (name, { unit = String, bound, boundText, about, seconds = 0
   };
   return {
     node,
-    /** Of what is not known, or of what nothing was measured, nothing is said. */
+    /** A value that is not known or was not measured gets no verdict. */
     show(points, limit = bound) {
       const last = points.at(-1)?.[1] ?? null;
       value.textContent = last === null ? "–" : unit(last);

@@ -40,7 +40,7 @@ class Console extends HTMLElement {
 
   #route() {
     let place = `/${placed(1)}`;
-    // Of nobody and of nothing: where one is chosen.
+    // Without an id: the page where one is chosen.
     if (ALL[place] && !isID(placed(2))) place = ALL[place];
     const found = SCREENS.find(([path]) => path === place) ?? SCREENS[0];
     const [path, title, name] = api.token ? found : ["", "Sign in", ""];

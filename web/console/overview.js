@@ -9,7 +9,7 @@ const milliseconds = (value) => `${amount(value)} ms`;
 const inMilliseconds = ([at, seconds]) => [at, seconds && seconds * 1_000];
 const perSecond = (value) => `${amount(value)}/s`;
 
-/** Each: how it is read, and what its tile says. `bound` is that of an `alert`, and may need what the server says of its settings. */
+/** Each: how it is read, and the texts of its tile. `bound` is that of an `alert`, and may need the server's settings. */
 const TILES = [
   { name: "Connections", read: () => numbers.gauge("connections"), unit: amount, about: "Open WebSockets of this server." },
   { name: "Sessions", read: () => numbers.gauge("sessions"), unit: amount, about: "Devices that are here, with those that linger." },
@@ -56,7 +56,7 @@ const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
 
 class Overview extends Screen {
   #verdict = new Verdict();
-  /** As far as it was read: what the leases say, users by shard, the doctor's last report. */
+  /** As far as it was read: servers by their leases, users by shard, the doctor's last report. */
   #known = {};
   #rows = h("tbody");
   #all = h("tfoot");

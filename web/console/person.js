@@ -50,7 +50,7 @@ class Person extends Screen {
 
   async #read(parts, name, avatar, cards) {
     const ask = (...rest) => api.ask("GET", api.user(this.#user, ...rest), { signal: this.signal });
-    // What a server does not have switched on, or a user does not have, is not shown, nor asked for again.
+    // Features that are off, and an account that does not exist, are neither shown nor asked for again.
     const maybe = (what) => this.#missing.has(what) ? undefined : ask(what).catch((error) => {
       if (error.status !== 404) throw error;
       this.#missing.add(what);
@@ -63,7 +63,7 @@ class Person extends Screen {
     document.title = `${name.textContent} – Presence console`;
     avatar.show(name.textContent, pictureHere(person), person.presence.status);
     cards.unknown.hidden = !!(person.presence.version || person.profile || account || here.sessions.length);
-    // There is nobody to disconnect.
+    // There is no user to disconnect.
     cards.sessions.hidden = !cards.unknown.hidden;
     this.#put(parts.presence, () => [this.#facts(person)], person);
     this.#put(parts.sessions, () => this.#sessions(person, here, visibility), person, here, visibility);
@@ -105,7 +105,7 @@ class Person extends Screen {
     ]);
   }
 
-  /** What another person would see of this one's history is what they may see of the presence. */
+  /** The rules for the presence apply to the history too. */
   #viewer() {
     const shown = h("p", { class: "quiet", role: "status" });
     const viewer = field("As another person sees it", { name: "viewer", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, { hint: "Their id." });
@@ -162,7 +162,7 @@ class Person extends Screen {
       h("p", { class: "quiet" }, more || intervals.length > 50 ? "The newest of the last seven days." : "The last seven days.")];
   }
 
-  /** A bar for each day, the newest first; what it says is in the table too. */
+  /** A bar for each day, the newest first; its contents are in the table too. */
   #days(intervals, now) {
     const midnight = new Date(now).setHours(0, 0, 0, 0);
     const days = Array.from({ length: 7 }, (_, day) => midnight - day * DAY);

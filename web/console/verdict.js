@@ -11,7 +11,7 @@ export class Verdict {
 
   /**
    * @param known `error`: why the numbers cannot be read; `live`: shards of this server that reach Redis; `tiles` with the limit of
-   * each; `servers` and `people`: what the leases say, and users with sessions, `undefined` while they are not known; `doctor`.
+   * each; `servers` and `people`: servers by their leases, and users with sessions, `undefined` while they are not known; `doctor`.
    */
   show({ error, live, tiles, servers, people, doctor, version, now }) {
     this.#put(error ? [{ alert: "PresenceNoServer", text: `The numbers cannot be read: ${error.message}`, left: 0 }]

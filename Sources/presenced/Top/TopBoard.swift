@@ -1,4 +1,4 @@
-/// What `presenced top` shows: whether all is well, and a line for each number. It does no I/O.
+/// The text of `presenced top`: whether all is well, and a line for each number. It does no I/O.
 struct TopBoard {
     /// Seconds between two readings.
     static let interval = 1.0
@@ -77,7 +77,7 @@ struct TopBoard {
 
     // MARK: Whether all is well
 
-    /// What is wrong, with the alert that operations.md explains.
+    /// The faults, each with the alert that operations.md explains.
     var faults: [(text: String, state: State)] {
         if let failure { return [("the numbers cannot be read: \(failure) (PresenceNoServer)", .bad)] }
         guard !samples.isEmpty else { return [] }

@@ -15,8 +15,8 @@ struct TopReader {
     /// ms, of a token for one reading.
     private static let lifetime: Milliseconds = 60_000
 
-    /// - Parameter folder: The data directory of the server. Its secret is not made if there is none, and a token goes nowhere
-    ///   but to this machine, or where the caller named both.
+    /// - Parameter folder: The data directory of the server. A secret is not made if there is none, and a token is only sent to
+    ///   the server of the configuration, or to an address that came with a data directory.
     init(_ place: String, secretIn folder: String?) {
         self.place = place.hasSuffix("/") ? String(place.dropLast()) : place
         let directory = folder.flatMap { path in
@@ -49,7 +49,7 @@ struct TopReader {
         let shards: [Shard]
     }
 
-    /// Users and shards of all servers, where the console says; and the version.
+    /// Users and shards of all servers, if the console has them; and the version.
     func facts(_ version: String?) async -> String {
         var facts: [String] = []
         if let totals: Totals = await ask("/v1/console/totals") {

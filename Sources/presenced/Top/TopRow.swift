@@ -17,7 +17,7 @@ struct TopAlert: Sendable {
     let hold: Double
 }
 
-/// What was read at a time, in seconds on a monotonic clock.
+/// The numbers of one reading; its time is in seconds on a monotonic clock.
 struct TopSample: Sendable {
     let at: Double
     let metrics: MetricsText

@@ -5,7 +5,7 @@ import Redis
 import WebSockets
 
 /// The console at `/console`: pages on which operators see what the servers do and who is here, and the calls that only these
-/// pages need. What it shows comes over HTTP with the token of a backend, and nothing is gathered while nobody asks.
+/// pages need. Its contents come over HTTP with the token of a backend.
 final class Console: Feature {
     static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread, redisThread])
 

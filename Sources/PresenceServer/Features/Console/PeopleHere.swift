@@ -7,7 +7,7 @@ import Redis
 extension Console {
     /// Users in an answer before it ends, and lists that are looked at.
     private static let (most, longest) = (200, 64)
-    /// What one step reads of a list.
+    /// Users of a list that one step reads.
     private static let step = "200"
     /// Users whose records are read at a time.
     private static let window = 32

@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 
 /// The sessions that ended on this process' shards, and those of dead servers that they reaped: the newest, in memory. The page
-/// of a person reads them, to answer why somebody is offline.
+/// of a person reads them, to answer why a user is offline.
 enum SessionEnds {
     private struct State {
         /// When the first shard was live.

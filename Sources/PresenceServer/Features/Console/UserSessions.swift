@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The devices on which a user is here, as Redis lists them, what they chose, and the sessions that ended.
+/// The devices on which a user is here, as Redis lists them, the chosen status, and the sessions that ended.
 extension Console {
     func sessions(_ call: HTTPCall) {
         let user = call.ids[0]

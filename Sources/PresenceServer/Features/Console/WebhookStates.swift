@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// What `presenced webhooks` tells and does, for the console. It reads lists of ids, so it has a thread and a connection to
+/// The list and the retries of `presenced webhooks`, for the console. It reads lists of ids, so it has a thread and a connection to
 /// Redis of its own.
 extension Console {
     static let redisThread = WorkerPlan("console", threads: { _ in 1 }, queue: { _ in 8 }, hasLowPriority: true)

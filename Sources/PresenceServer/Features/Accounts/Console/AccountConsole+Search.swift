@@ -66,7 +66,7 @@ extension AccountConsole {
         return found
     }
 
-    /// What is there of users; `nil` for one without a record.
+    /// The records of users; `nil` for one without a record.
     private func read(_ users: [UserID], on server: DoctorRedis? = nil) throws -> [Person?] {
         guard let first = users.first else { return [] }
         let server = server ?? store[partitions.keys(of: first).shards]
