@@ -171,7 +171,7 @@ const oneAtATime = (name, act) => {
 
 /**
  * Runs `act` in one tab at a time: the one that holds a Web Lock, for as long as it answers the others. One that stands still, in
- * a dialog or a debugger, does not: another takes its lock, and `lost` tells it when it goes on. `act` ends after the signal.
+ * a dialog or a debugger, does not: another takes its lock, and `lost` informs it when it continues. `act` ends after the signal.
  */
 const lead = (name, { signal, act, lost }) => {
   const channel = new BroadcastChannel(`${name} beats`);
@@ -365,7 +365,7 @@ class Hub {
       } catch (error) {
         end = { error, isNobody: error?.code === NOBODY };
       }
-      // This tab may have stood still, and another have taken over. The browser says so before it answers this.
+      // This tab may have stood still, and another have taken over. The browser reports that before it answers this.
       await this.#options.settled?.();
       if (this.#closed) return;
       if (end.isNobody) return this.#refuse(end);
@@ -455,7 +455,7 @@ class Hub {
 
   #connected({ user, session, status, serverTime, limits, linger }) {
     this.#linger = linger ?? this.#linger;
-    // The tokens were another user's until now. Nobody may do in their place what waits, nor be shown what only they know.
+    // The tokens were another user's until now. The new user must neither send their requests nor see their private data.
     if ((this.#own.user ?? user) !== user) {
       this.#calls.clear();
       this.#own = {};
@@ -524,7 +524,7 @@ class Hub {
   }
 
   /**
-   * Every request may be repeated: so it is, after a loss and when the server asks for it. What is sent is made when its turn
+   * Every request may be repeated: so it is, after a loss and when the server asks for it. A message is made when its turn
    * comes; it may have become needless by then.
    */
   #ask(call) {
@@ -605,7 +605,7 @@ class Hub {
         for (const { conversation, version, typing, more } of message.conversations ?? []) {
           this.#changeTyping(conversation, { version, users: typing, more }, true);
         }
-        // What a tab was answered the server does not tell again: so all tabs hear of it, in its place among the events.
+        // The server does not repeat an answer as an event: so all tabs get it, in its place among the events.
         if (message.conversations) this.#say({ heard: message });
         break;
       case "ownStatus":
@@ -714,7 +714,7 @@ class Hub {
     }
   }
 
-  /** Without `done` it is the end of a subscription: of those that nobody wants any more when its turn comes. */
+  /** Without `done` it is the end of a subscription: of those that are not wanted any more when its turn comes. */
   #askAbout(part, type, topic, done) {
     const all = this.#held[topic];
     const make = () => {
@@ -764,7 +764,7 @@ export class PresenceClient extends EventTarget {
   #isOver;
   /** Before it is known who the user is. */
   #pause = new Pause();
-  /** The hub whose messages count: one that stood still goes on for a moment before it knows that another took over. */
+  /** The hub whose messages count: one that stood still continues for a moment before it knows that another took over. */
   #leader;
   /** The wait that was shortened last. */
   #hurried;
@@ -1213,11 +1213,11 @@ const deviceID = () => {
   }
 };
 
-// ---- Who is signed in --------------------------------------------------------------------------------------------------
+// ---- The signed-in user ------------------------------------------------------------------------------------------------
 
 /**
- * What is kept over reloads, in IndexedDB: the value of a key, and in its place what `change` makes of it (`undefined`: it
- * stays), as one step over all tabs.
+ * Data that survives reloads, in IndexedDB: returns the value of a key, and replaces it by the result of `change` (`undefined`:
+ * it stays), as one step over all tabs.
  */
 const stored = (key, change = () => {}) =>
   new Promise((resolve, reject) => {
@@ -1293,7 +1293,7 @@ const ask = async (method, url, body, token) => {
   throw refusal(answer.status, said);
 };
 
-/** What `act` makes of a token, if there is one. Where the token is refused, once more with a new one. */
+/** The result of `act` with a token, if there is one. Where the token is refused, once more with a new one. */
 const withToken = async (give, act) => {
   const token = await give({});
   try {
@@ -1478,7 +1478,7 @@ export class PresenceAccount extends EventTarget {
 
   async #enter(path, body) {
     const tokens = await ask(POST, this.#url + path, { ...body, device: { kind: "web" } });
-    // Where it is not told whether an address has an account, a mail says how it goes on.
+    // Where the server hides whether an address has an account, a mail has the next step.
     if (!tokens?.user) return null;
     const { refreshToken } = await this.#replace(tokens);
     this.#attempt = {};
@@ -1520,7 +1520,7 @@ export class PresenceAccount extends EventTarget {
     return said;
   }
 
-  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster; without it, of any that is there. Gives who was. */
+  /** Replaces `old` by tokens or by nothing, unless another tab was faster; without it, whatever is there. Returns the former user. */
   async #replace(tokens, old, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;

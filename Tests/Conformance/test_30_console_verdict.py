@@ -8,6 +8,7 @@ import yaml
 from support.app import press, shot, shows, title
 from support.patience import eventually
 from support.room import Room
+from support.server import run
 from test_30_console import RULES, SETTINGS, console, never_told, origin
 
 OVERALL = "document.querySelector('.overall')"
@@ -107,9 +108,6 @@ async def test_it_judges_as_the_rules_for_prometheus(chromium, room):
         for alert, name, seconds, _ in counters:
             metric, time, unit = re.search(r"increase\(presence_([\w{}=\"]+)\[(\d+)([mh])\]\)", rules[alert]["expr"]).groups()
             assert metric == name and int(time) * units[unit] == seconds and "for" not in rules[alert], alert
-        names = (await room.api.request("GET", "/metrics")).body
-        for _, name, *_ in counters:
-            assert f"\npresence_{name.split('{')[0]}" in names, name
         # Each has its paragraph.
         document = (await room.api.request("GET", "/console/operations.md")).body
         for alert in [*bounds, *(each[0] for each in counters), "PresenceStale", "PresencePartlyStale", "PresenceNoServer"]:
@@ -170,7 +168,7 @@ async def test_a_link_opens_the_playground_with_two_people(chromium, start):
         await title(page, "Playground")
         await page.until("document.querySelectorAll('.phone').length === 2")
         await page.until("[...document.querySelectorAll('.phone .row [role=status]')].every((each) => each.textContent === 'Live')")
-        await page.until("document.querySelector('[name=text-playground-ana]')")
+        await page.until("!!document.querySelector('[name=text-playground-ana]')")
         async def sent():
             await page.run("document.querySelector('[name=text-playground-ana]').focus()")
             await page.type("Hello")
@@ -185,3 +183,43 @@ async def test_a_link_with_a_refused_token_asks_for_another(chromium, room):
         page = await chromium.page(f"{origin(room.server)}/console#token=garbage", expected=("Failed to load resource",), width=1100, height=900)
         await title(page, "Sign in")
         assert "garbage" not in await page.value("location.href")
+
+
+# In the terminal
+
+
+def top(server, *arguments):
+    return run("top", "--once", "--url", f"http://{server.host}:{server.port}", *arguments)
+
+
+async def test_top_has_the_same_in_a_terminal(start):
+    redis = start.redis()
+    room = Room(start(SETTINGS, redis=redis, shards=2))
+    for person in ("ana", "bob"):
+        await room.come(person, "web")
+    server = room.server
+    told = top(server, "--data-dir", server.directory)
+    assert told.returncode == 0 and not told.stderr, told
+    lines = told.stdout.splitlines()
+    assert lines[0] == "All is well." and lines[1].startswith("2 users here · 2 of 2 shards of all servers live · version ")
+    assert re.search(r"^Connections +2 ", told.stdout, re.M) and re.search(r"^Live shards +2 ", told.stdout, re.M)
+    assert re.search(r"^Commands waiting .* at most 1,000$", told.stdout, re.M)
+    # Without the data directory of the server there is no token for the rest.
+    told = top(server)
+    assert told.returncode == 0 and told.stdout.splitlines()[1].startswith("version "), told
+    redis.stop()
+    await server.wait_for_log("stale")
+    told = top(server)
+    assert told.returncode == 1 and told.stdout.startswith("No shard reaches Redis: clients see stale data (PresenceStale)"), told
+    server.stop()
+    told = top(server)
+    assert told.returncode == 2 and told.stdout.startswith("The numbers cannot be read: "), told
+
+
+def test_top_asks_the_server_of_its_configuration(start, tmp_path):
+    server = start(SETTINGS)
+    file = tmp_path / "presenced.yaml"
+    file.write_text(f"port: {server.port}\n")
+    told = run("top", "--once", "--config", str(file), "--data-dir", server.directory)
+    assert told.returncode == 0 and "shards of all servers live" in told.stdout, told
+    assert run("top", "--once", "--config", str(tmp_path / "none.yaml")).returncode == 2

@@ -232,7 +232,7 @@ async def test_a_page_has_why_somebody_is_offline(chromium, room):
         await bob.status("auto")
         await phone.close()
         bob.abort()
-        await page.until(f"{why}.startsWith('Offline: no device is here. The last session (web (bob-web)) ended ')")
+        await page.until(f"{why}.startsWith('Offline: no device is here. The last session, web (bob-web), ended ')")
         await page.until(f"{why}.endsWith(': the connection was lost, and the device did not come back.')")
         rows = await page.value("[...document.querySelectorAll('[aria-label=\"Sessions\"] tbody tr')].map((row) => row.innerText)")
         assert len(rows) == 2 and "bob-web" in rows[0] and "last heard" in rows[0] and "closed by the app" in rows[1], rows

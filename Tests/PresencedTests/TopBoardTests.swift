@@ -119,7 +119,7 @@ import Testing
             contentsOf: root.appending(path: "config/prometheus/presence.rules.yaml"), encoding: .utf8)
         func rule(_ name: String) throws -> Substring {
             let start = try #require(rules.range(of: "alert: \(name)\n")).upperBound
-            return rules[start...].prefix(while: { $0 != "\u{0}" }).split(separator: "annotations:", maxSplits: 1)[0]
+            return rules[start...].split(separator: "annotations:", maxSplits: 1)[0]
         }
         for alert in [TopRow.slow, TopRow.overloaded, TopRow.redisSlow, TopRow.untold] {
             let text = try rule(alert.name)

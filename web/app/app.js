@@ -19,7 +19,7 @@ const STATES = { connecting: "Connecting…", waiting: "No connection.", stale: 
 const REFUSALS = { 4004: "This page was replaced by another one.", 4006: "You were disconnected." };
 const PAUSE = 2_000;
 
-/** What somebody has begun to write, and what they saw, is nobody else's. */
+/** Drafts and kept data belong to one user. */
 const forget = () => {
   for (const key of Object.keys(localStorage)) if (key.startsWith(DRAFT)) localStorage.removeItem(key);
   internals.stored(KNOWN, (held) => (held ? null : undefined)).catch(() => {});
@@ -40,7 +40,7 @@ class App extends HTMLElement {
   #list = null;
   #screen = null;
   #last = location.hash;
-  /** Whose link brought somebody here who has to sign in first. */
+  /** The link that a signed-out user opened; it is followed after the sign-in. */
   #invited;
   #unread = 0;
   #title = "";
@@ -208,7 +208,7 @@ class App extends HTMLElement {
     else if (!isReady) this.#show(undefined, "setup-screen");
     else {
       if (!INSIDE[place]) place = "/chats";
-      // Now, and not after the answer that led here: by then somebody may have gone on.
+      // Now, and not after the answer that led here: by then the user may have left the page.
       // (Not when it is there already: that would call off a navigation that has just begun.)
       if (LISTS.includes(place) && location.hash !== `#${place}`) history.replaceState(null, "", `/app#${place}`);
       this.#show(place, INSIDE[place][1], INSIDE[place][0]);
@@ -248,7 +248,7 @@ class App extends HTMLElement {
     (this.#screen.first ?? this.querySelector("h1"))?.focus({ preventScroll: true });
   }
 
-  /** What waits to be sent goes with who signs out: they should know. */
+  /** A sign-out removes unsent messages: the user should know. */
   async signOut(options) {
     const count = await this.messages.unsent();
     const [what, them] = count === 1 ? ["A message or change is", "it"] : [`${count} messages or changes are`, "them"];

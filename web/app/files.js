@@ -44,7 +44,7 @@ const readName = async (address) => {
 
 const decoded = async (text) => decodeURIComponent(text);
 
-/** What a file is called: this server is asked, of another host's the address says it. */
+/** A file's name: from this server, or from the address of another host. */
 const nameOfFile = (address, here) => {
   if (names.size > MOST_NAMES) names.clear();
   if (!names.has(address)) {

@@ -81,7 +81,7 @@ export const oneStop = (list, selector) => {
   return () => current && list.contains(current) || set(list.querySelector(selector));
 };
 
-/** What stands at the side: its heading is the page's own one while nothing is beside it. */
+/** The list at the side: its heading is the page's own one while nothing is beside it. */
 export class List extends Screen {
   #heading;
 
@@ -168,7 +168,7 @@ export class Known {
 /** The other one of a direct conversation. */
 export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
 
-/** What is kept for a page that is opened without a network, at most; ms until it is written. */
+/** Limits of the data kept for a page that is opened without a network; ms until it is written. */
 const [MOST_TALKS, MOST_MESSAGES, MOST_CHATS, MOST_PEOPLE, PAUSE] = [20, 50, 200, 500, 1_000];
 
 /**

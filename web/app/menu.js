@@ -1,4 +1,4 @@
-// What comes over the page and goes by itself: menus, and notes of what was done.
+// Elements over the page that close by themselves: menus, and notes of actions.
 import { button, h, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 
@@ -76,7 +76,7 @@ export const toast = (text, undo) => {
     undo().catch((error) => toast(textOf(error)));
   };
   if (undo) node.append(button("Undo", { class: "plain", onclick: act }));
-  // Somebody who is about to press it has the time.
+  // A user who is about to press it has the time.
   node.addEventListener("focusin", () => clearTimeout(timer));
   node.addEventListener("focusout", () => (timer = setTimeout(() => node.remove(), STAY)));
   notes.replaceChildren(node);

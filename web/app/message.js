@@ -31,7 +31,7 @@ const LINK = /(?:https?:\/\/|www\.)[^\s<>"]+/g;
 /** Characters of the sentence around an address. */
 const BEHIND = /[.,:;!?'”’»]+$/;
 
-/** A text with its addresses as links. Nothing is asked of where they lead until somebody follows them. */
+/** A text with its addresses as links. No request is made to their hosts until a user follows them. */
 export const linked = (text) => {
   const parts = [];
   let at = 0;
@@ -55,8 +55,8 @@ const same = (one, other) => COMPARED.every((name) => one[name] === other[name])
   && one.error?.code === other.error?.code;
 
 /**
- * A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile, and so is a row of which
- * nothing has changed: there are hundreds.
+ * A message: `node`, and `show` for what has changed of it. A row that is being edited stays as it is, and
+ * so does an unchanged row: there are hundreds.
  */
 export const messageRow = ({ app, conversation, known }) => {
   const avatar = h("presence-avatar", { hidden: true });
@@ -72,7 +72,7 @@ export const messageRow = ({ app, conversation, known }) => {
   let shown = {};
   let drawn = {};
   let editing = null;
-  /** Made when somebody points at the row: most are only read. */
+  /** Made when the pointer is on the row: most are only read. */
   let more;
 
   const problem = (error) => toast(textOf(error));

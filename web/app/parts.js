@@ -11,7 +11,7 @@ export const h = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-/** What texts that were begun are kept under, with the conversation behind it; and what is known, for times without a network. */
+/** Keys of drafts, with the conversation behind it, and of the data for times without a network. */
 export const DRAFT = "presence.draft ";
 export const KNOWN = "presence app";
 
@@ -44,7 +44,7 @@ export class Screen extends HTMLElement {
     this.#ending.abort();
   }
 
-  /** The page has one main heading: that of what somebody came to look at. */
+  /** The page has one main heading: that of its subject. */
   heading(...content) {
     return h(this.isMain ? "h1" : "h2", { class: "title", tabindex: "-1" }, ...content);
   }
@@ -83,7 +83,7 @@ export const textOf = (error, otherwise) => {
   return otherwise ?? `An error occurred: ${error.message}`;
 };
 
-/** Whether a key belongs to a text that is still being composed. (Safari says so of the Enter that ends it by the number alone.) */
+/** Whether a key belongs to a text that is still being composed. (Safari marks the Enter that ends it by the number alone.) */
 export const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 /**
@@ -188,7 +188,7 @@ const [TRIES, PAUSE] = [4, 2_000];
 const wanted = new Set();
 
 /**
- * A picture, or initials in its place, and a mark of the status. What it says is said beside it too. A picture of another host is
+ * A picture, or initials in its place, and a mark of the status. Its contents are in the text beside it too. A picture of another host is
  * loaded when it is asked for: that host learns who looks, from where, and when.
  */
 class Avatar extends HTMLElement {

@@ -28,7 +28,7 @@ class People extends List {
     const { client } = this.app;
     const list = h("ul", { class: "people talks", "aria-label": "People" }, ...skeletons());
     this.#settle = oneStop(list, "a.who");
-    // Until it is known, nobody is told that there is nobody.
+    // Until it is known, the list does not claim to be empty.
     const empty = h("div", { class: "empty", hidden: true }, icon("group"), h("p", {}, h("strong", {}, "Nobody yet.")),
       h("p", { class: "quiet" }, "Add somebody by their link or id, or give them yours."));
     const user = field("Add a person by their link or id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });

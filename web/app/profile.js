@@ -25,7 +25,7 @@ const photoPart = (app, changed) => {
   let last = null;
   let known = { name: "?" };
   let chosen;
-  /** What was chosen is shown at once, until it is the user's picture or is none after all. */
+  /** The chosen picture is shown at once, until it is the user's picture or is none after all. */
   const draw = (picture) => {
     if (chosen) URL.revokeObjectURL(chosen);
     chosen = picture && URL.createObjectURL(picture);

@@ -134,8 +134,8 @@ class Numbers {
   }
 
   /**
-   * One value for each reading: [ms, value]. A gap of more than 5 s is null, and so is what nothing was measured of. Of each reading
-   * it is made once for a `key`, of the one before and of the first within `WINDOW`.
+   * One value for each reading: [ms, value]. A gap of more than 5 s is null, and so is a value that was not measured. A value is
+   * made once for a reading and a `key`, from the reading before and the first within `WINDOW`.
    */
   series(value, key) {
     const points = [];

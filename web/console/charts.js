@@ -64,7 +64,7 @@ class Spark extends HTMLElement {
     const values = this.#points.map(([, value]) => value ?? 0);
     // A bound far above the values would leave a flat line: then only the line is shown.
     const highest = Math.max(...values, 1e-9);
-    const isNear = this.#bound !== undefined && highest > this.#bound / 20;
+    const isNear = this.#bound > 0 && highest > this.#bound / 20;
     const top = Math.max(highest, isNear ? this.#bound : 0);
     const y = (value) => HEIGHT - BELOW - 1.5 - (value / top) * (HEIGHT - ABOVE - BELOW - 4);
     const last = this.#points.at(-1)?.[0] ?? 0;
@@ -92,7 +92,7 @@ class Spark extends HTMLElement {
       pen.textAlign = align;
       pen.fillText(text, place, height);
     };
-    write(`${duration(span)} ago`, 0, HEIGHT - 3, "left");
+    write(`${Math.round(span / 60_000)} min ago`, 0, HEIGHT - 3, "left");
     write("now", width, HEIGHT - 3, "right");
     if (values.some((value) => value > 0) || isNear) write(this.#unit(top), 0, ABOVE - 4, "left");
     this.#trace(pen, colour("accent"), x, y);

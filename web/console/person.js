@@ -82,8 +82,8 @@ class Person extends Screen {
   #put(part, make, ...of) {
     const key = JSON.stringify(of);
     if (part.key === key) return;
-    part.key = key;
     part.replaceChildren(...make());
+    part.key = key;
   }
 
   #sessions(person, here, visibility) {

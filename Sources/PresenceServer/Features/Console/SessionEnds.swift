@@ -63,18 +63,19 @@ extension Console {
 
     /// docs/openapi.yaml has the meaning of each word.
     static func how(_ closing: Closing?) -> String {
-        switch closing?.code {
-        case .normal?, CloseCode(rawValue: 1005)?: "closed"
+        guard let closing else { return "refused" }
+        switch closing.code.rawValue {
+        case 1000, 1005: return "closed"
         // The server's has a reason.
-        case .goingAway?: closing?.reason.isEmpty ?? true ? "left" : "silent"
-        case CloseCode(rawValue: 1006)?: "lost"
-        case .serviceRestart?: "restarted"
-        case .unauthorized?: "revoked"
-        case .tokenExpired?: "expired"
-        case .replaced?: "replaced"
-        case .tooSlow?: "slow"
-        case .disconnected?: "disconnected"
-        default: "refused"
+        case 1001: return closing.reason.isEmpty ? "left" : "silent"
+        case 1006: return "lost"
+        case 1012: return "restarted"
+        case 4001: return "revoked"
+        case 4002: return "expired"
+        case 4004: return "replaced"
+        case 4005: return "slow"
+        case 4006: return "disconnected"
+        default: return "refused"
         }
     }
 }
