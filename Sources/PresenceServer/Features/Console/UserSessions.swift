@@ -2,22 +2,38 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A user's connected devices, as Redis lists them.
+/// A user's connected devices, as Redis lists them, the chosen status, and the sessions that ended.
 extension Console {
     func sessions(_ call: HTTPCall) {
-        let keys = shard.partitions.keys(of: call.ids[0])
+        let user = call.ids[0]
+        let keys = shard.partitions.keys(of: user)
         call.ask(changes: false) {
-            shard.store.command(["HGETALL", keys.sessions(call.ids[0])], lane: .commands, reply: $0)
-        } answered: { value in
+            shard.store.command(["HGETALL", keys.sessions(user)], lane: .commands, reply: $0)
+        } answered: { [self] value in
             let words = (value.array ?? []).map { $0.string ?? "" }
-            let sessions = stride(from: 0, to: words.count - 1, by: 2).compactMap { index in
-                HeldSession(name: words[index], value: words[index + 1]).map { ($0, words[index + 1]) }
+            call.ask(changes: false) {
+                shard.store.command(["HMGET", keys.user(user), "chosen", "clearAt"], lane: .commands, reply: $0)
+            } answered: { chosen in
+                call.respond(.json(200, Self.answer(words, chosen.array ?? [], SessionEnds.read(user))))
             }
-            let rows = sessions.sorted { $0.0.began < $1.0.began }.map { session, value in
-                Self.row(session, device: String(value.split(separator: " ")[1]))
-            }
-            call.respond(.json(200, #"{"sessions":[\#(rows.joined(separator: ","))]}"#))
         }
+    }
+
+    /// - Parameter words: Names and values of sessions in turn.
+    private static func answer(
+        _ words: [String], _ chosen: [RedisValue], _ past: (ends: [String], since: Timestamp?)
+    ) -> String {
+        let sessions = stride(from: 0, to: words.count - 1, by: 2).compactMap { index in
+            HeldSession(name: words[index], value: words[index + 1]).map { ($0, words[index + 1]) }
+        }
+        let rows = sessions.sorted { $0.0.began < $1.0.began }.map { session, value in
+            row(session, device: String(value.split(separator: " ")[1]))
+        }
+        let status = chosen.first?.string.flatMap { ChosenStatus(rawValue: $0) } ?? .auto
+        let clearAt = chosen.last?.int.map { #","clearAt":\#($0)"# } ?? ""
+        let since = past.since.map { #","endedSince":\#($0)"# } ?? ""
+        return #"{"sessions":[\#(rows.joined(separator: ","))],"chosen":"\#(status.rawValue)"\#(clearAt),"#
+            + #""ended":[\#(past.ends.joined(separator: ","))]\#(since)}"#
     }
 
     /// - Parameter device: `=ID`, or `-` without one.
