@@ -31,7 +31,7 @@ import Testing
         #expect(try #require(line(board, "Connections")).contains("    12,345  "))
         #expect(try #require(line(board, "Changes")).contains(" 250/s  "))
         #expect(try #require(line(board, "Commands waiting")).hasSuffix("at most 1,000"))
-        // Nothing was measured.
+        // There is no value.
         #expect(try #require(line(board, "Redis, 99 %")).contains(" –  "))
         #expect(board.lines("", width: 60, isColoured: false).allSatisfy { $0.count <= 60 })
         #expect(Self.board([]).lines("", width: 80, isColoured: false) == ["Reading…"] && !Self.board([]).isWell)
@@ -52,7 +52,7 @@ import Testing
         #expect(board.faults.map(\.state) == [.near(60)])
     }
 
-    @Test func `without Redis that is what is wrong, and its numbers are not those of now`() {
+    @Test func `without Redis the fault is named, and its numbers are not shown`() {
         var board = Self.board([(0, [:]), (1, ["live": 1])])
         #expect(board.faults.map(\.text) == ["some shards do not reach Redis (PresencePartlyStale)"])
         board.add(Self.metrics(["live": 0, "redis_commands_pending": 5_000]), at: 2)
@@ -76,7 +76,7 @@ import Testing
         #expect(!board.isWell)
     }
 
-    @Test func `numbers that cannot be read are no calm`() {
+    @Test func `numbers that cannot be read are a fault`() {
         var board = Self.board([(0, [:]), (1, [:])])
         board.failure = "no connection to the server"
         #expect(!board.isWell)
@@ -99,7 +99,7 @@ import Testing
         board.add(Self.metrics(buckets(200, 210)), at: 2)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" 2,000 ms  "))
         #expect(board.faults.map(\.state) == [.near(600)])
-        // Without a new value there is none to judge, and the fault stays.
+        // Without a new value the fault stays.
         board.add(Self.metrics(buckets(200, 210)), at: 40)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" –  "))
         #expect(board.faults.map(\.state) == [.near(562)])

@@ -10,11 +10,11 @@ struct TopCommand: AsyncParsableCommand {
         commandName: "top",
         abstract: "Show whether all is well, and the numbers of a running server, live.",
         discussion: """
-            It reads /metrics of the server at --url, by default the one of the configuration on this machine, once a second, and \
-            judges the numbers as the alerts do: docs/operations.md has each alert by its name. With the server's data \
+            It reads /metrics once a second, from the server at --url, by default that of the configuration on this machine. \
+            The bounds are those of the alerts, which docs/operations.md explains by name. With the server's data \
             directory and console.enabled it also shows all servers that share the Redis. Ctrl-C ends it.
 
-            With --once, or where standard output is no terminal, it reads twice, prints one text and ends.
+            With --once, or if standard output is no terminal, it reads twice, prints one text and ends.
 
             Exit status: 0 if all is well, 1 if not, 2 if the server did not answer, 74 if the text could not be printed.
 
@@ -54,7 +54,7 @@ struct TopCommand: AsyncParsableCommand {
         if isLive { try await follow(reader, &board) } else { try await printOnce(reader, &board) }
     }
 
-    /// Where the server of a configuration is on this machine.
+    /// The address on this machine of the server with a configuration.
     static func place(of configuration: ServerConfiguration) -> String {
         let (host, port) =
             configuration.api.port.map { (configuration.api.host, $0) } ?? (configuration.host, configuration.port)
@@ -84,7 +84,7 @@ struct TopCommand: AsyncParsableCommand {
         }
         defer { ticker.cancel() }
         let isColoured = (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
-        // Another screen, without a cursor.
+        // Switch to the other screen and hide the cursor.
         var isWritten = StandardOutput.write("\u{1B}[?1049h\u{1B}[?25l")
         var facts = ""
         var count = 0
@@ -103,7 +103,7 @@ struct TopCommand: AsyncParsableCommand {
         if !isWritten { throw ExitCode(ExitStatus.outputLost) }
     }
 
-    /// Readings between two questions about all servers.
+    /// Readings between two requests about all servers.
     private static let factsEvery = 10
 
     private static var size: (width: Int, height: Int) {

@@ -13,14 +13,14 @@ struct MetricsText {
         self.samples = samples
     }
 
-    /// A metric of the server's, without `presence_`; of one with labels, their sum. `nil` if it is not there.
+    /// The value of a metric, named without `presence_`; the sum over its labels if it has some; `nil` if it is missing.
     subscript(name: String) -> Double? {
         if let value = samples["presence_" + name] { return value }
         let labelled = samples.filter { $0.key.hasPrefix("presence_\(name){") }
         return labelled.isEmpty ? nil : labelled.values.reduce(0, +)
     }
 
-    /// The counts of a histogram's buckets by their bounds, in seconds; those without a bound are last.
+    /// The counts of a histogram's buckets by their bounds, in seconds; the one without a bound is last.
     func buckets(of name: String) -> [(bound: Double, count: Double)] {
         let start = "presence_\(name)_bucket{le=\""
         return samples.compactMap { key, count in

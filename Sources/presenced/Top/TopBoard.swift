@@ -6,7 +6,7 @@ struct TopBoard {
     private static let most = 60
     private static let window = 30.0
 
-    /// Counters that must not grow, with the alert and its seconds. As `web/console/alerts.js` has them.
+    /// Counters that must not grow, each with its alert and the alert's seconds, as in `web/console/alerts.js`.
     static let counters: [(alert: String, metric: String, seconds: Double, text: String)] = [
         ("PresenceInternalErrors", #"errors_total{code="internal"}"#, 900, "a request met a fault of the server"),
         ("PresenceServerFull", #"closes_total{code="1013"}"#, 600, "clients are turned away"),
@@ -22,7 +22,7 @@ struct TopBoard {
 
     enum State: Equatable {
         case well
-        /// An alert follows in so many seconds.
+        /// The seconds until the alert.
         case near(Double)
         case bad
     }
@@ -30,11 +30,11 @@ struct TopBoard {
     private let rows: [TopRow]
     private var samples: [TopSample] = []
     private var values: [[Double?]]
-    /// By alert: since when its value is beyond its bound; and when its counter last grew.
+    /// By alert: when its value exceeded its bound, and when its counter last grew.
     private var beyond: [String: Double] = [:]
     private var grown: [String: Double] = [:]
     private var mostLive = 0.0
-    /// Why the numbers cannot be read; `nil`: they were.
+    /// The reason why the last reading failed; `nil` if it succeeded.
     var failure: String?
 
     init(_ rows: [TopRow]) {
@@ -51,7 +51,7 @@ struct TopBoard {
             let value = row.isOfRedis && !isLive ? nil : row.read(metrics, before, earlier)
             values[place] = (values[place] + [value]).suffix(Self.most)
             guard let alert = row.alert else { continue }
-            // Nothing measured ends nothing.
+            // Without a value the state stays.
             if let value { beyond[alert.name] = value > alert.bound ? beyond[alert.name] ?? now : nil }
         }
         if let before {
@@ -101,8 +101,8 @@ struct TopBoard {
     // MARK: Lines
 
     /// - Parameters:
-    ///   - facts: About all servers; empty if they are not known.
-    ///   - width: of the terminal; lines end there.
+    ///   - facts: About all servers; empty if they are unknown.
+    ///   - width: The terminal's; lines are cut there.
     func lines(_ facts: String, width: Int, isColoured: Bool) -> [String] {
         func styled(_ text: String, _ code: String) -> String {
             isColoured && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
@@ -150,7 +150,7 @@ struct TopBoard {
 
     private static let blocks = Array("▁▂▃▄▅▆▇█")
 
-    /// The values as blocks, up to their largest; a gap where nothing was measured.
+    /// The values as blocks, up to their largest; a gap for a missing value.
     static func spark(_ values: ArraySlice<Double?>, width: Int) -> String {
         let top = values.compactMap(\.self).max() ?? 0
         let text = values.map { value -> Character in

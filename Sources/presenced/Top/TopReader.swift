@@ -5,18 +5,18 @@ import PresenceCore
 import PresenceProtocol
 import Tokens
 
-/// Reads the numbers of a server, and what its console knows of all servers.
+/// Reads the numbers of a server, and from its console those of all servers.
 struct TopReader {
     let place: String
     private let client = OutgoingClient(name: "top", mostRunning: 2, mostQueued: 4)
     private let secret: TokenSecret?
     private let began = ContinuousClock.now
 
-    /// ms, of a token for one reading.
+    /// The lifetime of a token for one request, in ms.
     private static let lifetime: Milliseconds = 60_000
 
-    /// - Parameter folder: The data directory of the server. A secret is not made if there is none, and a token is only sent to
-    ///   the server of the configuration, or to an address that came with a data directory.
+    /// - Parameter folder: The data directory of the server. A missing secret is not created. A token is sent only to
+    ///   the server of the configuration, or to a `--url` that was given together with `--data-dir`.
     init(_ place: String, secretIn folder: String?) {
         self.place = place.hasSuffix("/") ? String(place.dropLast()) : place
         let directory = folder.flatMap { path in

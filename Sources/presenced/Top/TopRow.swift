@@ -1,11 +1,11 @@
-/// A number of the overview, with the alert of config/prometheus/presence.rules.yaml that judges it.
+/// A number of the overview, with its alert in config/prometheus/presence.rules.yaml.
 struct TopRow: Sendable {
     let name: String
     let unit: @Sendable (Double) -> String
-    /// The value now, from the newest samples, those before, and those of half a minute ago; `nil`: nothing was measured.
+    /// The current value, from the newest sample, the one before, and that of half a minute ago; `nil` if there is none.
     let read: @Sendable (_ now: MetricsText, _ before: TopSample?, _ earlier: TopSample?) -> Double?
     var alert: TopAlert?
-    /// Without a connection to Redis the last numbers are not those of now.
+    /// Without a connection to Redis the last value is outdated, so none is shown.
     var isOfRedis = false
 }
 
@@ -63,7 +63,7 @@ extension TopRow {
             name: name, unit: { "\($0 < 10 ? short($0) : whole($0))/s" },
             read: { now, before, _ in
                 guard let before, let value = now[metric], let earlier = before.metrics[metric] else { return nil }
-                // Less than before: the server was started anew.
+                // If it is less than before, the server was restarted.
                 return max(0, value - earlier) / TopBoard.interval
             })
     }

@@ -2,7 +2,8 @@ import Foundation
 import PresenceCore
 import PresenceProtocol
 
-/// The search of all users, and how many have sessions on each shard. Both read much, so they use the console's thread.
+/// The search of all users, and the number of users with sessions on each shard. Both read much, so they use the console's
+/// thread.
 extension Console {
     private static let longestText = 200
 

@@ -2,11 +2,11 @@ import EventLoops
 import PresenceCore
 import PresenceProtocol
 
-/// The sessions that ended on this process' shards, and those of dead servers that they reaped: the newest, in memory. The page
-/// of a person reads them, to answer why a user is offline.
+/// The newest ends of sessions, in memory: those on this process' shards, and those of dead servers that these shards reaped.
+/// A user's page in the console reads them to explain why the user is offline.
 enum SessionEnds {
     private struct State {
-        /// When the first shard was live.
+        /// When the first shard became live.
         var since: Timestamp?
         var users: [UserID] = []
         /// By user, the oldest first, encoded.
@@ -34,7 +34,7 @@ enum SessionEnds {
         }
     }
 
-    /// Those of a user, the oldest first, and since when they are noted.
+    /// The ends of a user's sessions, the oldest first, and the time since which they are noted.
     static func read(_ user: UserID) -> (ends: [String], since: Timestamp?) {
         state.withLock { (Array(($0.ends[user] ?? []).suffix(mostShown)), $0.since) }
     }
@@ -66,7 +66,7 @@ extension Console {
         guard let closing else { return "refused" }
         switch closing.code.rawValue {
         case 1000, 1005: return "closed"
-        // The server's has a reason.
+        // Only a close by the server has a reason.
         case 1001: return closing.reason.isEmpty ? "left" : "silent"
         case 1006: return "lost"
         case 1012: return "restarted"

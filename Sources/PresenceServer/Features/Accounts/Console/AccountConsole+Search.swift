@@ -15,15 +15,15 @@ extension AccountConsole {
         let email: String?
     }
 
-    /// The users that a step found. Without a cursor it was the last one.
+    /// The users that a step found. The last step has no cursor.
     struct People: Encodable {
         var people: [Person] = []
         var cursor: String?
     }
 
-    /// Keys of a step, and scans: some 100 ms with the rests between them.
+    /// Keys of a scan, and scans of a step: some 100 ms with the pauses between them.
     private static let (scan, scans) = ("1000", 20)
-    /// Users after which a step ends.
+    /// A step ends after this many users.
     private static let mostFound = 50
     private static let fields = ["status", "since", "profile", "email", "held", "heldAs"]
 
@@ -36,8 +36,8 @@ extension AccountConsole {
         return (server, String(words[1]))
     }
 
-    /// One step: without a cursor the user whose id, address or username is the text, otherwise some of all users whose id, name,
-    /// username or address contains it, in no order.
+    /// One step. Without a cursor, it finds the user whose id, address or username is the text; with one, some of the users
+    /// whose id, name, username or address contains it, in no order.
     func search(_ text: String, after cursor: String?) throws -> People {
         guard let place = cursor.flatMap(Self.place) else {
             let exact = try user(named: text) ?? UserID(text)
@@ -66,7 +66,7 @@ extension AccountConsole {
         return found
     }
 
-    /// The records of users; `nil` for one without a record.
+    /// The records of users; `nil` for a user without a record.
     private func read(_ users: [UserID], on server: DoctorRedis? = nil) throws -> [Person?] {
         guard let first = users.first else { return [] }
         let server = server ?? store[partitions.keys(of: first).shards]
