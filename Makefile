@@ -2,6 +2,7 @@
 #
 #   make build     install missing packages, build everything in release mode
 #   make run       build, then run a server with a Redis of its own; Ctrl-C ends it
+#   make npm       the library for browsers as an npm package, with hooks for React and Vue: .build/presence-client-VERSION.tgz
 #   make demo      fill the running server with simulated users
 #   make check     the inner loop, under a minute after the build: format, pure tests, some histories, some conformance
 #   make test      set up, build for tests, run all of them; DEBUG=1 without the optimizer
@@ -27,7 +28,7 @@ SHELL := /bin/bash
 # Of our own code; see Package.swift.
 export WARNINGS_AS_ERRORS := 1
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests presenced-for-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: npm minified help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests presenced-for-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` uses the same secret without further flags.
@@ -194,6 +195,15 @@ test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release
 reproducible: | $(PACKAGES_STAMP)
 	@packaging/reproducible
 
+# Needs esbuild (make setup-tests).
+npm:
+	@version=$$(sed -n 's/.*current = "\(.*\)".*/\1/p' Sources/*/ServerVersion.swift); \
+	web/package/build ".build/presence-client-$$version.tgz" "$$version" && echo ".build/presence-client-$$version.tgz"
+
+# After a change of the library: servers have it minified. A test compares both.
+minified:
+	@web/minify
+
 # ---- Running ----------------------------------------------------------------------------------------------------------
 
 # The server runs in the foreground, so that Ctrl-C reaches it. Once it is ready, the next steps are printed.
@@ -203,14 +213,14 @@ run: $(STAMPS)/release
 	PRESENCE_ATTACHMENTS_ENABLED=true exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
-	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
-	        'Try next, in a browser or in another terminal:' '' \
+	        'Try first, in a browser: two people and their phones, side by side. Type into one of them:' '' \
+	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")#/playground&token=$$console" '' \
+	        'Then, in a browser or in another terminal:' '' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
 	        '      in a browser: sign up. Sign up as somebody else in a private window, add them by their id, and talk' \
 	        '      (no mail is sent: mails are files in $(DATA_DIR)/outbox)' \
-	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")" \
-	        '      for operators: numbers, people, and a playground with two phones. It asks for a token; this is good for an hour:' \
-	        "      $$console" \
+	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")#token=$$console" \
+	        '      for operators: whether all is well, and why somebody is offline. The link signs in, for an hour' \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
 	        "  PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \
@@ -219,6 +229,7 @@ run: $(STAMPS)/release
 	        '      a token for somebody else' \
 	        "  curl $$(sed 's|^ws|http|; s|/v1/ws$$|/readyz|' <<<"$$url")" \
 	        '      whether it is ready; /metrics has its numbers' '' \
+	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
 	        'Ctrl-C ends the server.' ''; done)
 
 demo: $(STAMPS)/release

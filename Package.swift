@@ -182,7 +182,7 @@ let package = Package(
         .executableTarget(
             name: "presenced",
             dependencies: [
-                "PresenceCore", "PresenceServer", "Installation", "ProcessSignals", "Tokens",
+                "PresenceCore", "PresenceServer", "Installation", "OutgoingHTTP", "ProcessSignals", "Tokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),

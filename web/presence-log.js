@@ -8,8 +8,8 @@ const { Changes, isUp } = internals;
 const MOST = 1000;
 
 /**
- * What the server has told, and from where it goes on: `after` and `version`. They move only while this tab hears everything.
- * One socket serves all tabs, and the server takes what one of them asks for as told to all. So a tab that sees another one
+ * The tab's copy, and where the next page begins: `after` and `version`. They move only while this tab receives everything.
+ * One socket serves all tabs, and for the server an answer to one of them is an answer to all. So a tab that sees another one
  * answered with more than it knows asks for the rest itself.
  */
 export class MessageLog {
@@ -39,7 +39,7 @@ export class MessageLog {
     this.connect(isUp(client.connection));
   }
 
-  /** Who watches the typing keeps the subscription: the last one who leaves ends both. */
+  /** A watcher of the typing keeps the subscription: the last one who leaves ends both. */
   async #watch() {
     try {
       for await (const _ of this.#client.typing(this.id, { signal: this.#ending.signal }));
@@ -61,7 +61,7 @@ export class MessageLog {
     return this.isKnown && this.#floor > this.#first;
   }
 
-  /** What is shown, with the entries of the outbox that wait; `undefined` as long as there is nothing to show. */
+  /** The page, with the waiting entries of the outbox; `undefined` as long as there is nothing to show. */
   page(waiting, user, conversation) {
     const unsent = waiting.filter((entry) => entry.type === "send" && !this.held.has(idOf(entry)));
     if (!this.isKnown && !this.error && !unsent.length) return undefined;
@@ -108,7 +108,7 @@ export class MessageLog {
         const parts = conversations.filter(({ conversation }) => conversation === this.id);
         if (isAnew || parts[0].reset) this.#clear();
         for (const part of parts) this.#take(part);
-        // Of a reset before the answer, the answer is what comes of it: there may be hundreds in one go.
+        // A reset before the answer is part of the answer: there may be hundreds at once.
         const before = this.#before ?? this.#waiting.length;
         this.#waiting = this.#waiting.filter(({ type }, index) => index >= before || type !== "messagesReset");
         this.isFresh = true;

@@ -32,7 +32,7 @@ export class PresenceMessages {
   #changes = new Changes();
   /** By conversation, while a loop wants its messages. */
   #logs = new Map();
-  /** Up to where others were told that messages have come. */
+  /** The last message whose arrival others know of. */
   #delivered = new Map();
   #ending = new AbortController();
   /** The last of the uploads. */
@@ -44,7 +44,7 @@ export class PresenceMessages {
     client.addEventListener("connection", ({ detail }) => this.#connect(detail), { signal, quiet: true });
     client.addEventListener("heard", ({ detail }) => this.#hear(detail), { signal });
     this.#ready = this.#begin(user);
-    // Who wants to send is told.
+    // A sender gets the error.
     this.#ready.catch(() => {});
     this.#connect(client.connection);
   }
@@ -134,7 +134,7 @@ export class PresenceMessages {
     await this.#add("conversationSettings", { conversation, ...settings });
   }
 
-  /** All up to a message has been read: by default up to the newest, of which a loop may have heard before the list. */
+  /** All up to a message has been read: by default up to the newest, which a loop may have before the list. */
   async read(conversation, upTo = Math.max(this.#list.get(conversation)?.last ?? 0, this.#logs.get(conversation)?.after ?? 0)) {
     await this.#ready;
     const marks = ({ type, members }) => type === "mark" && members.conversation === conversation;
@@ -233,7 +233,7 @@ export class PresenceMessages {
     return this.#withToken((token) => ask(method, this.#client.url + "/v1/me/devices/current", body, token));
   }
 
-  /** With the token of this user: a page may get that of somebody who signed in elsewhere. */
+  /** With the token of this user: a page may get that of a user who signed in elsewhere. */
   #withToken(act) {
     const give = async (how) => {
       const token = await this.#client.token(how);
@@ -249,7 +249,7 @@ export class PresenceMessages {
     await this.#add("editMessage", { conversation, message, text }, isEdit);
   }
 
-  /** Of one that could not be sent: it is forgotten. */
+  /** A message that could not be sent is forgotten. */
   async delete(conversation, message) {
     await this.#ready;
     if (this.#entries.some((entry) => entry.type === "send" && entry.error && idOf(entry) === message)) {
@@ -280,14 +280,14 @@ export class PresenceMessages {
     await this.#outbox.drop(() => true);
   }
 
-  // What the server says.
+  // The server's answer.
 
   #connect({ state }) {
     if (state === "closed") return this.close();
     const isThere = isUp({ state });
     if (!isThere) {
       this.#isFresh = false;
-      // What the server did not give to that connection, it may give to the next.
+      // The server may give to the next connection what it refused to this one.
       this.#error = undefined;
     } else if (!this.#isFresh) this.#subscribe();
     for (const log of this.#logs.values()) log.connect(isThere);
@@ -308,7 +308,7 @@ export class PresenceMessages {
   async #ask() {
     const held = [...this.#list].filter(([, { removed }]) => !removed);
     const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
-    // More than one message may have: then the server sends all, and what is not among them is gone.
+    // More than one message may have: then the server sends all, and others are removed.
     const isTooLong = JSON.stringify(all).length > this.#client.own.limits.maxMessageBytes - 200;
     const known = isTooLong ? {} : all;
     try {
@@ -341,7 +341,7 @@ export class PresenceMessages {
     this.#list.set(conversation.id, conversation);
     const log = this.#logs.get(conversation.id);
     if (conversation.removed) log?.fail({ code: "forbidden", message: "you are not in this conversation" });
-    // Somebody who was added again may read again.
+    // A user who was added again may read again.
     else if (log?.error) log.connect(true);
   }
 
@@ -365,7 +365,7 @@ export class PresenceMessages {
     if (this.#outbox?.isSender && this.#isFresh) for (const each of this.#list.values()) this.#confirm(each);
   }
 
-  /** Others are told that their messages have come to this user. */
+  /** Others see that their messages have come to this user. */
   #confirm({ id, last, members, lastMessage }) {
     const { delivered } = members?.find((member) => member.user === this.#user) ?? {};
     const known = Math.max(delivered, this.#delivered.get(id) ?? 0);

@@ -12,7 +12,7 @@ const { Changes, failure, isUp, lead, locks, problem, queueOf, random, stored, w
 const MOST = 500;
 /** Bytes of a text, at most: what is longer is refused before it is kept. */
 const LONGEST = 20_480;
-/** Codes after which the same request may still be done, as after each error with `retryAfter`. Others are told to the user. */
+/** Codes after which the same request may still be done, as after each error with `retryAfter`. Others are shown to the user. */
 const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthorized"];
 
 /** Also an error that came with the end of the connection: it is about that, not about the request. */
@@ -50,7 +50,7 @@ export class Outbox {
 
   /**
    * @param version the version of a conversation that is known now.
-   * @param done is told of each entry that was answered, in all tabs, with the version from before it was sent.
+   * @param done is called with each entry that was answered, in all tabs, with the version from before it was sent.
    * @param shown when entries have changed.
    */
   constructor(client, user, { version, done, shown }) {
@@ -86,7 +86,7 @@ export class Outbox {
     this.#channel.close();
   }
 
-  /** Keeps a request until it is done. `replaces` says which of those that wait it makes needless. */
+  /** Keeps a request until it is done. `replaces` names the waiting ones that it makes needless. */
   async add(type, members, replaces = () => false) {
     if (new Blob([members.text ?? members.message?.text]).size > LONGEST) {
       throw failure("validation_failed", "the text is too long", { field: "text" });
@@ -111,7 +111,7 @@ export class Outbox {
     return this.#change((queue) => queue.filter((each) => !isMeant(each)));
   }
 
-  /** What goes wrong with the store, `add` tells. */
+  /** A fault of the store is an error of `add`. */
   async #read() {
     await this.#load().catch(() => {});
   }
@@ -181,14 +181,14 @@ export class Outbox {
     return `${this.#key} sender`;
   }
 
-  /** Sends the oldest that has not failed. Tells whether there may be more to do at once. */
+  /** Sends the oldest that has not failed. Returns whether there may be more to do at once. */
   async #send() {
     if (!this.#isThere || this.entries.every((entry) => entry.error)) return false;
     if (!(await this.#mayTake())) {
       await pause(1000);
       return true;
     }
-    // From the store: what another tab has changed may not have been heard of yet.
+    // From the store: a change of another tab may not be known yet.
     const next = (await this.#insist(() => stored(this.#key)))?.find((entry) => !entry.error);
     if (!next || !this.#isThere) return false;
     const isNext = (entry) => entry.key === next.key;
@@ -222,7 +222,7 @@ export class Outbox {
     return true;
   }
 
-  /** Whether there is a session, and of this user: a page may get the token of somebody who signed in elsewhere. */
+  /** Whether there is a session, and of this user: a page may get the token of a user who signed in elsewhere. */
   get #isThere() {
     return isUp(this.#client.connection) && this.#client.own.user === this.#user;
   }
@@ -231,7 +231,7 @@ export class Outbox {
 /** The message that an entry is about. */
 export const idOf = ({ members: { message } }) => message?.id ?? message;
 
-// What is shown while entries wait.
+// The view while entries wait.
 
 /** A conversation as it will be when an entry is done. */
 export const after = (conversation, { type, members, at }) => {

@@ -14,13 +14,13 @@ const ID = /^[!-~]{1,128}$/;
 const FINAL = [1003, 1007, 1008, 1009, 4004, 4006];
 /** Requests of a browser that wait for an answer, at most. */
 const MOST_CALLS = 1000;
-/** Requests that the server has and has not answered, at most: so many may be refused before the client hears of one. */
+/** Requests that the server has and has not answered, at most: so many may be refused before the client knows of one. */
 const AT_ONCE = 100;
 /** In ms, between requests after one was refused as too fast: so many a second are within the rate of most servers. */
 const PACE = 20;
 /** In ms: an attempt to connect, an answer to a probe, and a step in IndexedDB. */
 const PATIENCE = 10_000;
-/** The same for a probe when a request has no answer for `DOUBT`, or a page is looked at again; and when the network is gone. */
+/** The same for a probe when a request has no answer for `DOUBT`, or a page is looked at again; and when there is no network. */
 const SHORT_PATIENCE = 5_000;
 const GONE = 3_000;
 const DOUBT = 3_000;
@@ -33,7 +33,7 @@ const MISSED = 2;
 const LONGEST_HOLD = 45_000;
 /** In ms: a function that gives tokens is asked again after it. */
 const TOKEN_PATIENCE = 60_000;
-/** In ms: an upload of which nothing is heard for so long is given up. */
+/** In ms: an upload that does not move for so long is given up. */
 const IDLE = 60_000;
 
 export class PresenceError extends Error {
@@ -45,7 +45,7 @@ export class PresenceError extends Error {
 
 // (Servers that render pages import this file too.)
 const locks = globalThis.navigator?.locks;
-/** Half a character, such as a text that is cut in an emoji has, goes as U+FFFD: in JSON a server refuses it. */
+/** Half a character, as in a text that is cut in an emoji, is sent as U+FFFD: a server refuses it in JSON. */
 const toJSON = (value) => JSON.stringify(value)?.replace(/\\(ud[89a-f]..|.)/g, (whole, { length }) => (length > 1 ? "\ufffd" : whole));
 const wellFormed = (value) => JSON.parse(toJSON(value));
 const encode = (text) => encodeURIComponent(wellFormed(String(text)));
@@ -77,7 +77,7 @@ const invalid = (message, field) => failure("validation_failed", message, { fiel
 const networkFailure = () => failure("network", "no connection");
 const nobody = () => failure(NOBODY, "nobody is signed in");
 const MEMBERS = ["code", "message", "reason", "field", "retryAfter", "outcomeUnknown", "status"];
-/** An error as it goes to other tabs: what others threw may have members that cannot. */
+/** An error in a form for other tabs: other people's errors may have members that cannot be sent. */
 const plain = (error) => {
   const members = MEMBERS.map((name) => [name, error[name]]).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
   return { ...Object.fromEntries(members), type: "error" };
@@ -90,7 +90,7 @@ const origin = () => {
   return new URL(url).origin;
 };
 
-/** What a promise gives in time. */
+/** The value of a promise, if it comes in time. */
 const within = (ms, promise) => {
   let timer;
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(networkFailure()), ms)));
@@ -171,7 +171,7 @@ const oneAtATime = (name, act) => {
 
 /**
  * Runs `act` in one tab at a time: the one that holds a Web Lock, for as long as it answers the others. One that stands still, in
- * a dialog or a debugger, does not: another takes its lock, and `lost` tells it when it goes on. `act` ends after the signal.
+ * a dialog or a debugger, does not: another takes its lock, and `lost` informs it when it continues. `act` ends after the signal.
  */
 const lead = (name, { signal, act, lost }) => {
   const channel = new BroadcastChannel(`${name} beats`);
@@ -192,13 +192,13 @@ const lead = (name, { signal, act, lost }) => {
       if (!isLeading) channel.close();
     } else if (isMine) {
       lost();
-      // Who took it has a place in the queue as well.
+      // The new holder has a place in the queue as well.
       if (!options.steal) hold(options);
     }
   };
   channel.onmessage = ({ data: isBeat }) => {
     if (isBeat) missed = 0;
-    // By a timer: a page that the browser has frozen hears messages, and runs no timers.
+    // By a timer: a page that the browser has frozen gets messages, and runs no timers.
     else setTimeout(() => isLeading && channel.postMessage(true));
   };
   const timer = setInterval(() => {
@@ -234,13 +234,13 @@ const batches = (ids, { subscribeBatch, maxMessageBytes }) => {
   return parts;
 };
 
-// ---- The socket, and what it has told ----------------------------------------------------------------------------------
+// ---- The socket, and its data --------------------------------------------------------------------------------------------
 
 class Hub {
   #options;
   #say;
   #tabs = new Map();
-  /** What is watched, and what is known of it. */
+  /** Watched ids, and the data of each. */
   #held = byTopic(() => new Map());
   #own = {};
   #connection = {};
@@ -281,9 +281,9 @@ class Hub {
     switch (kind) {
       case "join":
         this.#tabs.set(name, { ...byTopic(() => new Set()), activity: message.activity });
-        // What a tab still knows, from the hub before.
+        // Data that a tab has from the hub before.
         if (!this.#own.user) this.#own = message.own;
-        // Both at once: who hears of a session reads what is known of the user.
+        // Both at once: a listener of the session reads the data of the user.
         this.#say({ own: this.#own, connection: this.#connection, to: name });
         for (const topic of TOPICS) {
           for (const [id, held] of message[topic]) if (!this.#held[topic].has(id)) this.#held[topic].set(id, held);
@@ -312,7 +312,7 @@ class Hub {
         break;
       case "reconnect":
         if (this.#connection.error) this.#run();
-      // And `wake`: the network is back, or somebody looks.
+      // And `wake`: the network is back, or the page is looked at.
       default:
         if (this.#mayTry) this.#pause.end();
     }
@@ -320,12 +320,12 @@ class Hub {
     if (isUp(this.#connection)) this.#probe(message.patience);
   }
 
-  /** Whether it waits, and not because the server said for how long. */
+  /** Whether it waits for a time that the server did not name. */
   get #mayTry() {
     return this.#connection.state === WAITING && !this.#connection.told;
   }
 
-  /** A tab is gone: what only it wanted ends. */
+  /** A tab was closed: its own subscriptions end. */
   leave(name) {
     const tab = this.#tabs.get(name);
     if (!tab) return;
@@ -365,11 +365,11 @@ class Hub {
       } catch (error) {
         end = { error, isNobody: error?.code === NOBODY };
       }
-      // This tab may have stood still, and another have taken over. The browser says so before it answers this.
+      // This tab may have stood still, and another have taken over. The browser reports that before it answers this.
       await this.#options.settled?.();
       if (this.#closed) return;
       if (end.isNobody) return this.#refuse(end);
-      // What these codes want is another token.
+      // These codes ask for another token.
       const isRefusal = end.code >= 4001 && end.code <= 4003;
       const isRenewed = renew && !end.connected;
       if (FINAL.includes(end.code) || (isRefusal && (this.#options.isFixed || isRenewed))) return this.#refuse(end);
@@ -399,7 +399,7 @@ class Hub {
       let error;
       let silence;
       let heard;
-      // Once: what a connection tells after its end is nothing to the next one.
+      // Once: a message of a connection after its end does not concern the next one.
       const finish = (end) => {
         if (this.#socket !== socket) return;
         this.#socket = null;
@@ -455,7 +455,7 @@ class Hub {
 
   #connected({ user, session, status, serverTime, limits, linger }) {
     this.#linger = linger ?? this.#linger;
-    // The tokens were another user's until now. Nobody may do in their place what waits, nor be shown what only they know.
+    // The tokens were another user's until now. The new user must neither send their requests nor see their private data.
     if ((this.#own.user ?? user) !== user) {
       this.#calls.clear();
       this.#own = {};
@@ -468,7 +468,7 @@ class Hub {
       clockOffset: serverTime - now(),
       limits: { subscribeBatch: 1000, maxMessageBytes: 262_144, ...limits },
     });
-    // Before anybody hears of it and asks more.
+    // Before tabs know of it and ask more.
     for (const call of this.#calls.values()) this.#ask(call);
     this.#tell(LIVE);
     for (const topic of TOPICS) this.#subscribe(topic, [...this.#held[topic].keys()]);
@@ -493,7 +493,7 @@ class Hub {
     if (!isAsked) this.#transmit({ make: () => ({ type: "get", users: [] }), done: () => this.#inTime() });
   }
 
-  /** Asks whether there still is a server when a request has no answer for a while, and nothing else was heard. */
+  /** Asks whether there still is a server when a request has no answer for a while, and nothing else came. */
   #doubt(wait = DOUBT) {
     if (this.#overdue) return;
     this.#doubting ??= setTimeout(() => {
@@ -515,7 +515,7 @@ class Hub {
   #call(tab, number, request) {
     const key = `${tab} ${number}`;
     const answer = (reply) => this.#say({ to: tab, number, reply });
-    // (Of a refused connection the tab is told.)
+    // (The tab knows of a refused connection.)
     if (this.#calls.has(key) || this.#connection.error) return;
     if (this.#calls.size >= MOST_CALLS) return answer(plain(failure("too_many", "too many requests wait", { retryAfter: 1000 })));
     const call = { make: () => this.#calls.get(key) === call && request, key, done: answer };
@@ -524,7 +524,7 @@ class Hub {
   }
 
   /**
-   * Every request may be repeated: so it is, after a loss and when the server asks for it. What is sent is made when its turn
+   * Every request may be repeated: so it is, after a loss and when the server asks for it. A message is made when its turn
    * comes; it may have become needless by then.
    */
   #ask(call) {
@@ -542,7 +542,7 @@ class Hub {
     const message = call.make();
     if (!message) return;
     const id = ++this.#lastID;
-    // The id first: a server that cannot read the rest says by it which message it was.
+    // The id first: a server that cannot read the rest names the message by it.
     const whole = Object.assign({ id }, message, { id });
     call.parts = [];
     this.#sent.set(id, call);
@@ -573,7 +573,7 @@ class Hub {
     this.#next();
     if (retryAfter >= 0) {
       const socket = this.#socket;
-      // What nobody asked for by a call is told what is wrong.
+      // A request without a call gets the error.
       if (!call.key) call.done?.(message);
       setTimeout(() => socket === this.#socket && this.#ask(call), retryAfter);
       return;
@@ -605,7 +605,7 @@ class Hub {
         for (const { conversation, version, typing, more } of message.conversations ?? []) {
           this.#changeTyping(conversation, { version, users: typing, more }, true);
         }
-        // What a tab was answered the server does not tell again: so all tabs hear of it, in its place among the events.
+        // The server does not repeat an answer as an event: so all tabs get it, in its place among the events.
         if (message.conversations) this.#say({ heard: message });
         break;
       case "ownStatus":
@@ -714,7 +714,7 @@ class Hub {
     }
   }
 
-  /** Without `done` it is the end of a subscription: of those that nobody wants any more when its turn comes. */
+  /** Without `done` it is the end of a subscription: of those that are not wanted any more when its turn comes. */
   #askAbout(part, type, topic, done) {
     const all = this.#held[topic];
     const make = () => {
@@ -764,7 +764,7 @@ export class PresenceClient extends EventTarget {
   #isOver;
   /** Before it is known who the user is. */
   #pause = new Pause();
-  /** The hub whose messages count: one that stood still goes on for a moment before it knows that another took over. */
+  /** The hub whose messages count: one that stood still continues for a moment before it knows that another took over. */
   #leader;
   /** The wait that was shortened last. */
   #hurried;
@@ -803,7 +803,7 @@ export class PresenceClient extends EventTarget {
     return this.#connection;
   }
 
-  /** What only the own user knows: id, status, account, audiences. */
+  /** Data that only the own user sees: id, status, account, audiences. */
   get own() {
     return this.#own;
   }
@@ -814,7 +814,7 @@ export class PresenceClient extends EventTarget {
     super.addEventListener(type, listener, options);
   }
 
-  /** What the provider gives, or with `renew` a newer one: for calls of the HTTP interface. */
+  /** The provider's token, or with `renew` a newer one: for calls of the HTTP interface. */
   async token(how = {}) {
     return this.#options.token(how);
   }
@@ -890,7 +890,7 @@ export class PresenceClient extends EventTarget {
       const { error } = this.#connection;
       if (error) return reject(new PresenceError(error));
       const number = ++this.#lastCall;
-      // What cannot be sent fails here, and not in the tab with the socket.
+      // A value that cannot be sent fails here, and not in the tab with the socket.
       const request = wellFormed({ ...members, type });
       const expire = () => {
         this.#calls.delete(number);
@@ -912,7 +912,7 @@ export class PresenceClient extends EventTarget {
 
   /** Tries again after `refused`, and at once where it would wait. */
   reconnect() {
-    // What is asked from now on waits.
+    // Requests from now on wait.
     if (this.#connection.state === "refused") this.#connect({ state: CONNECTING });
     this.#pause.end();
     this.#post("reconnect");
@@ -941,7 +941,7 @@ export class PresenceClient extends EventTarget {
     for (let attempt = 0; !signal.aborted; ) {
       let delay = Infinity;
       try {
-        // Who it is decides with whom it is shared; a token that does not say is not shared.
+        // The user decides which tabs share it; a token without one is not shared.
         const user = userOf(await token({}));
         return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
       } catch (error) {
@@ -962,7 +962,7 @@ export class PresenceClient extends EventTarget {
     this.#options.settled = () => locks.request(random(), () => {});
     const isOver = new Promise((resolve) => onAbort(signal, resolve));
     const act = () => (this.#lead(), isOver);
-    // A tab that gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
+    // A tab that gets this tab's lock takes it for closed. So nothing is sent before this tab has it.
     const begin = () => {
       if (signal.aborted) return undefined;
       this.#channel = new BroadcastChannel(name);
@@ -1002,14 +1002,14 @@ export class PresenceClient extends EventTarget {
     this.#hub = this.#leader = undefined;
     hub?.close();
     this.#channel.postMessage({ isOver: true, hub: name });
-    // What was asked before that is not asked again: newer requests may have been done meanwhile.
+    // Requests from before are not repeated: newer ones may have been done meanwhile.
     const reply = plain(failure("unavailable", "the page stood still", { outcomeUnknown: true }));
     for (const [number, { at }] of this.#calls) if (performance.now() - at >= MISSED * BEAT) this.#hear({ number, reply });
     this.#connect({ state: CONNECTING });
     this.#join();
   }
 
-  /** What a hub of another tab says. */
+  /** A message of a hub in another tab. */
   #listen({ hub, isNew, isOver, ...message }) {
     if (isNew) this.#leader = hub;
     this.#leader ??= hub;
@@ -1071,7 +1071,7 @@ export class PresenceClient extends EventTarget {
       if (!isUp(connection)) entry.held.fresh = false;
       if ((was.state === LIVE) !== (connection.state === LIVE)) for (const loop of entry.loops) loop.tell();
     }
-    // Unless it is only that nobody is signed in.
+    // Unless the reason is only that no user is signed in.
     if (connection.state === "refused" && connection.code && !this.#isRead) {
       console.warn(`Presence: the connection was refused: ${connection.error.message} (client.connections() has this too)`);
     }
@@ -1136,7 +1136,7 @@ export class PresenceClient extends EventTarget {
     this.#post("wake", { patience });
   }
 
-  /** Somebody uses the page: that ends a wait, each once. */
+  /** The page is used: that ends a wait, each once. */
   #hurry() {
     const { state, since } = this.#connection;
     if (state !== WAITING || this.#hurried === since) return;
@@ -1155,7 +1155,7 @@ export class PresenceClient extends EventTarget {
 
 const problem = (error) => error && { error: new PresenceError(error) };
 
-/** For how long a wait goes on that somebody wants to end. (The clock may be set back.) */
+/** The rest of a wait that the page's user wants to end. (The clock may be set back.) */
 const hurried = ({ since }) => Math.min(HURRY, Math.max(0, since + HURRY - now()));
 
 const check = (id) => {
@@ -1169,16 +1169,31 @@ const listed = (ids) => {
   return list;
 };
 
-/** The function that gives tokens, of whatever an application has. Without a token nobody is signed in. */
+/** The function that gives tokens, of whatever an application has. Without a token no user is signed in. */
 const tokensOf = (source) => {
   const isText = typeof source === "string" && source.trim();
   const give = isText ? () => source : typeof source === "function" ? source : typeof source?.token === "function" && ((how) => source.token(how));
-  if (!give) throw invalid("token must be a token, a function that gives one, or an account", "token");
+  if (!give || (isText && kindOf(isText))) throw invalid("token must be a token, a function that gives one, or an account", "token");
+  let isNamed = false;
   return async (how) => {
     const token = await within(TOKEN_PATIENCE, give(how));
     if (typeof token !== "string" || !token.trim()) throw failure(NOBODY, "there is no token");
-    return token.trim();
+    const text = token.trim();
+    const kind = kindOf(text);
+    if (!kind) return text;
+    const error = invalid(`the function of \`token\` gave ${kind} and no token`, "token");
+    // It is asked again, since it may be a page of a proxy. Without this line a page would wait without a visible reason.
+    if (!isNamed) console.warn(`Presence: ${error.message}`);
+    isNamed = true;
+    throw error;
   };
+};
+
+/** The kind of a text that can be no token; its content stays out of logs. */
+const kindOf = (text) => {
+  if (text[0] === "<") return "HTML";
+  if (/^["{[]/.test(text)) return "JSON";
+  return /[^!-~]/.test(text) ? "a text with white space or letters beyond ASCII" : undefined;
 };
 
 const userOf = (token) => {
@@ -1198,11 +1213,11 @@ const deviceID = () => {
   }
 };
 
-// ---- Who is signed in --------------------------------------------------------------------------------------------------
+// ---- The signed-in user ------------------------------------------------------------------------------------------------
 
 /**
- * What is kept over reloads, in IndexedDB: the value of a key, and in its place what `change` makes of it (`undefined`: it
- * stays), as one step over all tabs.
+ * Data that survives reloads, in IndexedDB: returns the value of a key, and replaces it by the result of `change` (`undefined`:
+ * it stays), as one step over all tabs.
  */
 const stored = (key, change = () => {}) =>
   new Promise((resolve, reject) => {
@@ -1228,7 +1243,7 @@ const stored = (key, change = () => {}) =>
     opening.onerror = () => end(opening.error);
     opening.onsuccess = () => {
       const database = opening.result;
-      // What throws here is reported nowhere, and would leave all that wait waiting.
+      // An error here is reported nowhere, and would leave all that wait waiting.
       try {
         if (isOver) return;
         transaction = database.transaction(STORE, "readwrite");
@@ -1278,7 +1293,7 @@ const ask = async (method, url, body, token) => {
   throw refusal(answer.status, said);
 };
 
-/** What `act` makes of a token, if there is one. Where the token is refused, once more with a new one. */
+/** The result of `act` with a token, if there is one. Where the token is refused, once more with a new one. */
 const withToken = async (give, act) => {
   const token = await give({});
   try {
@@ -1318,7 +1333,7 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
     request.send(file);
   });
 
-/** What presence-messages.js is made of too. It may change with any version. */
+/** Shared with presence-messages.js. It may change with any version. */
 export const internals = {
   Changes, IDLE, ask, encode, failure, isUp, lead, locks, problem, queueOf, random, stored, upload, userOf, wellFormed, withToken,
 };
@@ -1347,7 +1362,7 @@ export class PresenceAccount extends EventTarget {
     this.#leave();
   }
 
-  /** `undefined` until it is known, `null` if nobody is signed in, else `{ user, account }`. */
+  /** `undefined` until it is known, `null` if no user is signed in, else `{ user, account }`. */
   get state() {
     return this.#state;
   }
@@ -1373,14 +1388,14 @@ export class PresenceAccount extends EventTarget {
     return this.#enter(SESSIONS, { email, password });
   }
 
-  /** Works without a network too: this browser forgets at once, the server is told when it can be. */
+  /** Works without a network too: this browser forgets at once, the server is informed later. */
   async signOut({ everywhere } = {}) {
     if (everywhere) return this.#end(SESSIONS + "/all");
     const { refreshToken } = await this.#replace(null);
     if (refreshToken) await this.#leave(refreshToken);
   }
 
-  /** An access token that is valid for a minute at least. Throws `unauthorized` when nobody is signed in (any more). */
+  /** An access token that is valid for a minute at least. Throws `unauthorized` when no user is signed in (any more). */
   async token({ renew = false } = {}) {
     await this.#ready;
     if (!renew && this.#access?.until > now() + 60_000) return this.#access.token;
@@ -1409,7 +1424,7 @@ export class PresenceAccount extends EventTarget {
     return this.request("GET", `/v1/usernames/${encode(username)}`);
   }
 
-  /** With new tokens for this device: its former ones may be what somebody got hold of. Servers of before give none. */
+  /** With new tokens for this device: its former ones may have been stolen. Servers of before give none. */
   async changePassword(password, newPassword) {
     const tokens = await this.request(POST, ME + "/password", { password, newPassword, renew: true });
     if (tokens?.user) await this.#replace(tokens, (found) => found?.user === tokens.user);
@@ -1452,7 +1467,7 @@ export class PresenceAccount extends EventTarget {
     return this.#withToken((token) => upload("PUT", this.#url + ME + "/photo", picture, token, options));
   }
 
-  /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
+  /** Any call of the HTTP interface, with the user's token if one is signed in. */
   request(method, path, body) {
     return this.#withToken((token) => ask(method, this.#url + path, body, token));
   }
@@ -1463,7 +1478,7 @@ export class PresenceAccount extends EventTarget {
 
   async #enter(path, body) {
     const tokens = await ask(POST, this.#url + path, { ...body, device: { kind: "web" } });
-    // Where it is not told whether an address has an account, a mail says how it goes on.
+    // Where the server hides whether an address has an account, a mail has the next step.
     if (!tokens?.user) return null;
     const { refreshToken } = await this.#replace(tokens);
     this.#attempt = {};
@@ -1490,12 +1505,12 @@ export class PresenceAccount extends EventTarget {
       throw error;
     }
     if (await this.#replace(tokens, record.refreshToken)) return tokens.accessToken;
-    // Somebody signed out or in meanwhile: what was just renewed must not go on.
+    // A user signed out or in meanwhile: the renewed tokens must not be used.
     await ask(DELETE, this.#url + CURRENT, undefined, tokens.accessToken).catch(() => {});
     throw nobody();
   }
 
-  /** Keeps what the server said of the own account. */
+  /** Keeps the server's data of the own account. */
   async #keep(...call) {
     const said = await this.request(...call);
     const record = await stored(this.#url);
@@ -1505,7 +1520,7 @@ export class PresenceAccount extends EventTarget {
     return said;
   }
 
-  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster; without it, of any that is there. Gives who was. */
+  /** Replaces `old` by tokens or by nothing, unless another tab was faster; without it, whatever is there. Returns the former user. */
   async #replace(tokens, old, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;
@@ -1514,7 +1529,7 @@ export class PresenceAccount extends EventTarget {
       return isDone ? record : undefined;
     });
     if (!isDone) return false;
-    // What somebody wrote and could not send goes with them.
+    // Unsent messages are removed with them.
     if (found && found.user !== tokens?.user) await stored(queueOf(this.#url, found.user), () => []);
     this.#access = access;
     this.#show(record);

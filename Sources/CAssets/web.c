@@ -1,10 +1,16 @@
 // Files for browsers: the library, the app that is built on it, and the console.
 #include "embedding.h"
 
+// Minified, with source maps: web/minify made both.
 static const unsigned char presence_js_bytes[] = {
-#embed "../../web/presence.js"
+#embed "../../web/minified/presence.js"
 };
 ASSET(presence_js)
+
+static const unsigned char presence_js_map_bytes[] = {
+#embed "../../web/minified/presence.js.map"
+};
+ASSET(presence_js_map)
 
 static const unsigned char presence_d_ts_bytes[] = {
 #embed "../../web/presence.d.ts"
@@ -12,19 +18,34 @@ static const unsigned char presence_d_ts_bytes[] = {
 ASSET(presence_d_ts)
 
 static const unsigned char presence_messages_js_bytes[] = {
-#embed "../../web/presence-messages.js"
+#embed "../../web/minified/presence-messages.js"
 };
 ASSET(presence_messages_js)
 
+static const unsigned char presence_messages_js_map_bytes[] = {
+#embed "../../web/minified/presence-messages.js.map"
+};
+ASSET(presence_messages_js_map)
+
 static const unsigned char presence_log_js_bytes[] = {
-#embed "../../web/presence-log.js"
+#embed "../../web/minified/presence-log.js"
 };
 ASSET(presence_log_js)
 
+static const unsigned char presence_log_js_map_bytes[] = {
+#embed "../../web/minified/presence-log.js.map"
+};
+ASSET(presence_log_js_map)
+
 static const unsigned char presence_outbox_js_bytes[] = {
-#embed "../../web/presence-outbox.js"
+#embed "../../web/minified/presence-outbox.js"
 };
 ASSET(presence_outbox_js)
+
+static const unsigned char presence_outbox_js_map_bytes[] = {
+#embed "../../web/minified/presence-outbox.js.map"
+};
+ASSET(presence_outbox_js_map)
 
 static const unsigned char presence_messages_d_ts_bytes[] = {
 #embed "../../web/presence-messages.d.ts"
@@ -189,6 +210,32 @@ static const unsigned char console_charts_js_bytes[] = {
 #embed "../../web/console/charts.js"
 };
 ASSET(console_charts_js)
+
+static const unsigned char console_alerts_js_bytes[] = {
+#embed "../../web/console/alerts.js"
+};
+ASSET(console_alerts_js)
+
+static const unsigned char console_runbook_js_bytes[] = {
+#embed "../../web/console/runbook.js"
+};
+ASSET(console_runbook_js)
+
+static const unsigned char console_timeline_js_bytes[] = {
+#embed "../../web/console/timeline.js"
+};
+ASSET(console_timeline_js)
+
+// The pages show the paragraphs of alerts.
+static const unsigned char operations_md_bytes[] = {
+#embed "../../docs/operations.md"
+};
+ASSET(operations_md)
+
+static const unsigned char console_verdict_js_bytes[] = {
+#embed "../../web/console/verdict.js"
+};
+ASSET(console_verdict_js)
 
 static const unsigned char console_overview_js_bytes[] = {
 #embed "../../web/console/overview.js"

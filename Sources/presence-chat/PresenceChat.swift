@@ -19,6 +19,11 @@ struct PresenceChat: AsyncParsableCommand {
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 no terminal, 77 refused by the \
             server.
+
+            EXAMPLES
+              PRESENCE_TOKEN=$(presenced token me) presence-chat ana
+              presence-chat --token-file token --name Trip ana bob
+              presence-chat --token-file token --list
             """,
         version: "presence-chat \(ClientVersion.current)")
 

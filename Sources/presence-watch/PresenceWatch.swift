@@ -17,6 +17,11 @@ struct PresenceWatch: AsyncParsableCommand {
 
             Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 the output cannot be written, 77 \
             refused by the server.
+
+            EXAMPLES
+              PRESENCE_TOKEN=$(presenced token me) presence-watch ana bob
+              presence-watch --url wss://presence.example.org/v1/ws --token-file token ana --once
+              presence-watch --token-file token ana --json | jq .
             """,
         version: "presence-watch \(ClientVersion.current)")
 

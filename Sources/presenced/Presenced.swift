@@ -11,7 +11,7 @@ struct Presenced: AsyncParsableCommand {
         version: "presenced \(ServerVersion.current)",
         subcommands: [
             ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
-            DoctorCommand.self,
+            DoctorCommand.self, TopCommand.self,
         ])
 
     /// Does the same as ArgumentParser's `main`, but fails if help cannot be printed.

@@ -42,7 +42,7 @@ IMPORTS = {
     "PresenceTesting": {"PresenceAccounts", "PresenceKit", "PresenceMessages"},
     "ProcessSignals": set(),
     "presenced": {
-        "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
+        "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops", "OutgoingHTTP"},
     "TerminalClients": {"PresenceKit", "ProcessSignals"},
     "Programs": set(),
     "presence-watch": {"PresenceKit", "TerminalClients"},

@@ -1,11 +1,11 @@
-// The app: who is signed in decides what can be shown, the address what is. What only they need is in inside.js.
+// The app: who is signed in decides what can be shown, the address what is. Code that only they need is in inside.js.
 import { PresenceAccount, PresenceClient, internals } from "/presence.js";
 import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
 const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
-/** What stands at the side, and what beside it. A narrow page has one of both. */
+/** The list at the side, and the page beside it. A narrow page has one of both. */
 const INSIDE = {
   "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
   "/people": ["people-list", "invite-screen"], "/invite": ["people-list", "invite-screen"], "/person": ["people-list", "person-screen"],
@@ -19,7 +19,7 @@ const STATES = { connecting: "Connecting…", waiting: "No connection.", stale: 
 const REFUSALS = { 4004: "This page was replaced by another one.", 4006: "You were disconnected." };
 const PAUSE = 2_000;
 
-/** What somebody has begun to write, and what they saw, is nobody else's. */
+/** Drafts and kept data belong to one user. */
 const forget = () => {
   for (const key of Object.keys(localStorage)) if (key.startsWith(DRAFT)) localStorage.removeItem(key);
   internals.stored(KNOWN, (held) => (held ? null : undefined)).catch(() => {});
@@ -40,7 +40,7 @@ class App extends HTMLElement {
   #list = null;
   #screen = null;
   #last = location.hash;
-  /** Whose link brought somebody here who has to sign in first. */
+  /** The link that a signed-out user opened; it is followed after the sign-in. */
   #invited;
   #unread = 0;
   #title = "";
@@ -56,7 +56,7 @@ class App extends HTMLElement {
     const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
-    // So that it is in no history, and on no screen that somebody photographs.
+    // So it is in no history, and on no photographed screen.
     history.replaceState(null, "", location.pathname);
   }
 
@@ -108,13 +108,13 @@ class App extends HTMLElement {
       this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? REFUSALS[code] ?? "The connection was refused." : ""));
       if (state === "refused") this.#banner.append(" ", again("Connect"));
       if (state !== "waiting") continue;
-      // It would be said anew each second.
+      // A screen reader would read it each second.
       const left = h("span", { "aria-hidden": "true" });
       const count = () => (left.textContent = ` Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s`);
       count();
       timer = setInterval(count, 1_000);
       this.#banner.append(left);
-      // A server that says when to come back means it.
+      // A server that names a time means it.
       if (!told) this.#banner.append(" · ", again("Try now"));
     }
     clearInterval(timer);
@@ -128,7 +128,7 @@ class App extends HTMLElement {
     let isKnown = false;
     let isNew = false;
     let end = () => {};
-    // What comes while a reader is busy is not lost.
+    // Values that come while a reader is busy are not lost.
     const wake = () => {
       isNew = true;
       end();
@@ -208,7 +208,7 @@ class App extends HTMLElement {
     else if (!isReady) this.#show(undefined, "setup-screen");
     else {
       if (!INSIDE[place]) place = "/chats";
-      // Now, and not after the answer that led here: by then somebody may have gone on.
+      // Now, and not after the answer that led here: by then the user may have left the page.
       // (Not when it is there already: that would call off a navigation that has just begun.)
       if (LISTS.includes(place) && location.hash !== `#${place}`) history.replaceState(null, "", `/app#${place}`);
       this.#show(place, INSIDE[place][1], INSIDE[place][0]);
@@ -248,7 +248,7 @@ class App extends HTMLElement {
     (this.#screen.first ?? this.querySelector("h1"))?.focus({ preventScroll: true });
   }
 
-  /** What waits to be sent goes with who signs out: they should know. */
+  /** A sign-out removes unsent messages: the user should know. */
   async signOut(options) {
     const count = await this.messages.unsent();
     const [what, them] = count === 1 ? ["A message or change is", "it"] : [`${count} messages or changes are`, "them"];

@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { limit } from "./message.js";
 import { iconButton } from "./menu.js";
 
-/** What is said of a file that is not taken, by the status of the answer. */
+/** The text for a refused file, by the status of the answer. */
 const REFUSALS = {
   403: "You are not in this conversation.", 404: "This server takes no files.", 413: "The file is too large.",
   422: "This file cannot be used.",

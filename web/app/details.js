@@ -1,4 +1,4 @@
-// What can be changed of a conversation: muted, archived, its name, and who is in it.
+// The settings of a conversation: muted, archived, its name, and its members.
 import { busy, button, confirmed, field, form, h, isID, nameOf, textOf } from "./parts.js";
 import { arrange, otherOf, pictureOf } from "./known.js";
 import { iconButton } from "./menu.js";

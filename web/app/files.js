@@ -21,7 +21,7 @@ export const smaller = async (file, longest = LONGEST) => {
   const canvas = h("canvas");
   [canvas.width, canvas.height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
   const context = canvas.getContext("2d");
-  // What can be seen through is white.
+  // Transparent parts become white.
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
@@ -44,7 +44,7 @@ const readName = async (address) => {
 
 const decoded = async (text) => decodeURIComponent(text);
 
-/** What a file is called: this server is asked, of another host's the address says it. */
+/** A file's name: from this server, or from the address of another host. */
 const nameOfFile = (address, here) => {
   if (names.size > MOST_NAMES) names.clear();
   if (!names.has(address)) {

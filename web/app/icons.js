@@ -33,7 +33,7 @@ const DRAWINGS = {
 };
 const SVG = "http://www.w3.org/2000/svg";
 
-/** One of the drawings. What it means is said beside it, or by the name of its button. */
+/** One of the drawings. Its meaning is in the text beside it, or in the name of its button. */
 export const icon = (name) => {
   const drawing = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");

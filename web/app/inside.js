@@ -1,4 +1,4 @@
-// What somebody who is signed in needs: the screens, the places they are at, and what is known without a network.
+// The parts for a signed-in user: the screens, the places they are at, and what is known without a network.
 import { PresenceMessages } from "/presence-messages.js";
 import { confirmed, h, nameOf, textOf } from "./parts.js";
 import { icon } from "./icons.js";
@@ -15,7 +15,7 @@ const PLACES = [["Chats", "/chats", "chats-list", "chat"], ["People", "/people",
 /** In ms: storage that does not answer is not waited for. */
 const LATE = 500;
 
-/** From now on the app opens without a network. Who only looks at the sign-in does not pay for it. */
+/** From now on the app opens without a network. A visitor of the sign-in page loads none of it. */
 export const keepFiles = () => {
   const at = "/app/worker.js";
   const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: (url) => url });
@@ -29,7 +29,7 @@ export const begin = async (app, client) => {
   const messages = new PresenceMessages(client, { user: client.user });
   Object.assign(app, { client, memory, messages });
   keepFiles();
-  // What goes wrong, the list of the conversations says.
+  // The list of the conversations shows errors.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;
     memory.know({ chats });
@@ -56,7 +56,7 @@ export const railOf = () => {
   };
 };
 
-/** Somebody has opened a person's link: they are asked, since anybody can make a page that leads to it. */
+/** A user who opened a person's link is asked, since any page can lead to it. */
 export const meet = async (app, user) => {
   const { client } = app;
   try {

@@ -1,8 +1,8 @@
-// What the app knows, and how lists show it: people, conversations, and both as they were last seen.
+// The app's knowledge, and its lists: people, conversations, and both as they were last seen.
 import { internals } from "/presence.js";
 import { KNOWN, Screen, describe, fileAt, fileHere, h, nameOf } from "./parts.js";
 
-/** How many are unread, said as well as shown. */
+/** The number of unread messages, for screen readers too. */
 export const badge = () => {
   const number = h("span");
   const said = h("span", { class: "said" });
@@ -38,7 +38,7 @@ export const again = async (client, begin, show, fail = () => {}, signal) => {
 export const pictureOf = ({ profile }, size = "thumbnailURL") =>
   (profile?.thumbnailURL && fileHere(profile[size])) ?? fileAt(profile?.[size] ?? profile?.photoURL);
 
-/** A presence as short as people say it. */
+/** A presence in a word or two. */
 export const presenceOf = (person, now) => describe(person, now).replace(/^Offline · (?=last seen)/, "");
 
 /** Puts rows in their order. The one with the focus is not moved, so it keeps it. */
@@ -81,7 +81,7 @@ export const oneStop = (list, selector) => {
   return () => current && list.contains(current) || set(list.querySelector(selector));
 };
 
-/** What stands at the side: its heading is the page's own one while nothing is beside it. */
+/** The list at the side: its heading is the page's own one while nothing is beside it. */
 export class List extends Screen {
   #heading;
 
@@ -109,7 +109,7 @@ export class List extends Screen {
   }
 }
 
-/** What a list has until it is known who is in it. `arrange` takes them out. */
+/** A list before its entries are known. `arrange` takes them out. */
 export const skeletons = () => Array.from({ length: 3 }, () =>
   h("li", { class: "skeleton", "aria-hidden": "true" }, h("span", { class: "disc" }), h("span", { class: "bar" })));
 
@@ -157,7 +157,7 @@ export class Known {
     return user === this.#screen.app.client.user ? "You" : nameOf(this.person(user));
   }
 
-  /** What a conversation is called: its name, or those who are in it. */
+  /** A conversation's title: its name, or its other members. */
   title({ name, participants }) {
     const others = participants.filter((user) => user !== this.#screen.app.client.user);
     if (name) return name;
@@ -168,7 +168,7 @@ export class Known {
 /** The other one of a direct conversation. */
 export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
 
-/** What is kept for a page that is opened without a network, at most; ms until it is written. */
+/** Limits of the data kept for a page that is opened without a network; ms until it is written. */
 const [MOST_TALKS, MOST_MESSAGES, MOST_CHATS, MOST_PEOPLE, PAUSE] = [20, 50, 200, 500, 1_000];
 
 /**

@@ -1,10 +1,10 @@
-// The messages of a conversation on the page. Of thousands, some hundred have rows: those around what is looked at.
+// The messages of a conversation on the page. Some hundred messages have rows: those around what is looked at.
 import { button, h } from "./parts.js";
 import { icon } from "./icons.js";
 import { arrange, arrows } from "./known.js";
 import { messageRow } from "./message.js";
 
-/** From how many pixels of an end on there is more to come, or somebody reads what is new. */
+/** Pixels from an end within which more is loaded, or new messages count as read. */
 const NEAR = 60;
 const REACH = 600;
 /** Rows at most, and how many come or go at a time. */
@@ -57,10 +57,10 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   let newest;
   let highest;
   let news = 0;
-  /** Whether somebody has asked for more. */
+  /** Whether more was asked for. */
   let isWanted = false;
 
-  // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
+  // A reader at the end stays there when the page gets narrow, a picture has come, or a text is edited.
   let isStaying = true;
   let top = 0;
   const isAtEnd = () => to === all.length && node.scrollHeight - node.scrollTop - node.clientHeight < NEAR;
@@ -69,7 +69,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     node.scrollTop = node.scrollHeight;
     top = node.scrollTop;
   };
-  /** Also before rows are added or sizes change: a page that is busy hears of what was scrolled only afterwards. */
+  /** Also before rows are added or sizes change: a busy page gets the event of a scroll only afterwards. */
   const noteScroll = () => {
     // Only upwards: the browser itself scrolls down, to what gets the focus.
     isStaying = isAtEnd() || (isStaying && node.scrollTop >= top);
@@ -129,11 +129,11 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     const [head, tail] = [all[from]?.id, all[to - 1]?.id];
     const wasWhole = to === all.length;
     [all, about] = [messages, now];
-    // What has a row keeps it; at the end, what is new gets one.
+    // Rows stay; at the end, new messages get rows.
     const start = head === undefined ? -1 : all.findIndex(({ id }) => id === head);
     const end = wasWhole ? all.length : all.findIndex(({ id }) => id === tail) + 1 || all.length;
     [from, to] = [start < 0 ? Math.max(0, end - STEP) : start, end];
-    // They were asked for, since somebody looks at the first.
+    // They were asked for, since the first is in sight.
     if (start > 0 && (isWanted || node.scrollTop < REACH)) {
       from = Math.max(0, start - 2 * STEP);
       isWanted = false;
@@ -180,7 +180,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     top = node.scrollTop;
   };
 
-  /** Said once, by those who read with their ears: who wrote what. */
+  /** For screen readers: who wrote what, once. */
   const tellNews = () => {
     const before = highest;
     if (before !== undefined || about.isLive) highest = all.findLast(({ seq }) => seq)?.seq ?? 0;

@@ -1,4 +1,4 @@
-// What comes over the page and goes by itself: menus, and notes of what was done.
+// Elements over the page that close by themselves: menus, and notes of actions.
 import { button, h, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 
@@ -7,7 +7,7 @@ const STAY = 8_000;
 /** In pixels, from the edges of the window. */
 const EDGE = 8;
 
-/** A button that shows a drawing; its name is said, and shown under the pointer. */
+/** A button that shows a drawing; its name is for screen readers, and for the pointer. */
 export const iconButton = (drawing, name, attributes = {}) => {
   const made = h("button", { type: "button", class: "icon-button", "aria-label": name, title: name, ...attributes }, icon(drawing));
   return made;
@@ -66,7 +66,7 @@ export const menuButton = (drawing, name, items) => {
 const notes = h("div", { class: "notes", role: "status" });
 document.body.append(notes);
 
-/** Says what was done, for some seconds, with a button that takes it back if `undo` can. */
+/** A note of an action, for some seconds, with a button that takes it back if `undo` can. */
 export const toast = (text, undo) => {
   const node = h("div", { class: "note" }, h("span", {}, text));
   let timer = setTimeout(() => node.remove(), STAY);
@@ -76,7 +76,7 @@ export const toast = (text, undo) => {
     undo().catch((error) => toast(textOf(error)));
   };
   if (undo) node.append(button("Undo", { class: "plain", onclick: act }));
-  // Somebody who is about to press it has the time.
+  // A user who is about to press it has the time.
   node.addEventListener("focusin", () => clearTimeout(timer));
   node.addEventListener("focusout", () => (timer = setTimeout(() => node.remove(), STAY)));
   notes.replaceChildren(node);

@@ -8,7 +8,7 @@ import { iconButton, openMenu, toast } from "./menu.js";
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
 const MARKS = { sending: "clock", sent: "check", delivered: "checks", read: "checks", failed: "failed" };
 
-/** What is wrong with one that was refused. */
+/** The reason of a refusal. */
 const problemOf = (error) => {
   if (error.code === "too_large") return "it is too long";
   return error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, "");
@@ -17,7 +17,7 @@ const problemOf = (error) => {
 /** Characters of a message at most. */
 const LONGEST = 5000;
 
-/** Says when the text gets too long, and then keeps it from being sent. */
+/** Shows when the text gets too long, and then prevents sending it. */
 export const limit = (input, count, send) => {
   const left = LONGEST - [...input.value].length;
   count.textContent = left < 200 ? `${left} characters left` : "";
@@ -28,10 +28,10 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-d
 const wholeTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
 
 const LINK = /(?:https?:\/\/|www\.)[^\s<>"]+/g;
-/** What belongs to the sentence around an address. */
+/** Characters of the sentence around an address. */
 const BEHIND = /[.,:;!?'”’»]+$/;
 
-/** A text with its addresses as links. Nothing is asked of where they lead until somebody follows them. */
+/** A text with its addresses as links. No request is made to their hosts until a user follows them. */
 export const linked = (text) => {
   const parts = [];
   let at = 0;
@@ -55,8 +55,8 @@ const same = (one, other) => COMPARED.every((name) => one[name] === other[name])
   && one.error?.code === other.error?.code;
 
 /**
- * A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile, and so is a row of which
- * nothing has changed: there are hundreds.
+ * A message: `node`, and `show` for what has changed of it. A row that is being edited stays as it is, and
+ * so does an unchanged row: there are hundreds.
  */
 export const messageRow = ({ app, conversation, known }) => {
   const avatar = h("presence-avatar", { hidden: true });
@@ -72,7 +72,7 @@ export const messageRow = ({ app, conversation, known }) => {
   let shown = {};
   let drawn = {};
   let editing = null;
-  /** Made when somebody points at the row: most are only read. */
+  /** Made when the pointer is on the row: most are only read. */
   let more;
 
   const problem = (error) => toast(textOf(error));
@@ -172,7 +172,7 @@ export const messageRow = ({ app, conversation, known }) => {
     who.hidden = !isNamed || !isFirst;
     who.textContent = who.hidden ? "" : name;
     if (!who.hidden) who.style.setProperty("--hue", hueOf(message.from));
-    // In words what side, colour and the group say.
+    // In words: the meaning of side, colour and group.
     said.textContent = who.hidden ? `${name}: ` : "";
     if (before.text !== message.text || before.deletedAt !== message.deletedAt) {
       text.replaceChildren(...(message.deletedAt ? ["Message deleted"] : linked(message.text)));
@@ -212,7 +212,7 @@ export const messageRow = ({ app, conversation, known }) => {
     if (!isDirect && ["sent", "delivered"].includes(status) && message.readBy?.length) {
       how = `Read by ${new Intl.ListFormat("en").format(message.readBy.map((user) => known.name(user)))}`;
     }
-    // Beside a mark that everybody knows, the word is only said.
+    // Beside a well-known mark, the word is for screen readers only.
     const isPlain = how === STATUSES[status];
     const word = h("span", { class: isPlain && "said" }, how);
     return [...parts, h("span", { class: "status", "data-status": status, title: how }, isPlain ? " " : " · ", word, icon(MARKS[status]))];

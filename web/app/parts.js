@@ -1,4 +1,4 @@
-// What screens are made of.
+// The parts of screens.
 
 /** An element: `on…` are listeners, everything else is an attribute. Text is never read as HTML. */
 export const h = (tag, attributes = {}, ...children) => {
@@ -11,7 +11,7 @@ export const h = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-/** What texts that were begun are kept under, with the conversation behind it; and what is known, for times without a network. */
+/** Keys of drafts, with the conversation behind it, and of the data for times without a network. */
 export const DRAFT = "presence.draft ";
 export const KNOWN = "presence app";
 
@@ -44,7 +44,7 @@ export class Screen extends HTMLElement {
     this.#ending.abort();
   }
 
-  /** The page has one main heading: that of what somebody came to look at. */
+  /** The page has one main heading: that of its subject. */
   heading(...content) {
     return h(this.isMain ? "h1" : "h2", { class: "title", tabindex: "-1" }, ...content);
   }
@@ -66,7 +66,7 @@ const TEXTS = {
   invalid_username: "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.",
 };
 
-/** What a person is told of an error. */
+/** The text of an error for a person. */
 export const textOf = (error, otherwise) => {
   if (TEXTS[error.reason]) return TEXTS[error.reason];
   if (error.code === "network") return "Network error. Please check your connection.";
@@ -83,7 +83,7 @@ export const textOf = (error, otherwise) => {
   return otherwise ?? `An error occurred: ${error.message}`;
 };
 
-/** Whether a key belongs to a text that is still being composed. (Safari says so of the Enter that ends it by the number alone.) */
+/** Whether a key belongs to a text that is still being composed. (Safari marks the Enter that ends it by the number alone.) */
 export const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 /**
@@ -105,7 +105,7 @@ export const confirmed = (question, yes) => new Promise((resolve) => {
 
 let fields = 0;
 
-/** A labelled input with a hint and an error, which screen readers are told. */
+/** A labelled input with a hint and an error, for screen readers too. */
 export const field = (label, attributes = {}, { hint = "", tag = "input" } = {}) => {
   const id = `field-${++fields}`;
   const input = h(tag, { id, "aria-describedby": `${id}-error ${id}-hint`, ...attributes });
@@ -122,7 +122,7 @@ export const field = (label, attributes = {}, { hint = "", tag = "input" } = {})
 
 export const button = (text, attributes = {}) => h("button", { type: "button", ...attributes }, text);
 
-/** While it works, a button says so and takes no second press. */
+/** While it works, a button shows so and takes no second press. */
 export const busy = async (pressed, text, act) => {
   const before = text && pressed.textContent;
   const hadFocus = document.activeElement === pressed;
@@ -135,7 +135,7 @@ export const busy = async (pressed, text, act) => {
     pressed.disabled = false;
     pressed.setAttribute("aria-busy", "false");
     if (text) pressed.textContent = before;
-    // What is disabled loses it.
+    // A disabled element loses it.
     if (hadFocus && document.activeElement === document.body) pressed.focus();
   }
 };
@@ -184,11 +184,11 @@ export const hueOf = (id) => [...id].reduce((hash, letter) => Math.imul(hash ^ l
 /** How often a picture is asked for, and ms between. */
 const [TRIES, PAUSE] = [4, 2_000];
 
-/** Pictures of other hosts that somebody wanted to see. */
+/** Pictures of other hosts that the user chose to see. */
 const wanted = new Set();
 
 /**
- * A picture, or initials in its place, and a mark of the status. What it says is said beside it too. A picture of another host is
+ * A picture, or initials in its place, and a mark of the status. Its contents are in the text beside it too. A picture of another host is
  * loaded when it is asked for: that host learns who looks, from where, and when.
  */
 class Avatar extends HTMLElement {
@@ -256,7 +256,7 @@ export const ago = (time, now) => {
   return unit ? relative.format(-Math.floor((now - time) / unit[1]), unit[0]) : "just now";
 };
 
-/** What each status of a presence is called. */
+/** The names of presence statuses. */
 export const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 const DEVICES = { phone: "phone", tablet: "tablet", desktop: "desktop", web: "web", bot: "bot" };
 
@@ -275,7 +275,7 @@ export const describe = ({ presence, live, error }, now) => {
 const sameDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
 
-/** When something was, as short as it can be told. */
+/** A past time, in the shortest form. */
 export const clock = (time) => {
   const isToday = new Date(time).toDateString() === new Date().toDateString();
   return h("time", { datetime: new Date(time).toISOString() }, (isToday ? sameDay : otherDay).format(time));

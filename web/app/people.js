@@ -7,7 +7,7 @@ import { iconButton } from "./menu.js";
 import { followLists, talkTo } from "./person.js";
 import { codeOf } from "./qr.js";
 
-/** The link by which others find somebody. */
+/** The link by which others find a user. */
 const linkOf = (user) => `${location.origin}/app#/add/${encodeURIComponent(user)}`;
 
 /** An id, or a link that has one. */
@@ -28,7 +28,7 @@ class People extends List {
     const { client } = this.app;
     const list = h("ul", { class: "people talks", "aria-label": "People" }, ...skeletons());
     this.#settle = oneStop(list, "a.who");
-    // Until it is known, nobody is told that there is nobody.
+    // Until it is known, the list does not claim to be empty.
     const empty = h("div", { class: "empty", hidden: true }, icon("group"), h("p", {}, h("strong", {}, "Nobody yet.")),
       h("p", { class: "quiet" }, "Add somebody by their link or id, or give them yours."));
     const user = field("Add a person by their link or id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
@@ -36,7 +36,7 @@ class People extends List {
       const id = idIn(user.value.trim());
       if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh, or a link.");
       if (id === client.own.user) return fail("users", "This is you.");
-      // A name, an address or a slip would be added as somebody who never answers.
+      // A name, an address or a slip would be added as a user who never answers.
       const [{ presence, profile }] = await client.get([id]);
       if (!profile && !presence.version) {
         return fail("users", "Nobody has this id. Ask them for their link: it is under People, not their name or email address.");

@@ -25,7 +25,7 @@ const photoPart = (app, changed) => {
   let last = null;
   let known = { name: "?" };
   let chosen;
-  /** What was chosen is shown at once, until it is the user's picture or is none after all. */
+  /** The chosen picture is shown at once, until it is the user's picture or is none after all. */
   const draw = (picture) => {
     if (chosen) URL.revokeObjectURL(chosen);
     chosen = picture && URL.createObjectURL(picture);
@@ -208,7 +208,7 @@ class ProfileScreen extends Screen {
       for (const { input } of Object.values(inputs)) input.placeholder = "";
       isKnown = true;
       for (const [name, value] of Object.entries(now)) {
-        // What was typed and not saved stays; the rest follows.
+        // Unsaved fields stay; the rest follows.
         if (inputs[name].value.trim() !== this.#saved[name]) continue;
         if (inputs[name].set) inputs[name].set(value);
         else inputs[name].input.value = value;

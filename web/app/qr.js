@@ -1,6 +1,6 @@
 // QR codes (ISO/IEC 18004): bytes, level M, versions 1 to 10. That is up to 213 bytes, and a link has fewer.
 
-/** Of each version: codewords in all, those of them that correct errors in a block, and blocks. */
+/** For each version: codewords in all, those of them that correct errors in a block, and blocks. */
 const SIZES = [[26, 10, 1], [44, 16, 1], [70, 26, 1], [100, 18, 2], [134, 24, 2], [172, 16, 4], [196, 18, 4], [242, 22, 4], [292, 22, 5], [346, 26, 5]];
 /** Where the middles of the small squares are, beside 6 and the last. */
 const MIDDLES = [[], [18], [22], [26], [30], [34], [22, 38], [24, 42], [26, 46], [28, 50]];

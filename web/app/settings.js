@@ -1,4 +1,4 @@
-// What can be set, page by page, with a list of the pages at the side.
+// All settings, page by page, with a list of the pages at the side.
 import { Screen, ago, busy, button, confirmed, field, form, h, nameOf, textOf } from "./parts.js";
 import { bar } from "./chats.js";
 import { icon } from "./icons.js";

@@ -56,7 +56,7 @@ export const passwordField = (label, autocomplete, options) => {
 
 const CHOICE = { hint: "At least 8 characters, and none that is used often." };
 
-/** What somebody sees who is not in yet: the form, and beside it what is behind it. */
+/** The pages before the sign-in: the form, and beside it a preview. */
 const card = (title, ...content) => [h("div", { class: "outside" },
   h("div", { class: "hero", "aria-hidden": "true" }, h("p", { class: "brand" }, h("img", { src: "/app/icon.svg", alt: "" }), "Presence"),
     h("p", { class: "claim" }, "Talk to people, and see who is here."),
@@ -93,7 +93,7 @@ class SignUp extends Screen {
       if (!checkEmail(email, fail)) return;
       if (!password.value) return fail("password", "Please choose a password.");
       const who = { email: email.value.trim(), password: password.value, displayName: displayName.value.trim() };
-      // Where it is not told whether an address has an account, the next step is in a mail.
+      // Where the server hides whether an address has an account, the next step is in a mail.
       if (await this.app.account.signUp(who)) return;
       this.app.tell("Please follow the link in the email that we have sent you, then sign in.");
       location.hash = "/sign-in";

@@ -1,4 +1,4 @@
-// A conversation: its head, what was said, who types, and the text that is being written.
+// A conversation: its head, its messages, who types, and the composer.
 import { Screen, h, placed, textOf } from "./parts.js";
 import { composerOf } from "./composer.js";
 import { detailsOf } from "./details.js";
@@ -129,7 +129,7 @@ class Talk extends Screen {
     return [section];
   }
 
-  /** What has the focus first: where there is a keyboard, somebody who opens a conversation can write. */
+  /** The first focus: with a keyboard, a user who opens a conversation can write at once. */
   get first() {
     return matchMedia("(pointer: coarse)").matches ? undefined : this.#input;
   }

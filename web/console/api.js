@@ -1,4 +1,4 @@
-// What the console asks of the server: calls with the token of a backend, and the numbers of /metrics.
+// The console's requests to the server: calls with the token of a backend, and the numbers of /metrics.
 
 const KEY = "presence-console-token";
 
@@ -12,8 +12,8 @@ const reach = async (path, options) => {
 };
 
 /**
- * The path of a picture that this server has made; such a one has a thumbnail. Any other is where its user says: loading it
- * would tell that host when an operator looks.
+ * The path of a picture that this server has made; such a one has a thumbnail. Any other is at an address
+ * of its user's choice: loading it would show that host when an operator looks.
  */
 export const pictureHere = ({ profile }) => profile?.thumbnailURL && `/v1/photos/${profile.thumbnailURL.split("/").at(-1)}`;
 
@@ -21,6 +21,14 @@ export const pictureHere = ({ profile }) => profile?.thumbnailURL && `/v1/photos
 class API extends EventTarget {
   get token() {
     return sessionStorage.getItem(KEY);
+  }
+
+  /** Takes the token that `make run` puts behind the `#`, and takes it out of the address. */
+  takeToken() {
+    const [, place, token] = /^#(.*?)&?token=([\w.-]+)$/.exec(location.hash) ?? [];
+    if (!token) return;
+    history.replaceState(null, "", `${location.pathname}#${place}`);
+    this.token = token;
   }
 
   set token(token) {
@@ -51,7 +59,7 @@ class API extends EventTarget {
 
 export const api = new API();
 
-/** Every so often (ms, or a function that tells) while the page is looked at, until a signal; the next time comes when the last one is over. */
+/** Every so often (ms, or a function that returns them) while the page is looked at, until a signal; the next time comes when the last one is over. */
 export const every = (milliseconds, signal, act) => {
   let timer;
   let isBusy = false;
@@ -92,7 +100,16 @@ export const LENGTH = 900;
 /** In ms: quantiles are of what happened in so long. A second has too little of it. */
 const WINDOW = 30_000;
 
-/** What /metrics said, once a second for at most 15 minutes, and only while a screen asks for it. */
+/** The value of a metric; of one with labels, the sum of all of them. */
+const sumOf = ({ samples }, name) => {
+  const own = samples.get(`presence_${name}`);
+  if (own !== undefined) return own;
+  let total = 0;
+  for (const [key, value] of samples) if (key.startsWith(`presence_${name}{`)) total += value;
+  return total;
+};
+
+/** The numbers of /metrics, once a second for at most 15 minutes, and only while a screen asks for it. */
 class Numbers {
   #ring = [];
 
@@ -117,8 +134,8 @@ class Numbers {
   }
 
   /**
-   * One value for each reading: [ms, value]. A gap of more than 5 s is null, and so is what nothing was measured of. Of each reading
-   * it is made once for a `key`, of the one before and of the first within `WINDOW`.
+   * One value for each reading: [ms, value]. A gap of more than 5 s is null, and so is a value that was not measured. A value is
+   * made once for a reading and a `key`, from the reading before and the first within `WINDOW`.
    */
   series(value, key) {
     const points = [];
@@ -142,23 +159,24 @@ class Numbers {
     return points;
   }
 
+  /** By how much a counter has grown in so many ms, as far as this page has read it. */
+  grown(name, ms) {
+    const { last } = this;
+    if (!last) return 0;
+    const [before, now] = [this.#ring.find(({ at }) => at >= last.at - ms), last].map((sample) => sumOf(sample, name));
+    // Less than before: the server was started anew.
+    return now < before ? now : now - before;
+  }
+
   gauge(name) {
     return this.series(({ samples }) => samples.get(`presence_${name}`));
   }
 
-  /** Of a counter, by the second; of one with labels, of all of them. */
+  /** A counter's growth by the second. */
   rate(name) {
-    const sum = ({ samples }) => {
-      const own = samples.get(`presence_${name}`);
-      if (own !== undefined) return own;
-      let total = 0;
-      for (const [key, value] of samples) if (key.startsWith(`presence_${name}{`)) total += value;
-      return total;
-    };
     return this.series((sample, before) => {
       if (!before) return undefined;
-      // Less than before: the server has been started anew.
-      return Math.max(0, sum(sample) - sum(before)) / ((sample.at - before.at) / 1_000);
+      return Math.max(0, sumOf(sample, name) - sumOf(before, name)) / ((sample.at - before.at) / 1_000);
     }, `rate ${name}`);
   }
 

@@ -2,6 +2,7 @@
 import { button, field, form, h, isID, placed } from "/console/parts.js";
 import { api } from "./api.js";
 import "./overview.js";
+import "./runbook.js";
 import "./people.js";
 import "./person.js";
 import "./limits.js";
@@ -16,7 +17,7 @@ const SCREENS = [
   ["/overview", "Overview", "overview-screen"], ["/people", "People", "people-screen"], ["/person", "", "person-screen"],
   ["/conversations", "Conversations", "conversations-screen"], ["/conversation", "", "conversation-screen"], ["/trace", "Live trace", "trace-screen"],
   ["/webhooks", "Webhooks", "webhooks-screen"], ["/outbox", "Outbox", "outbox-screen"], ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"],
-  ["/playground", "Playground", "playground-screen"],
+  ["/playground", "Playground", "playground-screen"], ["/runbook", "", "runbook-screen"],
 ];
 
 const ALL = { "/person": "/people", "/conversation": "/conversations" };
@@ -28,14 +29,18 @@ class Console extends HTMLElement {
 
   connectedCallback() {
     this.replaceChildren(this.#header, this.#main);
-    addEventListener("hashchange", () => this.#route());
+    api.takeToken();
+    addEventListener("hashchange", () => {
+      api.takeToken();
+      this.#route();
+    });
     api.addEventListener("token", () => this.#route());
     this.#route();
   }
 
   #route() {
     let place = `/${placed(1)}`;
-    // Of nobody and of nothing: where one is chosen.
+    // Without an id: the page where one is chosen.
     if (ALL[place] && !isID(placed(2))) place = ALL[place];
     const found = SCREENS.find(([path]) => path === place) ?? SCREENS[0];
     const [path, title, name] = api.token ? found : ["", "Sign in", ""];

@@ -29,7 +29,7 @@ class Doctor extends Screen {
     ];
   }
 
-  /** A look that takes longer than a call may goes on, and its report is asked for. */
+  /** An examination may last longer than a call: then its report is asked for. */
   async #examine() {
     const path = "/v1/console/doctor";
     let told = await api.ask("POST", path, { signal: this.signal }).catch((error) => {

@@ -1,4 +1,4 @@
-// Limits met: how often each has refused somebody, and how fast now.
+// Limits met: how often each was met, and how fast now.
 import { Screen, h } from "/console/parts.js";
 import { amount, numbers } from "./api.js";
 

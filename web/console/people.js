@@ -1,4 +1,4 @@
-// People: who is here, as many as there are, of which only those in sight are in the page and asked for again.
+// People: all who are here, and the search of all users. Only those in sight are in the page and asked for again.
 import { STATUSES, Screen, field, h, isID } from "/console/parts.js";
 import { amount, api, duration, every } from "./api.js";
 
@@ -8,6 +8,10 @@ const BEYOND = 8;
 const [AGAIN, EACH] = [20_000, 10];
 /** In ms: while they are read, the list is put in order once in so long. */
 const SELDOM = 500;
+/** In ms: a text is searched when no key was pressed for so long. */
+const TYPED = 250;
+/** Users of a search that are enough. */
+const MOST = 500;
 const order = new Intl.Collator();
 
 export const personLink = (user) => `#/person/${encodeURIComponent(user)}`;
@@ -77,28 +81,42 @@ export class LongList {
 class People extends Screen {
   #people = new Map();
 
+  /** Users that the server found for a text, present or not, and how far it has come. */
+  #found = { text: "", people: new Map(), isOver: true, problem: "" };
+
   render() {
     const search = field("Search", { name: "search", type: "search", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, {
-      hint: "The beginning of an id or a name. A whole id finds people who are not here, too.",
+      hint: "A part of an id, a name, a username or an e-mail address: of all users, present or not.",
     });
     const count = h("p", { class: "quiet", role: "status" }, "Reading…");
     const problem = h("p", { class: "bad", role: "alert" });
     const exact = h("a", { hidden: true });
     const list = new LongList("People", () => this.#row(), (row, person) => this.#show(row, person));
     const show = () => {
-      const text = search.value.trim().toLowerCase();
+      const id = search.value.trim();
+      const text = id.toLowerCase();
       const all = [...this.#people.values()];
-      const found = text ? all.filter(({ user, displayName }) => user.toLowerCase().startsWith(text) || displayName?.toLowerCase().startsWith(text)) : all;
+      const here = text ? all.filter(({ user, displayName }) => user.toLowerCase().includes(text) || displayName?.toLowerCase().includes(text)) : all;
+      const { people, isOver, problem: failed } = this.#found;
+      const found = text ? [...new Map([...people, ...here.map((each) => [each.user, { ...people.get(each.user), ...each }])]).values()] : here;
       found.sort((a, b) => order.compare(a.displayName ?? a.user, b.displayName ?? b.user));
       list.items = found;
       list.node.hidden = !found.length;
-      count.textContent = text ? `${amount(found.length)} of ${amount(all.length)} people` : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
-      const id = search.value.trim();
-      exact.hidden = !isID(id) || this.#people.has(id);
+      const searched = isOver ? "" : ", searching…";
+      count.textContent = text ? `${amount(found.length)} found${searched || (failed ? `, only among those here: ${failed}` : "")}`
+        : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
+      exact.hidden = !isOver || !isID(id) || found.some(({ user }) => user === id);
       exact.href = personLink(id);
       exact.textContent = `Look at the user ${id}`;
     };
-    search.input.addEventListener("input", show);
+    let typed;
+    search.input.addEventListener("input", () => {
+      const text = search.value.trim();
+      clearTimeout(typed);
+      this.#found = { text, people: new Map(), isOver: !text, problem: "" };
+      if (text) typed = setTimeout(() => this.#search(this.#found, show), TYPED);
+      show();
+    });
     every(() => Math.max(AGAIN, this.#people.size * EACH), this.signal, async () => {
       try {
         await this.#read(show);
@@ -109,16 +127,40 @@ class People extends Screen {
     });
     // Those in sight are live.
     every(1_000, this.signal, async () => {
-      const users = list.inSight.map(({ user }) => user);
-      if (!users.length) return;
-      const told = await api.ask("POST", "/v1/users/get", { body: { users }, signal: this.signal }).catch(() => undefined);
-      for (const { user, presence, profile } of told?.users ?? []) {
-        const person = this.#people.get(user);
-        if (person) Object.assign(person, { status: presence.status, since: presence.since, text: presence.text, displayName: profile?.displayName });
+      const shown = list.inSight;
+      if (!shown.length) return;
+      const told = await api.ask("POST", "/v1/users/get", { body: { users: shown.map(({ user }) => user) }, signal: this.signal }).catch(() => undefined);
+      const now = new Map(told?.users.map((each) => [each.user, each]));
+      for (const person of shown) {
+        const { presence, profile } = now.get(person.user) ?? {};
+        if (!presence) continue;
+        const changes = { status: presence.status, since: presence.since, lastSeen: presence.lastSeen, text: presence.text, displayName: profile?.displayName };
+        for (const each of [person, this.#people.get(person.user)]) if (each) Object.assign(each, changes);
       }
       list.draw();
     });
     return [h("h1", { tabindex: "-1" }, "People"), h("section", { class: "card", "aria-label": "Who is here" }, search.node, count, exact, problem, list.node)];
+  }
+
+  /** Among all users, a step after the other, until there are many or another text is searched. */
+  async #search(found, show) {
+    const isWanted = () => !this.signal.aborted && this.#found === found;
+    try {
+      let cursor;
+      do {
+        const query = `text=${encodeURIComponent(found.text)}${cursor ? `&cursor=${cursor}` : ""}`;
+        const page = await api.ask("GET", `/v1/console/search?${query}`, { signal: this.signal });
+        if (!isWanted()) return;
+        for (const person of page.people) found.people.set(person.user, person);
+        cursor = page.cursor;
+        show();
+      } while (cursor && found.people.size < MOST);
+    } catch (error) {
+      if (!isWanted()) return;
+      found.problem = error.message;
+    }
+    found.isOver = true;
+    show();
   }
 
   /** All pages, one after the other: they replace what was known when all have come. */
@@ -147,15 +189,17 @@ class People extends Screen {
     return { node: h("div", { class: "line" }, h("div", { class: "who" }, name, user), status), name, user, status };
   }
 
-  #show(row, { user, displayName, status, since, text }) {
+  #show(row, { user, displayName, username, email, status, since, lastSeen, text }) {
     const set = (node, value) => {
       if (node.textContent !== value) node.textContent = value;
     };
     set(row.name, displayName ?? user);
-    set(row.user, displayName ? user : "");
+    set(row.user, [displayName && user, username && `@${username}`, email].filter(Boolean).join(" · "));
     if (row.name.getAttribute("href") !== personLink(user)) row.name.href = personLink(user);
     row.status.dataset.status = status;
-    const length = since ? ` for ${duration(Date.now() - since)}` : "";
+    // Offline counts from when they were last seen.
+    const from = status === "offline" ? lastSeen ?? since : since;
+    const length = from ? ` for ${duration(Date.now() - from)}` : "";
     const word = status === "unknown" ? "Cannot be read" : STATUSES[status] ?? "Offline";
     set(row.status, `${word}${length}${text ? ` · ${text}` : ""}`);
   }

@@ -1,6 +1,7 @@
 // One person: what others see of them, where they are, since when, and what can be done about it.
 import { STATUSES, Screen, busy, button, field, form, h, isID, placed } from "/console/parts.js";
 import { api, duration, every, pictureHere, time } from "./api.js";
+import { timeline, why } from "./timeline.js";
 
 const DAY = 86_400_000;
 
@@ -27,11 +28,12 @@ class Person extends Screen {
     const account = card("Account", parts.account);
     const history = card("Who was online when", parts.history);
     account.hidden = history.hidden = true;
-    history.classList.add("whole");
+    const sessions = card("Sessions", parts.sessions, this.#acts());
+    for (const each of [sessions, history]) each.classList.add("whole");
     const avatar = h("presence-avatar");
     this.#again = every(2_000, this.signal, async () => {
       try {
-        await this.#read(parts, name, avatar, { account, history, unknown });
+        await this.#read(parts, name, avatar, { account, history, unknown, sessions });
         this.#problem.textContent = "";
       } catch (error) {
         if (!this.signal.aborted) this.#problem.textContent = `This person cannot be read: ${error.message}.`;
@@ -40,7 +42,7 @@ class Person extends Screen {
     return [
       h("p", {}, h("a", { href: "#/people" }, "All people")), h("div", { class: "title" }, avatar, name), unknown, this.#problem, this.#done,
       h("div", { class: "columns" },
-        card("What a backend sees", parts.presence, this.#viewer()), card("Sessions", parts.sessions, this.#acts()),
+        sessions, card("What a backend sees", parts.presence, this.#viewer()),
         card("Visibility", parts.visibility, h("p", {}, h("a", { href: `#/trace/user/${encodeURIComponent(this.#user)}` }, "Follow their events"), " · ",
           h("a", { href: `#/conversations/${encodeURIComponent(this.#user)}` }, "Their conversations"))), account, history),
     ];
@@ -48,23 +50,23 @@ class Person extends Screen {
 
   async #read(parts, name, avatar, cards) {
     const ask = (...rest) => api.ask("GET", api.user(this.#user, ...rest), { signal: this.signal });
-    // What a server does not have switched on, or a user does not have, is not shown, nor asked for again.
+    // Features that are off, and an account that does not exist, are neither shown nor asked for again.
     const maybe = (what) => this.#missing.has(what) ? undefined : ask(what).catch((error) => {
       if (error.status !== 404) throw error;
       this.#missing.add(what);
     });
-    const [person, { sessions }, visibility, account, history] = await Promise.all([
+    const [person, here, visibility, account, history] = await Promise.all([
       ask(), ask("sessions"), ask("visibility"), maybe("account"), maybe(this.#recent),
     ]);
     if (this.signal.aborted) return;
     name.textContent = person.profile?.displayName ?? this.#user;
     document.title = `${name.textContent} – Presence console`;
     avatar.show(name.textContent, pictureHere(person), person.presence.status);
-    cards.unknown.hidden = !!(person.presence.version || person.profile || sessions.length);
+    cards.unknown.hidden = !!(person.presence.version || person.profile || account || here.sessions.length);
+    // There is no user to disconnect.
+    cards.sessions.hidden = !cards.unknown.hidden;
     this.#put(parts.presence, () => [this.#facts(person)], person);
-    this.#put(parts.sessions, () => [sessions.length ? table("Sessions", ["Device", "", "Since", "Shard"], sessions.map((each) =>
-      [`${each.kind}${each.device ? ` (${each.device})` : ""}`, each.active ? "active" : "idle", time(each.since), h("code", {}, each.server)]))
-      : h("p", { class: "quiet" }, "None.")], sessions);
+    this.#put(parts.sessions, () => this.#sessions(person, here, visibility), person, here, visibility);
     this.#put(parts.visibility, () => [facts([
       ["Presence", visibility.visibility.presence], ["Last seen", visibility.visibility.lastSeen],
       ["Contacts", visibility.contacts.length ? visibility.contacts.slice(0, 20).join(", ") + (visibility.contacts.length > 20 ? " …" : "") : "none"],
@@ -80,8 +82,17 @@ class Person extends Screen {
   #put(part, make, ...of) {
     const key = JSON.stringify(of);
     if (part.key === key) return;
-    part.key = key;
     part.replaceChildren(...make());
+    part.key = key;
+  }
+
+  #sessions(person, here, visibility) {
+    const rows = timeline(here);
+    return [
+      ...why(person, here, visibility).map((sentence, place) => h("p", { class: place ? "quiet" : "why" }, sentence)),
+      rows.length ? table("Sessions", ["Device", "From", "To", "End, or shard"], rows) : h("p", { class: "quiet" }, "No sessions are known."),
+      here.endedSince && h("p", { class: "quiet" }, `Ends of the sessions of this server since ${time(here.endedSince)}, the newest 20.`),
+    ].filter(Boolean);
   }
 
   #facts({ presence, profile }) {
@@ -94,7 +105,7 @@ class Person extends Screen {
     ]);
   }
 
-  /** What another person would see of this one's history is what they may see of the presence. */
+  /** The rules for the presence apply to the history too. */
   #viewer() {
     const shown = h("p", { class: "quiet", role: "status" });
     const viewer = field("As another person sees it", { name: "viewer", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, { hint: "Their id." });
@@ -151,7 +162,7 @@ class Person extends Screen {
       h("p", { class: "quiet" }, more || intervals.length > 50 ? "The newest of the last seven days." : "The last seven days.")];
   }
 
-  /** A bar for each day, the newest first; what it says is in the table too. */
+  /** A bar for each day, the newest first; its contents are in the table too. */
   #days(intervals, now) {
     const midnight = new Date(now).setHours(0, 0, 0, 0);
     const days = Array.from({ length: 7 }, (_, day) => midnight - day * DAY);

@@ -11,7 +11,7 @@ const LOST = 4900;
 
 const Plain = globalThis.WebSocket;
 
-/** The network of one phone. `address` leads to the server like any other; it differs so that its sockets can be told. */
+/** The network of one phone. `address` leads to the server like any other; it differs so that its sockets can be recognised. */
 class Radio {
   static all = new Map();
   #sockets = new Set();
@@ -157,7 +157,7 @@ class Phone {
     return made;
   }
 
-  /** What needs a connection: waited for, however often that takes. */
+  /** The steps that need a connection: they wait for one. */
   async #begin() {
     const signal = this.#screen.signal;
     for (;;) {

@@ -102,10 +102,14 @@ struct asset asset_history(void);
 
 // For browsers
 struct asset asset_presence_js(void);
+struct asset asset_presence_js_map(void);
 struct asset asset_presence_d_ts(void);
 struct asset asset_presence_messages_js(void);
+struct asset asset_presence_messages_js_map(void);
 struct asset asset_presence_log_js(void);
+struct asset asset_presence_log_js_map(void);
 struct asset asset_presence_outbox_js(void);
+struct asset asset_presence_outbox_js_map(void);
 struct asset asset_presence_messages_d_ts(void);
 struct asset asset_app_html(void);
 struct asset asset_app_css(void);
@@ -140,6 +144,11 @@ struct asset asset_console_css(void);
 struct asset asset_console_js(void);
 struct asset asset_console_api_js(void);
 struct asset asset_console_charts_js(void);
+struct asset asset_console_alerts_js(void);
+struct asset asset_console_runbook_js(void);
+struct asset asset_console_timeline_js(void);
+struct asset asset_operations_md(void);
+struct asset asset_console_verdict_js(void);
 struct asset asset_console_overview_js(void);
 struct asset asset_console_people_js(void);
 struct asset asset_console_person_js(void);

@@ -32,6 +32,9 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// A session of this shard has ended.
     func sessionEnded(_ session: Session)
 
+    /// This shard has ended the sessions that users had on a dead incarnation, known to be alive at `renewedAt`.
+    func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp)
+
     /// A user, of this shard or not, has chosen a status.
     func statusChosen(_ status: ChosenStatus, by user: UserID)
 
@@ -46,6 +49,7 @@ extension Feature {
     package func sessionGreeted(_ session: Session) {}
     package func activityChanged(_ session: Session) {}
     package func sessionEnded(_ session: Session) {}
+    package func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {}
     package func statusChosen(_ status: ChosenStatus, by user: UserID) {}
     package func statusKnown(of user: LocalUser) {}
     package func visibilityKnown(of user: LocalUser) {}

@@ -9,9 +9,9 @@ package final class Session {
     package let user: LocalUser
     package let device: Device?
     /// When `connect` was received, on the monotonic clock. Unique among the sessions of one device.
-    var began: Milliseconds
+    package internal(set) var began: Milliseconds
     /// When anything was last received from the client.
-    var lastHeard: Milliseconds
+    package internal(set) var lastHeard: Milliseconds
     package internal(set) var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
@@ -40,6 +40,8 @@ package final class Session {
     /// The deadline for the next assertion is set.
     var isToBeTold = false
     var hasEnded = false
+    /// The first close of its connection, or the reason why it ended without one; `nil` while it is connected.
+    package internal(set) var closing: Closing?
 
     package init(
         number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,
@@ -61,6 +63,13 @@ package final class Session {
     package var state: String { activity == .active ? "a" : "i" }
     var deviceField: String { device?.id.map { "=" + $0.string } ?? "-" }
     package var kind: String { (device?.kind ?? .other).rawValue }
+}
+
+/// How a connection was closed, by either side.
+package struct Closing: Sendable {
+    package let code: CloseCode
+    /// The server's reason; empty for a close by the client.
+    package let reason: String
 }
 
 /// A user with sessions on this shard, and their chosen status as last received from Redis.

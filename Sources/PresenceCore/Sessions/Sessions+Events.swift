@@ -25,7 +25,7 @@ extension Sessions {
         guard let user = event.subject.flatMap({ users[$0] }), let id = event.words.first,
             let session = user.sessions.first(where: { $0.id == id })
         else { return }
-        if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
+        close(session, .replaced)
     }
 
     package func handle(disconnected event: StoreEvent) {
@@ -34,7 +34,7 @@ extension Sessions {
         let ahead = redisNow(for: user) - shard.clock.now
         let named = event.words
         for session in user.sessions where named.contains(session.id) || session.began + ahead <= event.at {
-            if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
+            close(session, .disconnected)
         }
     }
 
@@ -58,7 +58,9 @@ extension Sessions {
             let isAnswered = session.connection?.isGreeted ?? true
             revoke(session)
             // It does not linger, unless its device has a new grant.
-            if isAnswered, event.words.first != "-" { end(session) }
+            if isAnswered, event.words.first != "-" {
+                close(session, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+            }
         }
     }
 

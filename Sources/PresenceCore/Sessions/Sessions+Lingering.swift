@@ -2,12 +2,14 @@ import PresenceProtocol
 
 /// Sessions whose connection was lost: they continue for `linger`, and end unless their user returns.
 extension Sessions {
-    /// A connection ended. `isFinal`: the user ended it, or the session is over anyway.
-    package func lost(_ session: Session, lastHeard: Milliseconds, isFinal: Bool) {
+    /// A connection ended. With a final code, the user ended it, or the session is over anyway.
+    package func lost(_ session: Session, lastHeard: Milliseconds, _ code: CloseCode, reason: String = "") {
         guard !session.hasEnded else { return }
         session.connection = nil
         session.lastHeard = lastHeard
-        guard !isFinal else { return end(session) }
+        // A close by the server is followed by the peer's.
+        session.closing = session.closing ?? Closing(code: code, reason: reason)
+        guard !code.isFinal else { return end(session) }
         let settings = shard.configuration
         // A silent loss is noticed late. The promised bound counts from the last thing received.
         let bound = lastHeard + settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger

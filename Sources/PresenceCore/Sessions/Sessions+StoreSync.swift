@@ -154,7 +154,7 @@ extension Sessions {
     private func endOlder(than session: Session) {
         guard let device = session.device?.id else { return }
         for older in session.user.sessions where older.number < session.number && older.device?.id == device {
-            if let connection = older.connection { shard.close(connection, .replaced) } else { end(older) }
+            close(older, .replaced)
         }
     }
 
@@ -290,10 +290,8 @@ extension Sessions {
         case .revoked:
             guard let connection else { return end(session) }
             shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
-        case .replaced:
-            if let connection { shard.close(connection, .replaced) } else { end(session) }
-        case .disconnected:
-            if let connection { shard.close(connection, .disconnected) } else { end(session) }
+        case .replaced: close(session, .replaced)
+        case .disconnected: close(session, .disconnected)
         }
     }
 }

@@ -101,6 +101,13 @@ package final class Sessions {
         if shard.link.isLive { tellEnd(session) {} }
     }
 
+    /// Closes its connection with a final code; a session that lingers ends at once.
+    func close(_ session: Session, _ code: CloseCode, reason: String = "") {
+        if let connection = session.connection { return shard.close(connection, code, reason: reason) }
+        session.closing = Closing(code: code, reason: reason)
+        end(session)
+    }
+
     private func forget(_ session: Session) {
         byNumber[session.number] = nil
         session.user.sessions.removeAll { $0 === session }

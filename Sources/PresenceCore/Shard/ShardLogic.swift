@@ -189,7 +189,7 @@ package final class ShardLogic {
         watchers.remove(connection)
         replies.abandon(connection)
         guard let session = connection.session else { return }
-        sessions.lost(session, lastHeard: connection.lastHeard, isFinal: CloseCode(rawValue: code).isFinal)
+        sessions.lost(session, lastHeard: connection.lastHeard, CloseCode(rawValue: code))
     }
 
     // MARK: Inputs: Redis
@@ -261,7 +261,7 @@ package final class ShardLogic {
         connection.closedWith = code
         // The session's end does not wait until the peer answers the close.
         if let session = connection.session {
-            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: code.isFinal)
+            sessions.lost(session, lastHeard: connection.lastHeard, code, reason: reason)
         }
         sockets.close(connection.socket, code: code, reason: reason)
     }

@@ -16,6 +16,11 @@ struct DoctorCommand: AsyncParsableCommand {
 
             Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if the check was \
             not possible, 74 if the report could not be printed.
+
+            EXAMPLES
+              presenced doctor --config /etc/presence/presenced.yaml
+              presenced doctor --data-dir ./data --repair
+              presenced doctor --redis redis://127.0.0.1 --json
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))

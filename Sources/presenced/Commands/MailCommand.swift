@@ -10,6 +10,10 @@ struct MailCommand: AsyncParsableCommand {
         discussion: """
             While no mail server is set (mail.url), each mail is a file in the data directory's outbox. The oldest come first. \
             Their links have tokens that let the reader sign in: keep them secret.
+
+            EXAMPLES
+              presenced mail
+              presenced mail --data-dir ./data --json
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))

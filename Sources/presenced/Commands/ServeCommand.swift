@@ -18,6 +18,11 @@ struct ServeCommand: AsyncParsableCommand {
             Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws" (wss:// with TLS), on standard \
             output. Logs go to standard error. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads \
             the certificate and the keys of tokens again, unless it means that the terminal was closed.
+
+            EXAMPLES
+              presenced serve
+              presenced serve --accounts --app --console --data-dir ./data
+              presenced serve --config /etc/presence/presenced.yaml
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))

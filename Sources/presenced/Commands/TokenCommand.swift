@@ -14,6 +14,11 @@ struct TokenCommand: AsyncParsableCommand {
         discussion: """
             It is signed with the data directory's secret, so all servers with that data directory accept it. \
             If there is no secret yet, it is created, as at the first start of a server.
+
+            EXAMPLES
+              presenced token ana --expires 7d
+              presenced token console --role backend --expires 1h --data-dir /var/lib/presence
+              PRESENCE_TOKEN=$(presenced token ana) presence-watch bob cy
             """)
 
     @Argument(

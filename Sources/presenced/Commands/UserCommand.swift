@@ -15,6 +15,12 @@ struct UserCommand: AsyncParsableCommand {
             username.
 
             Exit status: 0 on success, 1 on failure, 74 if the result could not be printed.
+
+            EXAMPLES
+              presenced user list
+              presenced user show ana@example.org
+              presenced user create ana@example.org < password
+              presenced user disable ana.l --data-dir /var/lib/presence
             """,
         subcommands: [
             Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, SetPassword.self,

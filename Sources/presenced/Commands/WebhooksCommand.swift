@@ -12,6 +12,11 @@ struct WebhooksCommand: AsyncParsableCommand {
             has in its data directory.
 
             Exit status: 0 on success, 1 on failure, 74 if the result could not be printed.
+
+            EXAMPLES
+              presenced webhooks
+              presenced webhooks retry https://app.example.org/events
+              presenced webhooks drop https://old.example.org/events --yes
             """,
         subcommands: [List.self, Retry.self, Drop.self], defaultSubcommand: List.self)
 

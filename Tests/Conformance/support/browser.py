@@ -20,11 +20,11 @@ FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of the embedded ones, to try a change without a build."""
 
 TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8", ".png": "image/png",
+         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8", ".png": "image/png", ".md": "text/markdown; charset=utf-8",
          ".webmanifest": "application/manifest+json"}
 SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
-    "console/icon.svg": "app/icon.svg",
+    "console/icon.svg": "app/icon.svg", "console/operations.md": "../docs/operations.md",
     **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-outbox")}}
 """Files of the console with paths of their own."""
 

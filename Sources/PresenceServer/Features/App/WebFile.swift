@@ -33,6 +33,7 @@ extension WebFile {
     static let library: [WebFile] = {
         let open = [("Access-Control-Allow-Origin", "*"), ("Cross-Origin-Resource-Policy", "cross-origin")]
         let types = "text/plain; charset=utf-8"
+        let map = "application/json"
         func typed(by file: String) -> [(String, String)] { open + [("X-TypeScript-Types", file)] }
         return [
             WebFile("/presence.js", script, asset_presence_js(), typed(by: "/presence.d.ts")),
@@ -42,6 +43,10 @@ extension WebFile {
             WebFile("/presence-messages.d.ts", types, asset_presence_messages_d_ts(), open),
             WebFile("/presence-log.js", script, asset_presence_log_js(), open),
             WebFile("/presence-outbox.js", script, asset_presence_outbox_js(), open),
+            WebFile("/presence.js.map", map, asset_presence_js_map(), open),
+            WebFile("/presence-messages.js.map", map, asset_presence_messages_js_map(), open),
+            WebFile("/presence-log.js.map", map, asset_presence_log_js_map(), open),
+            WebFile("/presence-outbox.js.map", map, asset_presence_outbox_js_map(), open),
         ]
     }()
 

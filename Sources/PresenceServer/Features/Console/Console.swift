@@ -5,7 +5,7 @@ import Redis
 import WebSockets
 
 /// The console at `/console`: pages on which operators see what the servers do and which users are online, and the calls that
-/// only these pages need. Its data is read over HTTP with a backend's token, and nothing is collected while no page is open.
+/// only these pages need. Its data is read over HTTP with a backend's token.
 final class Console: Feature {
     static let plan = FeaturePlan(name: "console", settings: [enabled], pools: [doctorThread, redisThread])
 
@@ -25,6 +25,10 @@ final class Console: Feature {
         }
         registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
         registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
+        registry.route("GET", "/v1/console/search") { [unowned self] (call) throws(DecodingFailure) in
+            try search(call)
+        }
+        registry.route("GET", "/v1/console/totals") { [unowned self] in totals($0) }
         registry.route(
             "GET", "/v1/users/{id}/sessions", answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
         registry.route("GET", "/v1/console/view") { [unowned self] (call) throws(DecodingFailure) in try view(call) }
@@ -40,6 +44,7 @@ final class Console: Feature {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        if step == .live { SessionEnds.begin(at: shard.clock.redisNow) }
         if step == .lost || step == .live {
             for trace in traces {
                 trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)

@@ -3,18 +3,30 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// A user's connected devices, as Redis lists them.
+/// A user's connected devices, as Redis lists them, the chosen status, and the sessions that ended.
 extension Console {
     func sessions(of user: UserID) async throws(Refusal) -> HTTPResponse {
-        let key = shard.partitions.keys(of: user).sessions(user)
-        let words = try await shard.ask("HGETALL", key).array?.map { $0.string ?? "" } ?? []
+        let keys = shard.partitions.keys(of: user)
+        let words = try await shard.ask("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
+        let chosen = try await shard.ask("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
+        return .json(200, Self.answer(words, chosen, SessionEnds.read(user)))
+    }
+
+    /// - Parameter words: Names and values of sessions in turn.
+    private static func answer(
+        _ words: [String], _ chosen: [RedisValue], _ past: (ends: [String], since: Timestamp?)
+    ) -> String {
         let sessions = stride(from: 0, to: words.count - 1, by: 2).compactMap { index in
             HeldSession(name: words[index], value: words[index + 1]).map { ($0, words[index + 1]) }
         }
         let rows = sessions.sorted { $0.0.began < $1.0.began }.map { session, value in
-            Self.row(session, device: String(value.split(separator: " ")[1]))
+            row(session, device: String(value.split(separator: " ")[1]))
         }
-        return .json(200, #"{"sessions":[\#(rows.joined(separator: ","))]}"#)
+        let status = chosen.first?.string.flatMap { ChosenStatus(rawValue: $0) } ?? .auto
+        let clearAt = chosen.last?.int.map { #","clearAt":\#($0)"# } ?? ""
+        let since = past.since.map { #","endedSince":\#($0)"# } ?? ""
+        return #"{"sessions":[\#(rows.joined(separator: ","))],"chosen":"\#(status.rawValue)"\#(clearAt),"#
+            + #""ended":[\#(past.ends.joined(separator: ","))]\#(since)}"#
     }
 
     /// - Parameter device: `=ID`, or `-` without one.

@@ -56,7 +56,7 @@ extension Console {
         }
     }
 
-    private static let unread = ServerMessage.ErrorMessage(
+    static let unread = ServerMessage.ErrorMessage(
         code: .unavailable, message: "the store is out of reach", retryAfter: 1_000)
 
     private static func webhookConsole(_ configuration: ServerConfiguration) throws -> WebhookConsole {

@@ -13,9 +13,9 @@ import Redis
 ///
 /// To be used from one thread. It blocks on Redis, so it is for tools and never for a loop.
 public struct AccountConsole {
-    private let store: DoctorStore
+    let store: DoctorStore
     private let location: RedisLocation
-    private let partitions: Partitions
+    let partitions: Partitions
     private let configuration: ServerConfiguration
 
     private static let writer = "console"
@@ -61,7 +61,7 @@ public struct AccountConsole {
         throw ConsoleFailure("there is no account of \(name)")
     }
 
-    private func user(named name: String) throws -> UserID? {
+    func user(named name: String) throws -> UserID? {
         if let email = EmailAddress(name) {
             guard let addresses = try addresses() else { return nil }
             let key = addresses.keys(of: email.text).emails(with: email)

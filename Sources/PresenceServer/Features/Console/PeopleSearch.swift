@@ -1,0 +1,58 @@
+import Foundation
+import PresenceCore
+import PresenceProtocol
+
+/// The search of all users, and the number of users with sessions on each shard. Both read much, so they use the console's
+/// thread.
+extension Console {
+    private static let longestText = 200
+
+    func search(_ call: HTTPCall) throws(DecodingFailure) {
+        guard let text = Self.member("text", in: call) else { throw .missing("text") }
+        guard 1...Self.longestText ~= text.utf8.count else {
+            throw .invalid("text", "must have 1 to \(Self.longestText) bytes")
+        }
+        let cursor = Self.member("cursor", in: call)
+        guard cursor.map(AccountConsole.isCursor) ?? true else {
+            throw .invalid("cursor", "must be what an earlier answer had")
+        }
+        look(call) { configuration in
+            let console = try AccountConsole(url: Doctor.place(of: configuration), configuration: configuration)
+            return try JSONEncoder().encode(console.search(text, after: cursor))
+        }
+    }
+
+    func totals(_ call: HTTPCall) {
+        struct Totals: Encodable {
+            struct Shard: Encodable {
+                let name: String
+                var users: Int64 = 0
+            }
+            var shards: [Shard]
+        }
+        look(call) { configuration in
+            let place = try ConsoleStore(url: Doctor.place(of: configuration), configuration: configuration)
+            let (store, partitions) = (place.store, place.partitions)
+            let key = partitions.space.leases
+            let names = (try store[key].ask("HKEYS", key).array ?? []).compactMap(\.string).filter { $0 != "swept" }
+            var totals = Totals(shards: names.sorted().map { Totals.Shard(name: $0) })
+            for partition in 0..<partitions.count {
+                let keys = partitions.keys(partition)
+                let counts = try store[keys.shards].askAll(
+                    totals.shards.map { ["SCARD", keys.users(ofShard: $0.name)] })
+                for (place, count) in counts.enumerated() { totals.shards[place].users += try count.get().int ?? 0 }
+            }
+            return try JSONEncoder().encode(totals)
+        }
+    }
+
+    private func look(_ call: HTTPCall, _ work: @escaping @Sendable (ServerConfiguration) throws -> Data) {
+        let configuration = shard.configuration
+        call.work(Self.redisThread) {
+            (try? work(configuration)).map { Array($0) }
+        } then: { found in
+            guard let found else { return call.refuse(503, Self.unread) }
+            call.respond(.json(200, found))
+        }
+    }
+}

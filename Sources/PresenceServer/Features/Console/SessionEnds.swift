@@ -1,0 +1,81 @@
+import EventLoops
+import PresenceCore
+import PresenceProtocol
+
+/// The newest ends of sessions, in memory: those on this process' shards, and those of dead servers that these shards reaped.
+/// A user's page in the console reads them to explain why the user is offline.
+enum SessionEnds {
+    private struct State {
+        /// When the first shard became live.
+        var since: Timestamp?
+        var users: [UserID] = []
+        /// By user, the oldest first, encoded.
+        var ends: [UserID: [String]] = [:]
+    }
+    private static let state = Locked(State())
+
+    /// Ends that are kept: some 5 MB.
+    private static let most = 20_000
+    /// Ends in an answer.
+    static let mostShown = 20
+
+    static func begin(at now: Timestamp) { state.withLock { $0.since = $0.since ?? now } }
+
+    static func note(_ json: String, of user: UserID) {
+        state.withLock { state in
+            state.users.append(user)
+            state.ends[user, default: []].append(json)
+            guard state.users.count > most else { return }
+            for old in state.users.prefix(most / 4) {
+                state.ends[old]?.removeFirst()
+                if state.ends[old]?.isEmpty ?? false { state.ends[old] = nil }
+            }
+            state.users.removeFirst(most / 4)
+        }
+    }
+
+    /// The ends of a user's sessions, the oldest first, and the time since which they are noted.
+    static func read(_ user: UserID) -> (ends: [String], since: Timestamp?) {
+        state.withLock { (Array(($0.ends[user] ?? []).suffix(mostShown)), $0.since) }
+    }
+}
+
+extension Console {
+    func sessionEnded(_ session: Session) {
+        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        let now = shard.clock.now
+        let time = shard.sessions.redisNow(for: session.user)
+        let device = session.device?.id.map { #""device":\#(StatusArguments.encoded($0.string)),"# } ?? ""
+        let json =
+            #"{"id":\#(StatusArguments.encoded(session.id)),"kind":"\#(session.kind)",\#(device)"#
+            + #""since":\#(time - (now - session.began)),"heardAt":\#(time - (now - session.lastHeard)),"#
+            + #""endedAt":\#(time),"how":"\#(Self.how(session.closing))"}"#
+        SessionEnds.note(json, of: session.user.id)
+    }
+
+    func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {
+        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        let json =
+            #"{"heardAt":\#(renewedAt),"endedAt":\#(shard.clock.redisNow),"how":"serverDied","#
+            + #""server":\#(StatusArguments.encoded(incarnation))}"#
+        for user in users { SessionEnds.note(json, of: user) }
+    }
+
+    /// docs/openapi.yaml has the meaning of each word.
+    static func how(_ closing: Closing?) -> String {
+        guard let closing else { return "refused" }
+        switch closing.code.rawValue {
+        case 1000, 1005: return "closed"
+        // Only a close by the server has a reason.
+        case 1001: return closing.reason.isEmpty ? "left" : "silent"
+        case 1006: return "lost"
+        case 1012: return "restarted"
+        case 4001: return "revoked"
+        case 4002: return "expired"
+        case 4004: return "replaced"
+        case 4005: return "slow"
+        case 4006: return "disconnected"
+        default: return "refused"
+        }
+    }
+}
