@@ -14,7 +14,7 @@ extension Console {
             call.ask(changes: false) {
                 shard.store.command(["HMGET", keys.user(user), "chosen", "clearAt"], lane: .commands, reply: $0)
             } answered: { chosen in
-                call.respond(.json(200, Self.answer(words, chosen.array ?? [], SessionEnds.read(user))))
+                call.respond(.json(200, Self.answer(words, chosen.array ?? [], SessionEnds.shared.read(user))))
             }
         }
     }
