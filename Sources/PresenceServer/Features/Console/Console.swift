@@ -44,7 +44,7 @@ final class Console: Feature {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { SessionEnds.begin(at: shard.clock.redisNow) }
+        if step == .live { SessionEnds.shared.begin(at: shard.clock.redisNow) }
         if step == .lost || step == .live {
             for trace in traces {
                 trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)

@@ -4,7 +4,10 @@ import PresenceProtocol
 
 /// The newest ends of sessions, in memory: those on this process' shards, and those of dead servers that these shards reaped.
 /// A user's page in the console reads them to explain why the user is offline.
-enum SessionEnds {
+final class SessionEnds: Sendable {
+    /// One for the process.
+    static let shared = SessionEnds()
+
     private struct State {
         /// When the first shard became live.
         var since: Timestamp?
@@ -12,17 +15,19 @@ enum SessionEnds {
         /// By user, the oldest first, encoded.
         var ends: [UserID: [String]] = [:]
     }
-    private static let state = Locked(State())
+    private let state = Locked(State())
+    private let most: Int
 
-    /// Ends that are kept: some 5 MB.
-    private static let most = 20_000
-    /// Ends in an answer.
+    /// Ends of a user in an answer.
     static let mostShown = 20
 
-    static func begin(at now: Timestamp) { state.withLock { $0.since = $0.since ?? now } }
+    /// - Parameter most: Ends that are kept; 20,000 have some 5 MB. Beyond it the oldest quarter is dropped.
+    init(most: Int = 20_000) { self.most = most }
 
-    static func note(_ json: String, of user: UserID) {
-        state.withLock { state in
+    func begin(at now: Timestamp) { state.withLock { $0.since = $0.since ?? now } }
+
+    func note(_ json: String, of user: UserID) {
+        state.withLock { [most] state in
             state.users.append(user)
             state.ends[user, default: []].append(json)
             guard state.users.count > most else { return }
@@ -35,30 +40,30 @@ enum SessionEnds {
     }
 
     /// The ends of a user's sessions, the oldest first, and the time since which they are noted.
-    static func read(_ user: UserID) -> (ends: [String], since: Timestamp?) {
-        state.withLock { (Array(($0.ends[user] ?? []).suffix(mostShown)), $0.since) }
+    func read(_ user: UserID) -> (ends: [String], since: Timestamp?) {
+        state.withLock { (Array(($0.ends[user] ?? []).suffix(Self.mostShown)), $0.since) }
     }
 }
 
 extension Console {
     func sessionEnded(_ session: Session) {
-        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        guard shard.configuration[Console.enabled] else { return }
         let now = shard.clock.now
         let time = shard.sessions.redisNow(for: session.user)
-        let device = session.device?.id.map { #""device":\#(StatusArguments.encoded($0.string)),"# } ?? ""
+        let device = session.device?.id.map { #""device":\#(JSONWriter.encoded($0.string)),"# } ?? ""
         let json =
-            #"{"id":\#(StatusArguments.encoded(session.id)),"kind":"\#(session.kind)",\#(device)"#
+            #"{"id":\#(JSONWriter.encoded(session.id)),"kind":"\#(session.kind)",\#(device)"#
             + #""since":\#(time - (now - session.began)),"heardAt":\#(time - (now - session.lastHeard)),"#
             + #""endedAt":\#(time),"how":"\#(Self.how(session.closing))"}"#
-        SessionEnds.note(json, of: session.user.id)
+        SessionEnds.shared.note(json, of: session.user.id)
     }
 
     func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {
-        guard shard.configuration.isOn(.consoleEnabled) else { return }
+        guard shard.configuration[Console.enabled] else { return }
         let json =
             #"{"heardAt":\#(renewedAt),"endedAt":\#(shard.clock.redisNow),"how":"serverDied","#
-            + #""server":\#(StatusArguments.encoded(incarnation))}"#
-        for user in users { SessionEnds.note(json, of: user) }
+            + #""server":\#(JSONWriter.encoded(incarnation))}"#
+        for user in users { SessionEnds.shared.note(json, of: user) }
     }
 
     /// docs/openapi.yaml has the meaning of each word.
