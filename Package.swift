@@ -377,6 +377,11 @@ for target in package.targets {
     target.exclude += (pages[target.name] ?? []).map { $0 + "README.md" }
 }
 
+/// For Apple's App Store: the session store uses UserDefaults. Linux would make a bundle of it, which no program needs.
+let privacy = "PrivacyInfo.xcprivacy"
+let accounts = package.targets.first { $0.name == "PresenceAccounts" }!
+accounts.exclude.append(privacy)
+
 /// SwiftPM compiles ready targets in the order of names, from Z to A. The longest chain of modules is Redis, Tokens,
 /// the core, the server, the simulator, the server's tests. So other tests depend on a link of it, and are compiled
 /// beside the next one.
@@ -422,6 +427,8 @@ if isForTests {
     for _ in package.targets {
         for target in package.targets where needed.contains(target.name) { needed.formUnion(names(target)) }
     }
+    accounts.exclude.removeAll { $0 == privacy }
+    accounts.resources = [.copy(privacy)]
     package.products = libraries
     package.dependencies = []
     package.targets.removeAll { !needed.contains($0.name) }

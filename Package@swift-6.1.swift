@@ -42,9 +42,16 @@ for target in package.targets where described.contains(target.name) {
     target.exclude.append("README.md")
 }
 
+/// For Apple's App Store: the session store uses UserDefaults.
+let privacy = "PrivacyInfo.xcprivacy"
+let accounts = package.targets.first { $0.name == "PresenceAccounts" }!
+accounts.exclude.append(privacy)
+
 #if !os(Linux)
     // Elsewhere there are no such C libraries, and `swift build` asks for each target.
     let linux = ["CLibEV", "CLibWebSockets", "EventLoops", "WebSockets"]
+    accounts.exclude.removeAll { $0 == privacy }
+    accounts.resources = [.copy(privacy)]
     package.targets.removeAll { linux.contains($0.name) }
     for target in package.targets {
         target.dependencies.removeAll {

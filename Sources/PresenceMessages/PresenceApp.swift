@@ -4,7 +4,7 @@ import Foundation
 ///
 /// ```swift
 /// let app = PresenceApp(url: URL(string: "https://presence.example.org")!, storage: try .standard())
-/// try await app.account.signIn(email: "ana@example.org", password: password)
+/// try await app.account.signIn(email: "ana@example.org", password: "correct horse")
 /// for await list in app.messages.conversationList { show(list) }
 /// ```
 ///

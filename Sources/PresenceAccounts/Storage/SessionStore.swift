@@ -29,7 +29,7 @@ public struct SessionStore: Sendable {
     #if canImport(Security)
         /// The keychain: only on this device, and readable after its first unlock, so that the app can handle a push in
         /// the background. After a new installation of the app, the former one's session is removed; a flag in the
-        /// app's own defaults marks the installation.
+        /// app's own defaults marks the installation. On macOS it needs a signed app; a tool uses ``file(_:)``.
         ///
         /// - Parameters:
         ///   - service: the name of the keychain service. An app that uses several servers needs one for each.

@@ -1,7 +1,9 @@
 extension DeviceKind {
     /// The kind of this machine according to the system; `other` if unknown.
     public static var current: DeviceKind {
-        #if os(iOS)
+        #if targetEnvironment(macCatalyst)
+            .desktop
+        #elseif os(iOS)
             // Reading the idiom would need the main actor; the model's name does not.
             deviceModel().hasPrefix("iPad") ? .tablet : .phone
         #elseif os(macOS)
@@ -12,7 +14,7 @@ extension DeviceKind {
     }
 }
 
-#if os(iOS)
+#if os(iOS) && !targetEnvironment(macCatalyst)
     import Darwin
 
     /// A name such as `iPhone16,1`.

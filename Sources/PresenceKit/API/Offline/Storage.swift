@@ -39,7 +39,7 @@ public struct Storage: Sendable {
     /// A storage in a directory, which survives launches and crashes. The directory is created if it does not exist.
     ///
     /// Only one client of one process can use a directory at a time, until ``PresenceClient/close()`` or the end of the
-    /// process.
+    /// process. Not for the folder of an app group: iOS ends an app that holds a lock there when it is suspended.
     ///
     /// - Parameters:
     ///   - people: the maximum number of cached users; the least recently updated are evicted first.
