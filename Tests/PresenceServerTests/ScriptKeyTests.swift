@@ -155,7 +155,7 @@ import Testing
             arguments: [bobs.events, shard.logic.link.incarnation, "bob"], lane: .commands
         ) { _ in }
         shard.run(.history, keys: [bobs.user(user), bobs.history(user)], arguments: [], lane: .commands) { _ in }
-        shard.logic.revokeTokens(of: user) { _ in }
+        shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])

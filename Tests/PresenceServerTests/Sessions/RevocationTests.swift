@@ -20,7 +20,7 @@ import Tokens
     private func revoke(_ user: String, at shard: Int = 0, in world: World) throws -> [RedisValue] {
         var words: [RedisValue]?
         world.shards[shard].input { logic in
-            logic.revokeTokens(of: UserID(user)!) { words = try? $0.get().array ?? [] }
+            logic.run(logic.revokingTokens(of: UserID(user)!)) { words = try? $0.get().array ?? [] }
         }
         try world.run(until: "it is revoked") { words != nil }
         return words!

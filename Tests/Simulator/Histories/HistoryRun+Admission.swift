@@ -40,7 +40,7 @@ extension HistoryRun {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         let began = world.now
         shard.input { [unowned self] logic in
-            logic.disconnect(person.id) { [self] result in
+            logic.run(logic.disconnecting(person.id)) { [self] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
                 // The order of two connects within a second may be misjudged if commands are delayed. A connect that a
                 // suspended server has processed late counts as younger.
@@ -55,7 +55,7 @@ extension HistoryRun {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         for stay in person.stays { stay.mayBeGone = true }
         shard.input { logic in
-            logic.revokeTokens(of: person.id) { result in
+            logic.run(logic.revokingTokens(of: person.id)) { result in
                 guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                     let from = words.last?.int
                 else { return }
