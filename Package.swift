@@ -409,7 +409,8 @@ let pages: [String: [String]] = [
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
     "PresenceServer": [
-        "Delivery/", "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/", "Features/Conversations/",
+        "Delivery/", "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/",
+        "Features/Conversations/",
         "Features/History/", "Features/Messages/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],
