@@ -63,7 +63,7 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await users("repo-5").update(UserChanges(displayName: String(repeating: "x", count: 51)))
         }
-        #expect(error == .invalid(field: "displayName", reason: "This name cannot be used."))
+        #expect(error?.code == .validationFailed && error?.field == "displayName")
         #expect(error?.localizedDescription == "This name cannot be used.")
     }
 

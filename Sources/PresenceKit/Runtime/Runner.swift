@@ -21,10 +21,9 @@ actor Runner {
     private var transport: (attempt: Attempt, connection: any Transport)?
     /// The app's tasks that wait for a result.
     private var calls: [CallID: CheckedContinuation<Result<Reply, PresenceError>, Never>] = [:]
-    private var lastCall: UInt64 = 0
     /// The app's tasks that wait for a change.
     private var looking: [ObserverID: [CheckedContinuation<Void, Never>]] = [:]
-    private var lastObserver: UInt64 = 0
+    private var (lastCall, lastObserver): (UInt64, UInt64) = (0, 0)
     /// The last storage operation; the next one waits for it.
     private var lastOperation: Task<Void, Never>?
     /// Reads the storage of an earlier process; started by the first input.
