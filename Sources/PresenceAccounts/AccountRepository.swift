@@ -50,7 +50,15 @@ public protocol AccountRepository: ProfileRepository {
     /// Reads the signed-in user from the server, including their private members.
     func currentUser() async throws -> User
     /// Changes account and profile. The server applies all of the changes or none.
-    @discardableResult func update(_ changes: AccountChanges) async throws -> User
+    ///
+    /// - Parameters:
+    ///   - changes: the changes of the profile. A name cannot be removed. A picture's URL is one of the app's own;
+    ///     ``uploadPhoto(_:)`` stores a picture on the server.
+    ///   - preferredLanguage: a BCP 47 tag, visible only to the user.
+    ///   - setupCompleted: whether the user has completed the app's first form; `nil` keeps it.
+    @discardableResult func update(
+        _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User
 
     /// Changes the password. All other sessions end.
     ///
@@ -86,6 +94,14 @@ extension AccountRepository {
         try await signUp(email: email, password: password, displayName: displayName, username: nil)
     }
 
+    /// Changes account and profile; by default nothing.
+    @discardableResult public func update(
+        _ changes: ProfileChanges = ProfileChanges(), preferredLanguage: Change<String> = .keep,
+        setupCompleted: Bool? = nil
+    ) async throws -> User {
+        try await update(changes, preferredLanguage: preferredLanguage, setupCompleted: setupCompleted)
+    }
+
     /// Ends the session of this device.
     public func signOut() async throws { try await signOut(.thisDevice) }
 
@@ -116,5 +132,5 @@ extension AccountRepository {
 
     public func release() async throws { try await releaseUsername() }
 
-    public func completeSetup() async throws { try await update(AccountChanges(setupCompleted: true)) }
+    public func completeSetup() async throws { try await update(setupCompleted: true) }
 }

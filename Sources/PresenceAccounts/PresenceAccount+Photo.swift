@@ -7,7 +7,7 @@ extension PresenceAccount {
     /// removes its metadata.
     ///
     /// The stream throws `PresenceError.invalid` for an unusable picture, and ``PresenceError`` otherwise.
-    public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+    public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
         AsyncThrowingStream { elements in
             do {
                 let photo = try await self.upload(picture) { sent in

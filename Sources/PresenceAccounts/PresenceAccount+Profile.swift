@@ -8,8 +8,13 @@ extension PresenceAccount {
     }
 
     @discardableResult
-    public func update(_ changes: AccountChanges) async throws -> User {
-        try await user(.init("PATCH", "v1/me", changes.members, isRepeatable: true))
+    public func update(
+        _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User {
+        var members = changes.members
+        members["preferredLanguage"] = preferredLanguage.member { .text($0) }
+        members["setupCompleted"] = setupCompleted.map { .flag($0) }
+        return try await user(.init("PATCH", "v1/me", ["changes": .object(members)], isRepeatable: true))
     }
 
     public func sessions() async throws -> [AccountSession] {

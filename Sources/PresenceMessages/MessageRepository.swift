@@ -8,7 +8,9 @@ public protocol MessageRepository: Sendable {
     @discardableResult
     func send(_ message: Message) async throws -> Message
     /// Uploads a file: see ``PresenceMessenger/upload(_:to:)``, also for the errors of the stream.
-    func upload(_ file: AttachmentFile, to conversation: String) -> AsyncThrowingStream<AttachmentUpload, any Error>
+    func upload(_ file: AttachmentFile, to conversation: String) -> AsyncThrowingStream<
+        Upload<MessageAttachment>, any Error
+    >
     /// See ``PresenceMessenger/messages(in:)``.
     func messages(in conversation: String) -> PresenceUpdates<MessageList>
     /// Whether there may be messages before the first one in ``messages(in:)``.

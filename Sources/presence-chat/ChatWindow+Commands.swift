@@ -76,7 +76,7 @@ extension ChatWindow {
                 for try await step in messages.upload(file, to: id) {
                     switch step {
                     case .progress(let part): notice = "\(name): \(Int(part * 100))% uploaded"
-                    case .uploaded(let attachment):
+                    case .saved(let attachment):
                         try await messages.send("", in: id, attachments: [attachment])
                         notice = nil
                     }

@@ -29,7 +29,7 @@ import Testing
 
         let account = try await laptop.signIn(email: "ANA.two@example.org ", password: Self.password)
         #expect(account.email == "ana.two@example.org")
-        try await laptop.update(AccountChanges(preferredLanguage: .some("pt-PT"), setupCompleted: true))
+        try await laptop.update(preferredLanguage: "pt-PT", setupCompleted: true)
         let followed = try await states.until("the other device's change") {
             $0.account?.preferredLanguage == "pt-PT" && $0.account?.setupCompleted == true
         }

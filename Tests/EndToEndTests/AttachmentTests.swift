@@ -11,7 +11,7 @@ import Testing
         _ file: AttachmentFile, to conversation: String, by user: PresenceMessenger
     ) async throws -> MessageAttachment? {
         var attachment: MessageAttachment?
-        for try await case .uploaded(let uploaded) in user.upload(file, to: conversation) { attachment = uploaded }
+        for try await case .saved(let uploaded) in user.upload(file, to: conversation) { attachment = uploaded }
         return attachment
     }
 

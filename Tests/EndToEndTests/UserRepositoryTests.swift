@@ -12,8 +12,8 @@ import Testing
         let writer = users("repo-1")
         guard
             case .saved(let saved) = try await writer.update(
-                UserChanges(
-                    displayName: " Ana Silva ", profileImageURL: URL(string: "https://example.org/a.jpg"),
+                ProfileChanges(
+                    displayName: " Ana Silva ", photoURL: Change(URL(string: "https://example.org/a.jpg")),
                     timezone: "Europe/Lisbon", locale: "pt-PT"))
         else {
             Issue.record("not saved")
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `a batch gives those found and names the others, online and offline`() async throws {
-        for user in ["repo-2", "repo-3"] { try await users(user).update(UserChanges(displayName: user)) }
+        for user in ["repo-2", "repo-3"] { try await users(user).update(ProfileChanges(displayName: .set(user))) }
         let client = server.client("repo-batch")
         let reader: any UserRepository = client
         let found = try await reader.users(["repo-3", "repo-nobody", "repo-2"])
@@ -46,7 +46,7 @@ import Testing
     @Test func `a user is observed, whole and as online`() async throws {
         let writer = server.client("repo-4")
         let repository: any UserRepository = writer
-        try await repository.update(UserChanges(displayName: "First"))
+        try await repository.update(ProfileChanges(displayName: "First"))
         let seen = Sightings(users("repo-watcher").userUpdates(of: "repo-4"))
         let online = Sightings(users("repo-watcher-2").onlineUpdates(of: "repo-4"))
         try await seen.until("a name") { $0.displayName == "First" && $0.isOnline }
@@ -61,7 +61,7 @@ import Testing
 
     @Test func `what the server does not accept names the member, in plain language`() async throws {
         let error = await #expect(throws: PresenceError.self) {
-            try await users("repo-5").update(UserChanges(displayName: String(repeating: "x", count: 51)))
+            try await users("repo-5").update(ProfileChanges(displayName: .set(String(repeating: "x", count: 51))))
         }
         #expect(error?.code == .validationFailed && error?.field == "displayName")
         #expect(error?.localizedDescription == "This name cannot be used.")
@@ -71,7 +71,7 @@ import Testing
         let writer = server.client("repo-6")
         try await writer.updateProfile(displayName: "Before")
         await writer.disconnect()
-        #expect(try await writer.update(UserChanges(displayName: "After")) == .queued)
+        #expect(try await writer.update(ProfileChanges(displayName: "After")) == .queued)
         writer.connect()
         let seen = Sightings(users("repo-watcher-3").userUpdates(of: "repo-6"))
         try await seen.until("the change") { $0.displayName == "After" }

@@ -19,9 +19,8 @@ import Testing
     @Test func `changes are sent as they are meant: set, removed, left alone`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let user = try await account.update(
-            AccountChanges(
-                displayName: "Ana Silva", photoURL: .some(nil), timezone: "Europe/Paris", locale: .some(nil),
-                setupCompleted: true))
+            ProfileChanges(displayName: "Ana Silva", photoURL: .remove, timezone: "Europe/Paris", locale: .remove),
+            setupCompleted: true)
         #expect(user.displayName == "Ana Silva")
         let changes = try #require(bench.server.body("PATCH /v1/me")?["changes"] as? [String: Any])
         #expect(changes["displayName"] as? String == "Ana Silva" && changes["timezone"] as? String == "Europe/Paris")
@@ -130,7 +129,7 @@ import Testing
     @Test func `a picture is uploaded with its progress, and removed`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let picture = Data([0xFF, 0xD8, 0xFF, 0xE0] + [UInt8](repeating: 7, count: 996))
-        var steps: [PhotoUpload] = []
+        var steps: [Upload<Photo>] = []
         for try await step in account.uploadPhoto(picture) { steps.append(step) }
         #expect(steps.first == .progress(1))
         #expect(
@@ -165,7 +164,7 @@ import Testing
         let bench = Bench()
         let account = bench.launch()
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.currentUser() }
-        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.update(AccountChanges()) }
+        await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.update() }
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.sessions() }
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.removePhoto() }
         #expect(bench.transport.requests.isEmpty)

@@ -105,7 +105,7 @@ import Testing
         try await account.verifyEmail(token: try #require(account.mails.last).token)
         #expect(account.currentAccount?.emailVerified == true)
         let changed = try await account.update(
-            AccountChanges(displayName: " A ", preferredLanguage: "pt", setupCompleted: true))
+            ProfileChanges(displayName: " A "), preferredLanguage: "pt", setupCompleted: true)
         #expect(changed.displayName == "A" && changed.preferredLanguage == "pt")
         try await account.changeEmail(to: " C@d.de", password: "12345678")
         #expect(account.currentAccount?.email == "a@b.de", "until the mail is confirmed")

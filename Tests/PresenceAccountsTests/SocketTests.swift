@@ -22,7 +22,7 @@ import Testing
         let server = try ScriptedServer { [model] in .answer(model.handle($0)) }
         let account = account(at: server.url)
         try await account.signUp(email: "ana@example.org", password: "correct horse")
-        #expect(try await account.update(AccountChanges(displayName: "Ana")).displayName == "Ana")
+        #expect(try await account.update(ProfileChanges(displayName: "Ana")).displayName == "Ana")
         try await account.claimUsername("Ana.B")
         #expect(try await account.availability(ofUsername: "bob") == .taken)
         try await account.deleteAccount(password: "correct horse")
@@ -150,15 +150,15 @@ import Testing
         }
         let account = account(at: server.url, kept: Bench.kept)
         let picture = Data([0xFF, 0xD8, 0xFF, 1])
-        let upload = Task { () -> PhotoUpload? in
-            var last: PhotoUpload?
+        let upload = Task { () -> Upload<Photo>? in
+            var last: Upload<Photo>?
             for try await step in account.uploadPhoto(picture) { last = step }
             return last
         }
         for await _ in began { break }
         upload.cancel()
         if case .success(.saved) = await upload.result { Issue.record("it was cancelled") }
-        var last: PhotoUpload?
+        var last: Upload<Photo>?
         for try await step in account.uploadPhoto(picture) { last = step }
         guard case .saved = last else {
             Issue.record("\(String(describing: last))")

@@ -33,12 +33,12 @@ import Testing
         let url = URL(string: "https://example.org/j.jpg")!
         try comesBack(UserState(user: Self.full, isStale: true))
         try comesBack(Users([Self.full], missing: ["u2"], isStale: true))
-        for update in [UserUpdate.saved(Self.full), .queued] { try comesBack(update) }
+        for update in [ProfileUpdate.saved(Self.full), .queued] { try comesBack(update) }
         try comesBack(Photo(url: url, thumbnailURL: nil))
         for changes in [
-            UserChanges(), UserChanges(displayName: "Ana", profileImageURL: .some(url), timezone: "Europe/Paris"),
+            ProfileChanges(), ProfileChanges(displayName: "Ana", photoURL: .set(url), timezone: "Europe/Paris"),
             // A removed member differs from an unchanged one.
-            UserChanges(profileImageURL: .some(nil), timezone: .some(nil), locale: .some(nil)),
+            ProfileChanges(photoURL: .remove, timezone: .remove, locale: .remove),
         ] { try comesBack(changes) }
     }
 

@@ -30,7 +30,7 @@ import Testing
     /// The steps of an upload.
     private static func steps(
         _ scene: Scene, _ file: AttachmentFile = file, to conversation: String = "c1"
-    ) async throws -> [AttachmentUpload] {
+    ) async throws -> [Upload<MessageAttachment>] {
         try await scene.messages.upload(file, to: conversation).reduce(into: []) { $0.append($1) }
     }
 
@@ -41,7 +41,7 @@ import Testing
     @Test func `a file is uploaded for its conversation, with progress, and sent with a message`() async throws {
         let scene = await Self.scene()
         scene.transport.answer(Self.answered())
-        #expect(try await Self.steps(scene) == [.progress(1), .uploaded(Self.attachment)])
+        #expect(try await Self.steps(scene) == [.progress(1), .saved(Self.attachment)])
         let request = try #require(scene.transport.requests.first)
         #expect(request.method == "POST")
         #expect(
@@ -64,7 +64,7 @@ import Testing
         try Data("abc".utf8).write(to: url)
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
         for file in [AttachmentFile(file: url), AttachmentFile(file: link, contentType: "image/jpeg")] {
-            #expect(try await Self.steps(scene, file).last == .uploaded(Self.attachment))
+            #expect(try await Self.steps(scene, file).last == .saved(Self.attachment))
         }
         let requests = scene.transport.requests
         #expect(requests.map(\.body) == [nil, nil])
@@ -135,10 +135,10 @@ import Testing
             if [1, 3, 4].contains(number) { throw HTTPFailure("cut", wasSent: true) }
             return .json(Self.stored, status: 201)
         }
-        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment), "the second try")
+        #expect(try await Self.steps(scene).last == .saved(Self.attachment), "the second try")
         let error = await Self.failure(scene)
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == false && tries.withLock { $0 } == 4)
-        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
         scene.transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
         #expect(await Self.failure(scene)?.code == .notConnected)
         #expect(scene.transport.requests.count == 6, "what was not sent is not tried again by itself")
@@ -157,7 +157,7 @@ import Testing
             request.headers["Authorization"] == "Bearer t1"
                 ? .error(401, "unauthorized", reason: "token_expired") : .json(Self.stored, status: 201)
         }
-        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
         #expect(scene.transport.requests.map { $0.headers["Authorization"] } == ["Bearer t1", "Bearer t2"])
 
         let fixed = await Self.scene()
@@ -187,8 +187,8 @@ import Testing
         third.cancel()
         await scene.messages.hasUploads(2)
         for _ in 1...2 { open.yield() }
-        #expect(try await first.value == .uploaded(Self.attachment))
-        #expect(try await second.value == .uploaded(Self.attachment))
+        #expect(try await first.value == .saved(Self.attachment))
+        #expect(try await second.value == .saved(Self.attachment))
         #expect(try await third.value == nil, "the stream of a cancelled task ends")
         #expect(scene.transport.requests.count == 2 && running.withLock { $0.most } == 1)
     }
@@ -204,9 +204,9 @@ import Testing
         let upload = Task { try await Self.steps(scene).last }
         for await _ in arrivals { break }
         upload.cancel()
-        #expect(try await upload.value != .uploaded(Self.attachment))
+        #expect(try await upload.value != .saved(Self.attachment))
         scene.transport.answer(Self.answered())
-        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
     }
 
     @Test func `a sign-out ends uploads`() async throws {

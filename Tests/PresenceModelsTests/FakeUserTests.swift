@@ -24,9 +24,9 @@ import Testing
         var pending = users.pendingUpdates.makeAsyncIterator()
         #expect(await pending.next() == false)
         users.isOffline = true
-        #expect(try await users.update(UserChanges(displayName: "A")) == .queued)
+        #expect(try await users.update(ProfileChanges(displayName: "A")) == .queued)
         #expect(await pending.next() == true)
-        #expect(try await users.update(UserChanges(displayName: "B", locale: "de")) == .queued)
+        #expect(try await users.update(ProfileChanges(displayName: "B", locale: "de")) == .queued)
         try await users.setOnline(true)
         let known = try await users.user("me")
         #expect(known.displayName == "Ana" && !known.isOnline)
@@ -38,7 +38,7 @@ import Testing
 
     @Test func `rejected parts of queued changes are not made`() async throws {
         users.isOffline = true
-        _ = try await users.update(UserChanges(displayName: "A", locale: "de"))
+        _ = try await users.update(ProfileChanges(displayName: "A", locale: "de"))
         users.refuse(.invalid(field: "displayName", reason: "no"))
         users.isOffline = false
         let saved = try await users.user("me")
@@ -69,15 +69,15 @@ import Testing
         for isOffline in [false, true] {
             users.isOffline = isOffline
             for name in ["", String(repeating: "x", count: 51)] {
-                let error = await error { try await users.update(UserChanges(displayName: name)) }
+                let error = await error { try await users.update(ProfileChanges(displayName: .set(name))) }
                 #expect(error == .invalid(field: "displayName", reason: "This name cannot be used."))
             }
             let address = URL(string: "http://example.org/a.jpg")
-            let error = await error { try await users.update(UserChanges(profileImageURL: .some(address))) }
+            let error = await error { try await users.update(ProfileChanges(photoURL: Change(address))) }
             #expect(error == .invalid(field: "photoURL", reason: "This picture cannot be used."))
         }
         users.isOffline = false
-        guard case .saved(let user) = try await users.update(UserChanges(displayName: " Ana ")) else {
+        guard case .saved(let user) = try await users.update(ProfileChanges(displayName: " Ana ")) else {
             Issue.record("not saved")
             return
         }

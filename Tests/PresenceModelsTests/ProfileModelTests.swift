@@ -31,7 +31,7 @@ import Testing
         #expect(model.hasChanges && model.canSave)
         await model.save()
         #expect(model.showSuccess && !model.hasChanges && model.displayName == "Ana Silva")
-        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
         model.displayName = "Another"
         #expect(!model.showSuccess, "until the next change")
         run.cancel()
@@ -44,7 +44,7 @@ import Testing
         await model.save()
         model.photoURL = nil
         await model.save()
-        #expect(users.updates.map(\.profileImageURL) == [.some(url), .some(nil)])
+        #expect(users.updates.map(\.photoURL) == [Change(url), .remove])
         run.cancel()
     }
 
@@ -107,7 +107,7 @@ import Testing
         model.photoURL = URL(string: "https://example.org/a.jpg")
         users.clock.advance(by: .seconds(1))
         await saving.value
-        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
         #expect(model.displayName == "Ana Sousa" && model.photoURL != nil && model.hasChanges && model.canSave)
         run.cancel()
     }

@@ -20,7 +20,7 @@ import Testing
             AsyncStream { $0.yield(User(id: id, displayName: "Ana", lastSeen: .inTests, createdAt: .inTests)) }
         }
         var pendingUpdates: AsyncStream<Bool> { users.pendingUpdates }
-        func update(_ changes: UserChanges) async throws -> UserUpdate {
+        func update(_ changes: ProfileChanges) async throws -> ProfileUpdate<User> {
             defer { afterUpdate() }
             return try await users.update(changes)
         }

@@ -23,14 +23,14 @@ import Testing
         model.displayName = "  Ana Silva "
         await model.saveProfile()
         #expect(model.profileSaved && model.errorMessage == nil && !model.isLoading)
-        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
     }
 
     @Test func `a picture's address is stored with it`() async {
         let model = model()
         model.profileImageURL = URL(string: "https://example.org/a.jpg")
         await model.saveProfile()
-        #expect(users.updates.first?.profileImageURL == .some(URL(string: "https://example.org/a.jpg")))
+        #expect(users.updates.first?.photoURL == Change(URL(string: "https://example.org/a.jpg")))
     }
 
     @Test func `a name that is empty or too long is told, and nothing is sent`() async {
@@ -113,7 +113,7 @@ import Testing
         model.displayName = "Something else"
         model.profileImageURL = URL(string: "https://example.org/b.jpg")
         await model.skipSetup()
-        #expect(users.updates == [UserChanges(displayName: "Ana")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana")])
     }
 
     @Test func `a picture that was uploaded is in the form, and not saved a second time`() async {
@@ -122,7 +122,7 @@ import Testing
         #expect(model.profileImageURL != nil && model.profileImageURL == model.photo?.photo?.url)
         model.displayName = "Ana"
         await model.saveProfile()
-        #expect(users.updates == [UserChanges(displayName: "Ana")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana")])
     }
 
     @Test func `skipping during a save has no effect`() async {

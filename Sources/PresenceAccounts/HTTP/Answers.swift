@@ -97,15 +97,23 @@ extension User {
     }
 }
 
-extension AccountChanges {
+extension ProfileChanges {
+    /// The changed members; a removed one is null.
     var members: [String: JSONMember] {
-        func text(_ value: String??) -> JSONMember? { value.map { $0.map { .text($0) } ?? .null } }
-        let members: [String: JSONMember?] = [
-            "displayName": displayName.map { .text($0) },
-            "photoURL": text(photoURL.map { $0?.absoluteString }),
-            "timezone": text(timezone), "locale": text(locale), "preferredLanguage": text(preferredLanguage),
-            "setupCompleted": setupCompleted.map { .flag($0) },
+        let members = [
+            "displayName": displayName.member { .text($0) }, "photoURL": photoURL.member { .text($0.absoluteString) },
+            "timezone": timezone.member { .text($0) }, "locale": locale.member { .text($0) },
         ]
-        return ["changes": .object(members.compactMapValues(\.self))]
+        return members.compactMapValues(\.self)
+    }
+}
+
+extension Change {
+    func member(_ encoded: (Value) -> JSONMember) -> JSONMember? {
+        switch self {
+        case .keep: nil
+        case .remove: .null
+        case .set(let value): encoded(value)
+        }
     }
 }

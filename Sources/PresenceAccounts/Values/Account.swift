@@ -60,36 +60,6 @@ public struct AccountSession: Codable, Hashable, Sendable, Identifiable {
     }
 }
 
-/// Changes of the user's account and profile. The server applies all of them or none. Outer `nil` keeps a member; inner
-/// `nil` removes it.
-public struct AccountChanges: Hashable, Sendable {
-    /// 1 to 50 characters after trimming.
-    public var displayName: String?
-    /// An https URL of the app's own picture. ``PresenceAccount/uploadPhoto(_:)`` stores one on the server.
-    public var photoURL: URL??
-    /// An IANA name, such as `Europe/Paris`.
-    public var timezone: String??
-    /// A BCP 47 tag, such as `pt-BR`.
-    public var locale: String??
-    /// A BCP 47 tag, visible only to the user.
-    public var preferredLanguage: String??
-    /// Whether the user has completed the app's first form.
-    public var setupCompleted: Bool?
-
-    /// Creates a change of the given members.
-    public init(
-        displayName: String? = nil, photoURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil,
-        preferredLanguage: String?? = nil, setupCompleted: Bool? = nil
-    ) {
-        self.displayName = displayName
-        self.photoURL = photoURL
-        self.timezone = timezone
-        self.locale = locale
-        self.preferredLanguage = preferredLanguage
-        self.setupCompleted = setupCompleted
-    }
-}
-
 /// Whether a username can be claimed. Open: a later server may return other values.
 public struct UsernameAvailability: RawRepresentable, Hashable, Sendable {
     public let rawValue: String

@@ -71,7 +71,7 @@ extension PresenceClient {
     @discardableResult
     public func updateProfile(
         _ changes: ProfileChanges, offline: OfflinePolicy = .queue
-    ) async throws -> ProfileUpdate {
+    ) async throws -> ProfileUpdate<PersonProfile> {
         guard case .profile(let update) = try await ask(.updateProfile(changes.wire, offline)) else {
             preconditionFailure("not an answer to updateProfile")
         }
@@ -83,7 +83,7 @@ extension PresenceClient {
     public func updateProfile(
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
         locale: Change<String> = .keep, offline: OfflinePolicy = .queue
-    ) async throws -> ProfileUpdate {
+    ) async throws -> ProfileUpdate<PersonProfile> {
         let changes = ProfileChanges(
             displayName: displayName, photoURL: photoURL, timezone: timezone, locale: locale)
         return try await updateProfile(changes, offline: offline)

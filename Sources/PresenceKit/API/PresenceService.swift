@@ -37,7 +37,7 @@ public protocol PresenceService: Sendable {
     /// ``PresenceClient/updateProfile(_:offline:)``.
     @discardableResult func updateProfile(
         _ changes: ProfileChanges, offline: OfflinePolicy
-    ) async throws -> ProfileUpdate
+    ) async throws -> ProfileUpdate<PersonProfile>
 
     // MARK: Typing
 
@@ -113,7 +113,8 @@ extension PresenceService {
     }
 
     /// Changes the profile; the change is queued if there is no connection.
-    @discardableResult public func updateProfile(_ changes: ProfileChanges) async throws -> ProfileUpdate {
+    @discardableResult public func updateProfile(_ changes: ProfileChanges) async throws -> ProfileUpdate<PersonProfile>
+    {
         try await updateProfile(changes, offline: .queue)
     }
 }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The progress of an upload: any number of fractions from 0 to 1, then the stored picture, once.
-public enum PhotoUpload: Hashable, Sendable {
-    /// The fraction of the picture that was sent, from 0 to 1.
+/// The progress of an upload: any number of fractions from 0 to 1, then the stored file, once.
+public enum Upload<Value: Hashable & Sendable>: Hashable, Sendable {
+    /// The fraction that was sent, from 0 to 1.
     case progress(Double)
-    /// The picture is stored, and set in the profile.
-    case saved(Photo)
+    /// The file is stored: a picture also in the profile, an attachment for a message.
+    case saved(Value)
 }
 
 /// A stored picture: at most 2,048 pixels a side, without metadata.

@@ -19,7 +19,7 @@ public protocol ProfileRepository: Sendable {
     ///
     /// Throws `validationFailed` with the field `photo` for an unusable picture. After any other error the call can be
     /// repeated.
-    func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error>
+    func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error>
     /// Removes the picture from the profile; does nothing if there is none.
     func removePhoto() async throws
 

@@ -23,7 +23,7 @@ public protocol UserRepository: Sendable {
     /// Changes the signed-in user. Without a connection the change is queued.
     ///
     /// - Throws: `validationFailed` with the invalid member, or the reason for which the change could not be made.
-    @discardableResult func update(_ changes: UserChanges) async throws -> UserUpdate
+    @discardableResult func update(_ changes: ProfileChanges) async throws -> ProfileUpdate<User>
 
     /// Observes the rejections of queued changes. The rejected members keep their former values.
     var updateRefusals: AsyncStream<PresenceError> { get }
@@ -55,13 +55,12 @@ extension UserRepository {
     public var pendingUpdates: AsyncStream<Bool> { AsyncStream { $0.finish() } }
 
     /// Sets all profile members of the signed-in user to those of `user`.
-    @discardableResult public func update(_ user: User) async throws -> UserUpdate {
+    @discardableResult public func update(_ user: User) async throws -> ProfileUpdate<User> {
         try await update(
-            UserChanges(
+            ProfileChanges(
                 // A name cannot be removed, so an empty one is not sent.
-                displayName: user.displayName.isEmpty ? nil : user.displayName,
-                profileImageURL: .some(user.profileImageURL),
-                timezone: .some(user.timezone), locale: .some(user.locale)))
+                displayName: user.displayName.isEmpty ? .keep : .set(user.displayName),
+                photoURL: Change(user.profileImageURL), timezone: Change(user.timezone), locale: Change(user.locale)))
     }
 }
 
@@ -98,63 +97,4 @@ public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
     public var startIndex: Int { found.startIndex }
     public var endIndex: Int { found.endIndex }
     public subscript(position: Int) -> User { found[position] }
-}
-
-/// Changes of the signed-in user. Outer `nil` keeps a member; inner `nil` removes it.
-public struct UserChanges: Hashable, Sendable {
-    /// The new name, 1 to 50 characters. A name cannot be removed.
-    public var displayName: String?
-    /// The URL of the new picture, https.
-    public var profileImageURL: URL??
-    /// An IANA name, such as `Europe/Paris`.
-    public var timezone: String??
-    /// A BCP 47 tag, such as `pt-BR`.
-    public var locale: String??
-
-    /// Creates a change of the given members.
-    public init(
-        displayName: String? = nil, profileImageURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil
-    ) {
-        self.displayName = displayName
-        self.profileImageURL = profileImageURL
-        self.timezone = timezone
-        self.locale = locale
-    }
-}
-
-/// Encoded as an object of the changed members; a removed member is `null`.
-extension UserChanges: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case displayName, profileImageURL, timezone, locale
-    }
-
-    /// - Throws: `DecodingError`.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        func change<Value: Decodable>(_ key: CodingKeys) throws -> Value?? {
-            guard members.contains(key) else { return nil }
-            return .some(try members.decodeIfPresent(Value.self, forKey: key))
-        }
-        self.init(
-            displayName: try members.decodeIfPresent(String.self, forKey: .displayName),
-            profileImageURL: try change(.profileImageURL), timezone: try change(.timezone), locale: try change(.locale))
-    }
-
-    /// - Throws: the errors of the encoder.
-    public func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        try members.encodeIfPresent(displayName, forKey: .displayName)
-        // Unwrapping only the outer optional encodes an inner `nil` as null.
-        if let profileImageURL { try members.encode(profileImageURL, forKey: .profileImageURL) }
-        if let timezone { try members.encode(timezone, forKey: .timezone) }
-        if let locale { try members.encode(locale, forKey: .locale) }
-    }
-}
-
-/// The outcome of a change.
-public enum UserUpdate: Codable, Hashable, Sendable {
-    /// The change was made. The value is the signed-in user now.
-    case saved(User)
-    /// There is no connection: the change is queued.
-    case queued
 }

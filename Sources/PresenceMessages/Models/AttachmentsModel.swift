@@ -119,7 +119,7 @@ public final class AttachmentsModel {
             for try await step in repository.upload(item.file, to: conversation) {
                 switch step {
                 case .progress(let part): set(item.id, .uploading(part))
-                case .uploaded(let attachment): state = .uploaded(attachment)
+                case .saved(let attachment): state = .uploaded(attachment)
                 }
             }
         } catch is CancellationError {

@@ -85,11 +85,3 @@ public struct AttachmentFile: Hashable, Sendable {
         return size
     }
 }
-
-/// The progress of an upload: any number of fractions, then the attachment, once.
-public enum AttachmentUpload: Hashable, Sendable {
-    /// The fraction of the file that was sent, from 0 to 1. It restarts if a lost connection restarts the upload.
-    case progress(Double)
-    /// The file is stored. Use the value in a message's `attachments`.
-    case uploaded(MessageAttachment)
-}

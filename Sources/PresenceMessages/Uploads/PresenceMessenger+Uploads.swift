@@ -28,10 +28,10 @@ extension PresenceMessenger {
     /// `signedOut`; `tooMany` if 100 uploads are waiting.
     public nonisolated func upload(
         _ file: AttachmentFile, to conversation: String
-    ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
+    ) -> AsyncThrowingStream<Upload<MessageAttachment>, any Error> {
         AsyncThrowingStream { elements in
             let attachment = try await self.upload(file, to: conversation) { elements.yield(.progress($0)) }
-            elements.yield(.uploaded(attachment))
+            elements.yield(.saved(attachment))
         }
     }
 

@@ -10,21 +10,20 @@ extension FakeAccount {
     }
 
     @discardableResult
-    public func update(_ changes: AccountChanges) async throws -> User {
-        try await answer(.update(changes))
-        if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
+    public func update(
+        _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User {
+        try await answer(.update(changes, preferredLanguage: preferredLanguage, setupCompleted: setupCompleted))
+        if let name = changes.displayName.value, DisplayNameRule.fault(in: name) != nil {
             throw PresenceError.account(.validationFailed, field: "displayName")
         }
         return try change {
-            if let name = changes.displayName { $0.user.displayName = DisplayNameRule.trimmed(name) }
-            if let url = changes.photoURL { $0.user.profileImageURL = url }
-            if let timezone = changes.timezone { $0.user.timezone = timezone }
-            if let locale = changes.locale { $0.user.locale = locale }
-            if let language = changes.preferredLanguage {
-                $0.user.preferredLanguage = language
-                $0.account.preferredLanguage = language
+            changes.apply(to: &$0.user)
+            if preferredLanguage != .keep {
+                $0.user.preferredLanguage = preferredLanguage.value
+                $0.account.preferredLanguage = preferredLanguage.value
             }
-            if let isDone = changes.setupCompleted { $0.account.setupCompleted = isDone }
+            if let setupCompleted { $0.account.setupCompleted = setupCompleted }
         }.user
     }
 
@@ -88,7 +87,7 @@ extension FakeAccount {
 
     /// Yields a progress of 0.5, takes ``delay``, and saves the picture as `https://example.org/photo-N.jpg`. Pictures
     /// that violate `PhotoRule` are rejected before the call is recorded.
-    public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+    public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
         AsyncThrowingStream { elements in
             if let fault = PhotoRule.fault(in: picture) { throw PresenceError.invalid(field: "photo", reason: fault) }
             elements.yield(.progress(0.5))

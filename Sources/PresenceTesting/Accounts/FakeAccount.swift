@@ -17,7 +17,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         case setPassword(token: String)
         case verifyEmail(token: String)
         case currentUser
-        case update(AccountChanges)
+        case update(ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?)
         case changePassword
         case changeEmail(String)
         case deleteAccount

@@ -33,7 +33,7 @@ extension FakeMessages: MessageRepository {
     /// a thumbnail. Files that no server accepts are rejected before the call is recorded.
     public func upload(
         _ file: AttachmentFile, to conversation: String
-    ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
+    ) -> AsyncThrowingStream<Upload<MessageAttachment>, any Error> {
         AsyncThrowingStream { elements in
             let size = try file.check()
             elements.yield(.progress(0.5))
@@ -48,7 +48,7 @@ extension FakeMessages: MessageRepository {
             let address = "https://example.org/upload-\(number)"
             elements.yield(.progress(1))
             elements.yield(
-                .uploaded(
+                .saved(
                     MessageAttachment(
                         id: "upload-\(number)",
                         type: isImage ? .image : file.contentType.hasPrefix("video/") ? .video : .file, url: address,

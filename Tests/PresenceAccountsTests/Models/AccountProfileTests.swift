@@ -27,7 +27,9 @@ import Testing
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         model.displayName = "Ana"
         await model.saveProfile()
-        #expect(model.profileSaved && account.calls == [.update(AccountChanges(setupCompleted: true))])
+        #expect(
+            model.profileSaved
+                && account.calls == [.update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: true)])
         #expect(account.currentAccount?.setupCompleted == true)
         let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await second.skipSetup()

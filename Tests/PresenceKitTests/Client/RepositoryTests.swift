@@ -71,7 +71,7 @@ import Testing
 
     @Test func `a rejection of a queued change is reported`() async throws {
         await client.disconnect()
-        #expect(try await users.update(UserChanges(displayName: "Ana")) == .queued)
+        #expect(try await users.update(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
         var refusals = users.updateRefusals.makeAsyncIterator()
         client.connect()
         let server = await dialler.next()
@@ -87,7 +87,7 @@ import Testing
         await client.disconnect()
         var pending = users.pendingUpdates.makeAsyncIterator()
         #expect(await pending.next() == false)
-        #expect(try await users.update(UserChanges(displayName: "Ana")) == .queued)
+        #expect(try await users.update(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
         #expect(await pending.next() == true)
         client.connect()
         let server = await dialler.next()

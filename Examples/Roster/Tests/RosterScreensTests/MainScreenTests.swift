@@ -41,7 +41,7 @@ struct MainScreenTests {
         #expect(await screen.enter("status busy In a meeting"))
         await until { screen.lines[0].hasPrefix("ana (busy: In a meeting)") }
         #expect(await screen.enter("name Ana Silva"))
-        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
         users.failure = PresenceError(
             .notConnected, sentence: "Failed to save the user. There is no connection to the server.")
         #expect(await screen.enter("name Bea"))

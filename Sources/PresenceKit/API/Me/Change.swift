@@ -9,6 +9,9 @@ public enum Change<Value: Hashable & Sendable>: Hashable, Sendable {
     /// The member gets this value.
     case set(Value)
 
+    /// Sets the member to a value, or removes it.
+    public init(_ value: Value?) { self = value.map { .set($0) } ?? .remove }
+
     /// The new value, if there is one.
     public var value: Value? {
         if case .set(let value) = self { value } else { nil }

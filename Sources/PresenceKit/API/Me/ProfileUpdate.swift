@@ -1,7 +1,7 @@
 /// The outcome of a profile change.
-public enum ProfileUpdate: Codable, Hashable, Sendable {
-    /// The server stored the change. The value is the profile now.
-    case saved(PersonProfile)
+public enum ProfileUpdate<Value: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
+    /// The server stored the change. The value is the profile or the user now.
+    case saved(Value)
     /// The change is queued behind earlier ones, and is sent once there is a connection.
     case queued
 }

@@ -100,7 +100,7 @@ enum Reply: Sendable {
     /// It will be sent on the next connection.
     case queued
     case people(People)
-    case profile(ProfileUpdate)
+    case profile(ProfileUpdate<PersonProfile>)
     case conversation(Conversation)
     case visibility(MyVisibility)
     /// The reply to an attached library's request, as raw parts.

@@ -48,7 +48,7 @@ public final class ProfileModel {
     /// The latest value, including queued changes.
     private var saved: User?
     /// The queued changes, until the repository has them or reports their rejection.
-    private var queued = UserChanges()
+    private var queued = ProfileChanges()
     /// The saved username, if there are usernames.
     private var savedUsername: String?
     private var checking: Task<Void, Never>?
@@ -110,11 +110,11 @@ public final class ProfileModel {
     private func followRefusals() async {
         for await refusal in users.updateRefusals {
             switch refusal.field {
-            case "displayName" where refusal.code == .validationFailed: queued.displayName = nil
-            case "photoURL" where refusal.code == .validationFailed: queued.profileImageURL = nil
-            default: queued = UserChanges()
+            case "displayName" where refusal.code == .validationFailed: queued.displayName = .keep
+            case "photoURL" where refusal.code == .validationFailed: queued.photoURL = .keep
+            default: queued = ProfileChanges()
             }
-            if queued == UserChanges() { isQueued = false }
+            if queued == ProfileChanges() { isQueued = false }
             if let heard { take(heard) }
             (errorMessage, showSuccess) = (refusal.localizedDescription, false)
         }
@@ -132,7 +132,7 @@ public final class ProfileModel {
         // Another change may have been queued in the meantime.
         guard !isQueued else { return }
         if let newer {
-            queued = UserChanges()
+            queued = ProfileChanges()
             take(newer)
         }
         showSuccess = errorMessage == nil
@@ -159,7 +159,7 @@ public final class ProfileModel {
         saved = withQueued(newer)
         if displayName == former?.displayName ?? "" { fields.displayName = saved!.displayName }
         if photoURL == former?.profileImageURL { fields.photoURL = saved!.profileImageURL }
-        if isQueued, queued == UserChanges() {
+        if isQueued, queued == ProfileChanges() {
             isQueued = false
             showSuccess = errorMessage == nil
         }
@@ -176,11 +176,12 @@ public final class ProfileModel {
     /// Applies queued changes, which count as saved until the repository has them.
     private func withQueued(_ newer: User) -> User {
         var user = newer
-        if let name = queued.displayName {
-            if name == newer.displayName { queued.displayName = nil } else { user.displayName = name }
+        if let name = queued.displayName.value {
+            if name == newer.displayName { queued.displayName = .keep } else { user.displayName = name }
         }
-        if let picture = queued.profileImageURL {
-            if picture == newer.profileImageURL { queued.profileImageURL = nil } else { user.profileImageURL = picture }
+        if queued.photoURL != .keep {
+            let picture = queued.photoURL.value
+            if picture == newer.profileImageURL { queued.photoURL = .keep } else { user.profileImageURL = picture }
         }
         return user
     }
@@ -194,11 +195,11 @@ public final class ProfileModel {
         do {
             // A snapshot, because the user may continue to type.
             let (form, name) = (fields, DisplayNameRule.trimmed(displayName))
-            let changes = UserChanges(
-                displayName: nameChanged ? name : nil,
-                profileImageURL: photoURL == saved?.profileImageURL ? nil : .some(photoURL))
+            let changes = ProfileChanges(
+                displayName: nameChanged ? .set(name) : .keep,
+                photoURL: photoURL == saved?.profileImageURL ? .keep : Change(photoURL))
             if hasNewUsername { try await saveUsername() }
-            if changes != UserChanges() { try await save(changes) }
+            if changes != ProfileChanges() { try await save(changes) }
             if fields.displayName == form.displayName { fields.displayName = saved?.displayName ?? name }
             showSuccess = true
         } catch is CancellationError {
@@ -211,15 +212,15 @@ public final class ProfileModel {
         }
     }
 
-    private func save(_ changes: UserChanges) async throws {
+    private func save(_ changes: ProfileChanges) async throws {
         let update = try await users.update(changes)
         isQueued = update == .queued
         // An element received during the save may be older than the saved change.
-        if let name = changes.displayName { queued.displayName = isQueued ? name : nil }
-        if let picture = changes.profileImageURL { queued.profileImageURL = isQueued ? .some(picture) : nil }
+        if changes.displayName != .keep { queued.displayName = isQueued ? changes.displayName : .keep }
+        if changes.photoURL != .keep { queued.photoURL = isQueued ? changes.photoURL : .keep }
         if case .saved(let user) = update { return take(user) }
-        if let name = changes.displayName { saved?.displayName = name }
-        if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
+        if let name = changes.displayName.value { saved?.displayName = name }
+        if changes.photoURL != .keep { saved?.profileImageURL = changes.photoURL.value }
         // The queued change may have been made already.
         if isQueued, await isPending() == false { await settle() }
     }

@@ -106,8 +106,8 @@ public final class ProfileSetupModel {
         defer { isLoading = false }
         do {
             let update = try await users.update(
-                UserChanges(
-                    displayName: name, profileImageURL: picture == savedImageURL ? nil : .some(picture)))
+                ProfileChanges(
+                    displayName: .set(name), photoURL: picture == savedImageURL ? .keep : Change(picture)))
             savedImageURL = picture
             // A queued change counts as saved. In that case, recording the completed form is optional: without a
             // connection it may fail, and the form may be shown once more.

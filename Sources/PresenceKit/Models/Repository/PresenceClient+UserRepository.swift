@@ -68,9 +68,9 @@ extension PresenceClient: UserRepository {
     }
 
     @discardableResult
-    public func update(_ changes: UserChanges) async throws -> UserUpdate {
+    public func update(_ changes: ProfileChanges) async throws -> ProfileUpdate<User> {
         do {
-            switch try await updateProfile(ProfileChanges(changes), offline: .queue) {
+            switch try await updateProfile(changes, offline: .queue) {
             case .queued: return .queued
             case .saved(let profile):
                 // The reply has no presence, so it is requested. As a fallback, the user is online, because this device
@@ -126,17 +126,5 @@ extension User {
             profileImageURL: profile.photoURL, timezone: profile.timezone, locale: profile.locale,
             isOnline: person.isOnline,
             lastSeen: presence.lastSeen ?? presence.since ?? .distantPast, createdAt: profile.createdAt ?? .distantPast)
-    }
-}
-
-extension ProfileChanges {
-    /// Converts a change of a user to one of the profile.
-    public init(_ changes: UserChanges) {
-        func change<Value>(_ value: Value??) -> Change<Value> {
-            value.map { inner in inner.map { .set($0) } ?? .remove } ?? .keep
-        }
-        self.init(
-            displayName: changes.displayName.map { .set($0) } ?? .keep, photoURL: change(changes.profileImageURL),
-            timezone: change(changes.timezone), locale: change(changes.locale))
     }
 }

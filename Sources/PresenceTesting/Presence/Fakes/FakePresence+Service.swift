@@ -86,7 +86,9 @@ extension FakePresence {
     public func setActivity(_ activity: Activity) { noteAtOnce(.setActivity(activity)) }
 
     @discardableResult
-    public func updateProfile(_ changes: ProfileChanges, offline: OfflinePolicy) async throws -> ProfileUpdate {
+    public func updateProfile(_ changes: ProfileChanges, offline: OfflinePolicy) async throws -> ProfileUpdate<
+        PersonProfile
+    > {
         try changes.check()
         try await note(.updateProfile(changes, offline))
         guard isOffline else { return .saved(apply(changes)) }

@@ -44,7 +44,7 @@ extension FakeUserRepository: ProfileRepository {
 
     /// Yields a progress of 0.47, takes ``delay``, and saves the picture as `https://example.org/photo-N.jpg`. Pictures
     /// that violate `PhotoRule` are rejected and not listed in ``uploads``.
-    public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+    public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
         if let fault = PhotoRule.fault(in: picture) {
             return AsyncThrowingStream { $0.finish(throwing: PresenceError.invalid(field: "photo", reason: fault)) }
         }

@@ -20,11 +20,11 @@ extension FakeUserRepository {
     }
 
     /// - Throws: for values that the server never accepts.
-    static func check(_ changes: UserChanges) throws {
-        if let name = changes.displayName, DisplayNameRule.fault(in: name) != nil {
+    static func check(_ changes: ProfileChanges) throws {
+        if let name = changes.displayName.value, DisplayNameRule.fault(in: name) != nil {
             throw PresenceError.invalid(field: "displayName", reason: "This name cannot be used.")
         }
-        if let url = changes.profileImageURL ?? nil {
+        if let url = changes.photoURL.value {
             let isLocal = url.scheme == "http" && ["localhost", "127.0.0.1", "::1"].contains(url.host ?? "")
             guard url.scheme?.lowercased() == "https" && url.host?.isEmpty == false || isLocal else {
                 throw PresenceError.invalid(field: "photoURL", reason: "This picture cannot be used.")
@@ -34,12 +34,9 @@ extension FakeUserRepository {
 
     /// Makes a change as the server would.
     @discardableResult
-    func make(_ changes: UserChanges) -> User {
+    func make(_ changes: ProfileChanges) -> User {
         var user = lock.withLock { state.users[me] } ?? User(id: me, displayName: "")
-        if let name = changes.displayName { user.displayName = DisplayNameRule.trimmed(name) }
-        if let url = changes.profileImageURL { user.profileImageURL = url }
-        if let timezone = changes.timezone { user.timezone = timezone }
-        if let locale = changes.locale { user.locale = locale }
+        changes.apply(to: &user)
         set(user)
         return user
     }
@@ -73,11 +70,22 @@ extension FakeUserRepository {
     }
 }
 
-extension UserChanges {
+extension ProfileChanges {
     /// The newer value of each member.
-    func merged(with newer: UserChanges) -> UserChanges {
-        UserChanges(
-            displayName: newer.displayName ?? displayName, profileImageURL: newer.profileImageURL ?? profileImageURL,
-            timezone: newer.timezone ?? timezone, locale: newer.locale ?? locale)
+    func merged(with newer: ProfileChanges) -> ProfileChanges {
+        func merged<Value>(_ path: KeyPath<ProfileChanges, Change<Value>>) -> Change<Value> {
+            newer[keyPath: path] == .keep ? self[keyPath: path] : newer[keyPath: path]
+        }
+        return ProfileChanges(
+            displayName: merged(\.displayName), photoURL: merged(\.photoURL), timezone: merged(\.timezone),
+            locale: merged(\.locale))
+    }
+
+    /// Changes a user as the server would. A name cannot be removed.
+    func apply(to user: inout User) {
+        if let name = displayName.value { user.displayName = DisplayNameRule.trimmed(name) }
+        if photoURL != .keep { user.profileImageURL = photoURL.value }
+        if timezone != .keep { user.timezone = timezone.value }
+        if locale != .keep { user.locale = locale.value }
     }
 }

@@ -12,9 +12,9 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         var feeds: [String: Feed<UserState>] = [:]
         var failure: (any Error)?
         var isOffline = false
-        var updates: [UserChanges] = []
+        var updates: [ProfileChanges] = []
         /// The changes queued offline.
-        var waiting: UserChanges?
+        var waiting: ProfileChanges?
         var waitingOnline: Bool?
         var onlineChanges: [Bool] = []
         var takenUsernames: Set<String> = []
@@ -45,7 +45,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     // MARK: What the test looks at
 
     /// All attempted changes, in order.
-    public var updates: [UserChanges] { lock.withLock { state.updates } }
+    public var updates: [ProfileChanges] { lock.withLock { state.updates } }
     /// The values passed to ``setOnline(_:)``.
     public var onlineChanges: [Bool] { lock.withLock { state.onlineChanges } }
     /// The usernames that were checked.
@@ -71,7 +71,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         set {
             let (changes, isOnline) = lock.withLock {
                 state.isOffline = newValue
-                guard !newValue else { return (nil, nil) as (UserChanges?, Bool?) }
+                guard !newValue else { return (nil, nil) as (ProfileChanges?, Bool?) }
                 defer { (state.waiting, state.waitingOnline) = (nil, nil) }
                 return (state.waiting, state.waitingOnline)
             }
@@ -109,13 +109,13 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         let isOver = lock.withLock {
             guard var waiting = state.waiting else { return false }
             switch (error.code, error.field) {
-            case (.validationFailed, "displayName"): waiting.displayName = nil
-            case (.validationFailed, "photoURL"): waiting.profileImageURL = nil
-            case (.validationFailed, "timezone"): waiting.timezone = nil
-            case (.validationFailed, "locale"): waiting.locale = nil
-            default: waiting = UserChanges()
+            case (.validationFailed, "displayName"): waiting.displayName = .keep
+            case (.validationFailed, "photoURL"): waiting.photoURL = .keep
+            case (.validationFailed, "timezone"): waiting.timezone = .keep
+            case (.validationFailed, "locale"): waiting.locale = .keep
+            default: waiting = ProfileChanges()
             }
-            state.waiting = waiting == UserChanges() ? nil : waiting
+            state.waiting = waiting == ProfileChanges() ? nil : waiting
             return state.waiting == nil
         }
         refusals.send(error)
@@ -157,13 +157,13 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     public func userStates(of id: User.ID) -> AsyncStream<UserState> { stream(of: feed(of: id)) { $0 } }
 
     @discardableResult
-    public func update(_ changes: UserChanges) async throws -> UserUpdate {
+    public func update(_ changes: ProfileChanges) async throws -> ProfileUpdate<User> {
         lock.withLock { state.updates.append(changes) }
         try Self.check(changes)
         try await answer()
         let isQueued = lock.withLock {
             guard state.isOffline else { return false }
-            state.waiting = (state.waiting ?? UserChanges()).merged(with: changes)
+            state.waiting = (state.waiting ?? ProfileChanges()).merged(with: changes)
             return true
         }
         if isQueued {

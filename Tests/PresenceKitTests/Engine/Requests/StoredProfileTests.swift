@@ -10,7 +10,7 @@ import Testing
     private static let name = ProfileChanges(displayName: .set("Ana"))
     private static let stored = Profile(version: 3, displayName: "Ana")
 
-    private func profile(_ call: CallID) -> ProfileUpdate? {
+    private func profile(_ call: CallID) -> ProfileUpdate<PersonProfile>? {
         if case .success(.profile(let update)) = bench.answer(to: call) { update } else { nil }
     }
 
