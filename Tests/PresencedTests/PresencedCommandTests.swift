@@ -140,7 +140,10 @@ import Testing
             (["toke", "ana"], #"presenced has no command "toke"; did you mean "token"?"#),
             (["sevre", "--accounts"], #"presenced has no command "sevre"; did you mean "serve"?"#),
             (["user", "lst"], #"presenced user has no command "lst"; did you mean "list"?"#),
-            (["start"], #"presenced has no command "start": there are serve, token, user, mail, webhooks, doctor"#),
+            (
+                ["start"],
+                #"presenced has no command "start": there are serve, token, user, mail, webhooks, doctor, top"#
+            ),
         ] as [([String], String)])
     func `an error about a mistyped command suggests the probable one`(
         arguments: [String], said: String

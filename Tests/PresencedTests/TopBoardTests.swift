@@ -20,7 +20,8 @@ import Testing
     }
 
     private func line(_ board: TopBoard, _ name: String) -> String? {
-        board.lines("", width: 120, isColoured: false).first { $0.hasPrefix(name) }
+        // Faults stand above the numbers.
+        board.lines("", width: 120, isColoured: false).last { $0.hasPrefix(name) }
     }
 
     @Test func `all is well, with each number in its line`() throws {

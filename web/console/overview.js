@@ -40,7 +40,7 @@ const TILES = [
   },
   {
     name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, alert: "PresenceOutboxesFull", fault: "Much waits for slow clients",
-    bound: ({ outboxBytes }) => outboxBytes && outboxBytes * BOUNDS.PresenceOutboxesFull, about: "What waits for clients that do not read.",
+    bound: ({ outboxBytes }) => (outboxBytes ? outboxBytes * BOUNDS.PresenceOutboxesFull : undefined), about: "What waits for clients that do not read.",
   },
   {
     name: "Not stored yet", isOfRedis: true, read: () => numbers.gauge("sessions_untold"), unit: amount, alert: "PresenceSessionsUntold", fault: "Sessions are not stored",

@@ -97,12 +97,12 @@ class People extends Screen {
       const text = id.toLowerCase();
       const all = [...this.#people.values()];
       const here = text ? all.filter(({ user, displayName }) => user.toLowerCase().includes(text) || displayName?.toLowerCase().includes(text)) : all;
-      const { people, isOver, problem: failed } = this.#found;
+      const { people, isOver, isMore, problem: failed } = this.#found;
       const found = text ? [...new Map([...people, ...here.map((each) => [each.user, { ...people.get(each.user), ...each }])]).values()] : here;
       found.sort((a, b) => order.compare(a.displayName ?? a.user, b.displayName ?? b.user));
       list.items = found;
       list.node.hidden = !found.length;
-      const searched = isOver ? "" : ", searching…";
+      const searched = !isOver ? ", searching…" : isMore ? ", and there are more: type more of it" : "";
       count.textContent = text ? `${amount(found.length)} found${searched || (failed ? `, only among those here: ${failed}` : "")}`
         : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
       exact.hidden = !isOver || !isID(id) || found.some(({ user }) => user === id);
@@ -155,6 +155,7 @@ class People extends Screen {
         cursor = page.cursor;
         show();
       } while (cursor && found.people.size < MOST);
+      found.isMore = !!cursor;
     } catch (error) {
       if (!isWanted()) return;
       found.problem = error.message;

@@ -77,8 +77,12 @@ package final class Reaper {
         let users = names.compactMap { UserID($0) }
         shard.run(.reap(users, in: keys, of: incarnation, renewedAt, shard.past)) { [self] result in
             switch result {
-            case .success:
-                for feature in shard.features { feature.reaped(users, of: incarnation, renewedAt: renewedAt) }
+            case .success(let value):
+                // Others are connected elsewhere by now.
+                let ended = ScriptReply(value).rest.compactMap { $0.string.flatMap { UserID($0) } }
+                if !ended.isEmpty {
+                    for feature in shard.features { feature.reaped(ended, of: incarnation, renewedAt: renewedAt) }
+                }
                 done([])
             case .failure(let failure) where failure.isLasting && names.count > 1:
                 // One of them is damaged: each one separately, so that it does not block the others.

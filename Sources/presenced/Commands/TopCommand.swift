@@ -72,12 +72,13 @@ struct TopCommand: AsyncParsableCommand {
         let lines = board.lines(await reader.facts(board.version), width: 120, isColoured: false)
         try StandardOutput.print(lines.joined(separator: "\n"))
         if board.failure != nil { throw ExitCode(ExitStatus.couldNotLook) }
-        if !board.isWell { throw ExitCode(ExitStatus.failure) }
+        // A value beyond its bound for one second is shown, and is no fault yet.
+        if board.faults.contains(where: { $0.state == .bad }) { throw ExitCode(ExitStatus.failure) }
     }
 
     /// On the terminal's other screen, until a signal.
     private func follow(_ reader: TopReader, _ board: inout TopBoard) async throws {
-        let (turns, turn) = AsyncStream<Void>.makeStream()
+        let (turns, turn) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let signals = ProcessSignals([SIGINT, SIGTERM, SIGHUP]) { _ in turn.finish() }
         let ticker = Task {
             repeat { turn.yield() } while (try? await Task.sleep(for: .seconds(TopBoard.interval))) != nil

@@ -47,8 +47,9 @@ struct TopBoard {
         let before = samples.last
         let earlier = samples.first { $0.at >= now - Self.window }
         let isLive = (metrics["live"] ?? 0) > 0
+        let sample = TopSample(at: now, metrics: metrics)
         for (place, row) in rows.enumerated() {
-            let value = row.isOfRedis && !isLive ? nil : row.read(metrics, before, earlier)
+            let value = row.isOfRedis && !isLive ? nil : row.read(sample, before, earlier)
             values[place] = (values[place] + [value]).suffix(Self.most)
             guard let alert = row.alert else { continue }
             // Without a value the state stays.
@@ -61,7 +62,7 @@ struct TopBoard {
             }
         }
         mostLive = max(mostLive, metrics["live"] ?? 0)
-        samples = (samples + [TopSample(at: now, metrics: metrics)]).suffix(Self.most)
+        samples = (samples + [sample]).suffix(Self.most)
     }
 
     var version: String? { samples.last?.metrics.version }

@@ -3,7 +3,7 @@ struct TopRow: Sendable {
     let name: String
     let unit: @Sendable (Double) -> String
     /// The current value, from the newest sample, the one before, and that of half a minute ago; `nil` if there is none.
-    let read: @Sendable (_ now: MetricsText, _ before: TopSample?, _ earlier: TopSample?) -> Double?
+    let read: @Sendable (_ now: TopSample, _ before: TopSample?, _ earlier: TopSample?) -> Double?
     var alert: TopAlert?
     /// Without a connection to Redis the last value is outdated, so none is shown.
     var isOfRedis = false
@@ -29,8 +29,9 @@ extension TopRow {
     static let redisSlow = TopAlert(name: "PresenceRedisSlow", bound: 1_000, hold: 120)
     static let untold = TopAlert(name: "PresenceSessionsUntold", bound: 0, hold: 60)
     static let outboxesShare = 0.8
-    static func outboxesFull(of bytes: Int) -> TopAlert {
-        TopAlert(name: "PresenceOutboxesFull", bound: outboxesShare * Double(bytes), hold: 300)
+    /// - Parameter bytes: The limit; 0 for none.
+    static func outboxesFull(of bytes: Int) -> TopAlert? {
+        bytes == 0 ? nil : TopAlert(name: "PresenceOutboxesFull", bound: outboxesShare * Double(bytes), hold: 300)
     }
 
     /// - Parameter outboxBytes: `limits.outboxBytes` of the server.
@@ -55,16 +56,18 @@ extension TopRow {
         _ name: String, _ metric: String, _ alert: TopAlert? = nil, isOfRedis: Bool = false,
         unit: @escaping @Sendable (Double) -> String = whole
     ) -> TopRow {
-        TopRow(name: name, unit: unit, read: { now, _, _ in now[metric] }, alert: alert, isOfRedis: isOfRedis)
+        TopRow(name: name, unit: unit, read: { now, _, _ in now.metrics[metric] }, alert: alert, isOfRedis: isOfRedis)
     }
 
     private static func rate(_ name: String, _ metric: String) -> TopRow {
         TopRow(
             name: name, unit: { "\($0 < 10 ? short($0) : whole($0))/s" },
             read: { now, before, _ in
-                guard let before, let value = now[metric], let earlier = before.metrics[metric] else { return nil }
+                guard let before, now.at > before.at, let value = now.metrics[metric],
+                    let earlier = before.metrics[metric]
+                else { return nil }
                 // If it is less than before, the server was restarted.
-                return max(0, value - earlier) / TopBoard.interval
+                return max(0, value - earlier) / (now.at - before.at)
             })
     }
 
@@ -76,7 +79,7 @@ extension TopRow {
                 guard let earlier else { return nil }
                 let before = Dictionary(
                     earlier.metrics.buckets(of: metric).map { ($0.bound, $0.count) }, uniquingKeysWith: { $1 })
-                let grown = now.buckets(of: metric).map { ($0.bound, $0.count - (before[$0.bound] ?? 0)) }
+                let grown = now.metrics.buckets(of: metric).map { ($0.bound, $0.count - (before[$0.bound] ?? 0)) }
                 guard let total = grown.last?.1, total > 0,
                     let found = grown.firstIndex(where: { $0.1 >= total * share })
                 else { return nil }

@@ -27,6 +27,13 @@ import Testing
         #expect(read.ends == (2...21).map(String.init) && read.since == 5)
     }
 
+    @Test func `a user with many ends displaces no other user's`() {
+        let ends = SessionEnds(most: 30)
+        ends.note("one", of: Self.user(1))
+        for number in 1...1_000 { ends.note("\(number)", of: Self.user(2)) }
+        #expect(ends.read(Self.user(1)).ends == ["one"] && ends.read(Self.user(2)).ends.last == "1000")
+    }
+
     @Test func `each close has its word`() {
         func how(_ code: UInt16, _ reason: String = "") -> String {
             Console.how(Closing(code: CloseCode(rawValue: code), reason: reason))

@@ -7,7 +7,7 @@
 -- keys: state, due, bodies
 -- args: url, partition, newestEntry, most that wait, lost before, named is 1 if dropped events are replied, each(id, entry, at,
 --       subject, body)
--- replies: OK(number of dropped events, ID, "TRIES SUBJECT BODY" of the first 100 if named) | FENCED
+-- replies: OK(number of dropped events, ID, "TRIES SUBJECT BODY" of the first 1,000 if named) | FENCED
 local function isAfter(a, b)
     local ms, number = string.match(a, '^(%d+)%-(%d+)$')
     local otherMS, otherNumber = string.match(b, '^(%d+)%-(%d+)$')
@@ -72,7 +72,8 @@ while count > taken and (count > most or bytes > most * 1024) do
     else
         local value = redis.call('HGET', bodiesKey, id) or ''
         bytes = bytes - #value
-        if named == '1' and #reply < 202 then
+        -- A page of 50 events has at most 20 devices each.
+        if named == '1' and #reply < 2002 then
             reply[#reply + 1] = id
             reply[#reply + 1] = value
         end

@@ -18,7 +18,7 @@ final class SessionEnds: Sendable {
     private let state = Locked(State())
     private let most: Int
 
-    /// Ends of a user in an answer.
+    /// Ends of a user that are kept.
     static let mostShown = 20
 
     /// - Parameter most: Ends that are kept; 20,000 have some 5 MB. Beyond it the oldest quarter is dropped.
@@ -28,8 +28,13 @@ final class SessionEnds: Sendable {
 
     func note(_ json: String, of user: UserID) {
         state.withLock { [most] state in
-            state.users.append(user)
             state.ends[user, default: []].append(json)
+            // A client that reconnects in a loop does not displace the ends of others.
+            guard state.ends[user, default: []].count <= Self.mostShown else {
+                state.ends[user]?.removeFirst()
+                return
+            }
+            state.users.append(user)
             guard state.users.count > most else { return }
             for old in state.users.prefix(most / 4) {
                 state.ends[old]?.removeFirst()
@@ -41,7 +46,7 @@ final class SessionEnds: Sendable {
 
     /// The ends of a user's sessions, the oldest first, and the time since which they are noted.
     func read(_ user: UserID) -> (ends: [String], since: Timestamp?) {
-        state.withLock { (Array(($0.ends[user] ?? []).suffix(Self.mostShown)), $0.since) }
+        state.withLock { ($0.ends[user] ?? [], $0.since) }
     }
 }
 

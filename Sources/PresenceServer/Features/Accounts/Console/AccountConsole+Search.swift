@@ -47,7 +47,9 @@ extension AccountConsole {
         var found = People()
         var (server, cursor) = place
         for _ in 0..<Self.scans where found.people.count < Self.mostFound && server < store.servers.count {
-            let answer = try store.servers[server].ask("SCAN", cursor, "MATCH", "*:user:*", "COUNT", Self.scan)
+            let scan = ["SCAN", cursor, "MATCH", "*:user:*", "COUNT", Self.scan]
+            // As many commands in one step, it pauses after each scan for as long as the scan took.
+            let answer = try store.servers[server].askAll([scan])[0].get()
             guard let words = answer.array, words.count == 2, let next = words[0].string else { return found }
             let users = (words[1].array ?? []).compactMap(\.string).compactMap { key -> UserID? in
                 guard case .user(let user, let partition) = KeyName(key, in: partitions.space, []),

@@ -18,6 +18,7 @@ struct FCM: PushSender {
         switch await access.token(at: time, on: shard) {
         case .token(let text): token = text
         case .failed(let outcome): return outcome
+        case .notNow: return nil
         }
         var request = OutgoingRequest("POST", "\(url)/v1/projects/\(project)/messages:send", body: Self.body(message))
         request.headers = [("content-type", "application/json"), ("authorization", "Bearer \(token)")]

@@ -10,6 +10,8 @@ final class GoogleAccess {
     enum Answer: Sendable {
         case token(String)
         case failed(DeliveryOutcome)
+        /// The pool refused to sign: too much waits, or the server stops.
+        case notNow
     }
 
     private let account: ServiceAccount
@@ -42,8 +44,13 @@ final class GoogleAccess {
             "iat": .time(time), "exp": .time(time + 3_600_000),
         ]
         let (signer, keyID) = (signer, account.privateKeyId)
-        let signed = try? await shard.work(.signatures) { try? signer.token(claims, keyID: keyID) }
-        guard let assertion = signed ?? nil else {
+        let signed: String?
+        do {
+            signed = try await shard.work(.signatures) { try? signer.token(claims, keyID: keyID) }
+        } catch {
+            return .notNow
+        }
+        guard let assertion = signed else {
             return .failed(.failed("the service account's key does not sign", retryAfter: 0))
         }
         // Neither part has a character that a form would have to escape.
