@@ -42,7 +42,7 @@ async def test_it_says_that_all_is_well_or_what_is_not(chromium, start):
             await shot(page, f"console-not-well-{width}{'-dark' if dark else ''}")
         await press(page, "What to do: PresenceStale")
         await title(page, "PresenceStale")
-        await shows(page, "Redis is down, refuses writes, or is unreachable.")
+        await shows(page, "Redis is down, refuses writes, or is unreachable")
         assert await page.value("document.querySelector('.runbook code').textContent") == "presence_live"
         await shot(page, "console-runbook")
 

@@ -1,6 +1,7 @@
 """Why somebody is shown as they are: the search of all users, the ends of sessions, and a person's page with both."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -141,17 +142,19 @@ async def test_how_a_session_ended_is_known(start):
     await room.come("bob", "desktop")
     await room.come("bob", "desktop")
     assert (await ends(room, bob.user, 4))[-1]["how"] == "replaced"
-    assert (await room.api.request("POST", path("users", bob.user, "revokeTokens"), token=room.backend)).status == 200
+    revoked = await room.api.request("POST", path("users", bob.user, "revokeTokens"), token=room.backend)
+    assert revoked.status == 200
+    since = max(time.time(), revoked.json["notBefore"] / 1_000)
     assert (await ends(room, bob.user, 5))[-1]["how"] == "revoked"
-    await room.come("bob", "bot")
+    await room.come("bob", "bot", token=room.token("bob", iat=since))
     assert (await room.api.request("POST", path("users", bob.user, "disconnect"), token=room.backend)).status == 200
     assert (await ends(room, bob.user, 6))[-1]["how"] == "disconnected"
-    await room.come("bob", "other", token=room.token("bob", lifetime=1_500))
+    await room.come("bob", "other", token=room.token("bob", expires=3, iat=since))
     assert (await ends(room, bob.user, 7))[-1]["how"] == "expired"
 
 
 async def test_one_that_is_silent_is_told_from_one_that_was_lost(start):
-    room = Room(start(SETTINGS | {"linger": 300, "heartbeat.interval": 1_000, "heartbeat.timeout": 1_000}))
+    room = Room(start(SETTINGS | {"linger": 300, "heartbeat.interval": "1s", "heartbeat.timeout": "1s"}))
     silent = await room.raw("bob", device={"id": "bob-web", "kind": "web"})
     [end] = await ends(room, room.name("bob"))
     assert end["how"] == "silent" and end["endedAt"] - end["heardAt"] >= 1_500
@@ -225,7 +228,7 @@ async def test_a_page_has_why_somebody_is_offline(chromium, room):
         await shows(page, "Everyone may see this.")
         await bob.status("invisible")
         await page.until(f"{why} === 'Offline: the user chose to be invisible. 2 devices here.'")
-        await bob.did("setVisibility", presence="contacts")
+        await bob.did("setVisibility", visibility={"presence": "contacts"})
         await bob.did("addContacts", users=[room.name("ana"), room.name("eve")])
         await bob.did("block", users=[room.name("cy")])
         await shows(page, "Only contacts (2) may see this, except 1 blocked user; others see “Offline”.")

@@ -15,8 +15,7 @@ extension ShardLogic {
     package func run(
         _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil
     ) async throws(Refusal) -> ScriptReply {
-        try admitWrites()
-        let result = await result { run(call, reply: $0) }
+        let result = try await admitted { run(call, reply: $0) }
         try check(
             result, changes: changes, known: call.script.header?.replies ?? [], session: call.session, about: id)
         return ScriptReply(try! result.get())
@@ -28,8 +27,7 @@ extension ShardLogic {
     package func ask(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
-        try admitWrites()
-        let result = await result { store.command(words, lane: .commands, reply: $0) }
+        let result = try await admitted { store.command(words, lane: .commands, reply: $0) }
         if case .success(let value) = result { return value }
         try check(result, changes: changes, about: id)
         return .null
@@ -46,8 +44,7 @@ extension ShardLogic {
     package func reply(
         changes: Bool = true, from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> ScriptReply {
-        try admitWrites()
-        let result = await result(from: run)
+        let result = try await admitted(run)
         try check(result, changes: changes)
         return ScriptReply(try! result.get())
     }
@@ -55,6 +52,20 @@ extension ShardLogic {
     /// - Throws: If no request may use Redis now.
     package func admitWrites() throws(Refusal) {
         if let refusal = refusalOfWrites() { throw refusal }
+    }
+
+    /// Returns Redis' reply to `ask`, unless no request may use Redis now. This is decided in the step that asks, so
+    /// requests that begin together cannot exceed the limit.
+    private func admitted(
+        _ ask: (@escaping StoreReply) -> Void
+    ) async throws(Refusal) -> Result<RedisValue, RedisFailure> {
+        var refusal: Refusal?
+        let result = await result { reply in
+            refusal = refusalOfWrites()
+            if refusal == nil { ask(reply) } else { reply(.failure(.overloaded)) }
+        }
+        if let refusal { throw refusal }
+        return result
     }
 
     /// - Parameters:

@@ -31,9 +31,9 @@ struct ReceiverRest {
     ) {
         failed.insert(subject)
         longest = max(longest, wait)
-        if isOfAll { asked = max(asked, now + wait) }
+        if isOfAll, wait > 0 { asked = max(asked, now + wait) }
         guard answeredAt < began, isOfAll || failed.count > 1 else { return }
-        if !isOfAll { asked = max(asked, now + min(longest, 60_000)) }
+        if !isOfAll, longest > 0 { asked = max(asked, now + min(longest, 60_000)) }
         guard restedAt < began else { return }
         failures += 1
         restedAt = now
