@@ -100,6 +100,28 @@ import Testing
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.sessions() }
     }
 
+    @Test func `each short form of a change keeps what it does not name`() async throws {
+        try await account.signUp(email: "a@b.de", password: "12345678")
+        let (repository, before): (any AccountRepository, Int) = (account, account.calls.count)
+        try await repository.update()
+        try await repository.update(ProfileChanges(displayName: "A"))
+        try await repository.update(preferredLanguage: "pt")
+        try await repository.update(ProfileChanges(displayName: "B"), preferredLanguage: .remove)
+        try await repository.update(setupCompleted: true)
+        try await repository.update(ProfileChanges(displayName: "C"), setupCompleted: false)
+        try await repository.update(preferredLanguage: "de", setupCompleted: true)
+        #expect(
+            account.calls.dropFirst(before) == [
+                .update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: nil),
+                .update(ProfileChanges(displayName: "A"), preferredLanguage: .keep, setupCompleted: nil),
+                .update(ProfileChanges(), preferredLanguage: "pt", setupCompleted: nil),
+                .update(ProfileChanges(displayName: "B"), preferredLanguage: .remove, setupCompleted: nil),
+                .update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: true),
+                .update(ProfileChanges(displayName: "C"), preferredLanguage: .keep, setupCompleted: false),
+                .update(ProfileChanges(), preferredLanguage: "de", setupCompleted: true),
+            ])
+    }
+
     @Test func `an account is confirmed, changed, and deleted with all its data`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
         try await account.verifyEmail(token: try #require(account.mails.last).token)
