@@ -141,7 +141,7 @@ extension AccountRepository {
         do {
             try await claimUsername(username)
         } catch let error as PresenceError where error.code == .conflict || error.code == .validationFailed {
-            throw PresenceError.invalid(field: "username", reason: error.localizedDescription)
+            throw error.invalidating("username")
         }
     }
 

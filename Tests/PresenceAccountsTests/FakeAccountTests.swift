@@ -63,9 +63,11 @@ import Testing
         }
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: " Ana ")
         #expect(try await account.currentUser().displayName == "Ana")
-        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Failed to process image")) {
+        let error = await #expect(throws: PresenceError.self) {
             for try await _ in account.uploadPhoto(Data("no picture".utf8)) {}
         }
+        #expect(error?.code == .validationFailed && error?.field == "photo" && error?.reason == .photoNotAnImage)
+        #expect(error?.localizedDescription == "Failed to process image")
         #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
     }
 

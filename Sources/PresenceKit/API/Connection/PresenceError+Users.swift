@@ -10,6 +10,13 @@ extension PresenceError {
         PresenceError(.validationFailed, field: field, sentence: reason)
     }
 
+    /// The same error as one of an invalid value: with this member, and with its own reason, message and text for users.
+    package func invalidating(_ field: String) -> PresenceError {
+        var error = PresenceError.invalid(field: field, reason: localizedDescription)
+        (error.reason, error.message) = (reason, message)
+        return error
+    }
+
     /// The user could not be read: the reason as a text for users.
     package static func fetchFailed(reason: String) -> PresenceError {
         PresenceError(.notConnected, reason, recovery: "Please try again.").while("Failed to load the user.", reason)

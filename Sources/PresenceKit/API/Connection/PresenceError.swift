@@ -9,7 +9,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var code: Code
     /// The reason in English, for developers and logs.
     public var message: String
-    /// The exact reason, if the server returned one. Errors of accounts have it.
+    /// The exact reason, if the server returned one: errors of accounts and of uploads have it.
     public var reason: Reason?
     /// The name of the invalid member, with `validationFailed`, and of the one that is at fault with some others.
     public var field: String?
@@ -134,8 +134,9 @@ extension PresenceError {
 
     init(_ message: ServerMessage.ErrorMessage) {
         self.init(
-            Code(message.code), message.message, field: message.field,
-            retryAfter: message.retryAfter.map { .milliseconds($0) }, outcomeUnknown: message.outcomeUnknown)
+            Code(message.code), message.message, reason: message.reason.map(Reason.init(rawValue:)),
+            field: message.field, retryAfter: message.retryAfter.map { .milliseconds($0) },
+            outcomeUnknown: message.outcomeUnknown)
     }
 
     /// Whether the same request may succeed later.
