@@ -19,7 +19,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var outcomeUnknown: Bool
     /// The text for users, if it is not the one of the code and reason.
     public var sentence: String?
-    /// The advice for users, if it is not the one of the code.
+    /// The advice for users, if it is not the one of the code; with a ``sentence`` there is no other.
     public var recovery: String?
 
     /// Creates an error, for fakes, for an app's own repositories and for its own token provider.
