@@ -12,7 +12,7 @@ extension PresenceClient {
         await runner.attach(listener)
     }
 
-    /// Connects as the app's first use does: not after the client was closed.
+    /// Connects as the app's first use does: not after the client was closed, so not after a sign-out.
     package func beginConnecting() { post(.use) }
 
     /// The account has a session again. Like the next two, this takes effect before any later call.
