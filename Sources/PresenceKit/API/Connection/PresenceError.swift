@@ -65,7 +65,8 @@ extension PresenceError.Code {
     public static let badRequest = Self(.badRequest)
     /// The server does not know this type of request.
     public static let unknownType = Self(.unknownType)
-    /// There is no valid token. If a token provider throws this, the client stops trying to connect.
+    /// There is no valid token. If a token provider throws this, the client stops trying to connect. With a ``reason``
+    /// it is the rejection of a request of accounts, and the client calls the provider again.
     public static let unauthorized = Self(.unauthorized)
     /// The user is not allowed to do this. Also returned for a conversation that does not exist.
     public static let forbidden = Self(.forbidden)
