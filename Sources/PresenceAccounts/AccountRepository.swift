@@ -94,12 +94,27 @@ extension AccountRepository {
         try await signUp(email: email, password: password, displayName: displayName, username: nil)
     }
 
-    /// Changes account and profile; by default nothing.
+    // Each has fewer parameters than the requirement: one with all of them would be its default implementation.
+
+    /// Changes profile and language; by default nothing.
     @discardableResult public func update(
-        _ changes: ProfileChanges = ProfileChanges(), preferredLanguage: Change<String> = .keep,
-        setupCompleted: Bool? = nil
+        _ changes: ProfileChanges = ProfileChanges(), preferredLanguage: Change<String> = .keep
     ) async throws -> User {
-        try await update(changes, preferredLanguage: preferredLanguage, setupCompleted: setupCompleted)
+        try await update(changes, preferredLanguage: preferredLanguage, setupCompleted: nil)
+    }
+
+    /// Changes the profile, and whether the user has completed the app's first form.
+    @discardableResult public func update(
+        _ changes: ProfileChanges = ProfileChanges(), setupCompleted: Bool?
+    ) async throws -> User {
+        try await update(changes, preferredLanguage: .keep, setupCompleted: setupCompleted)
+    }
+
+    /// Changes the language, and whether the user has completed the app's first form.
+    @discardableResult public func update(
+        preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User {
+        try await update(ProfileChanges(), preferredLanguage: preferredLanguage, setupCompleted: setupCompleted)
     }
 
     /// Ends the session of this device.
@@ -126,7 +141,7 @@ extension AccountRepository {
         do {
             try await claimUsername(username)
         } catch let error as PresenceError where error.code == .conflict || error.code == .validationFailed {
-            throw PresenceError.invalid(field: "username", reason: error.localizedDescription)
+            throw error.invalidating("username")
         }
     }
 

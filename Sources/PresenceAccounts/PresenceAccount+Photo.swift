@@ -6,7 +6,8 @@ extension PresenceAccount {
     /// At most 5 MiB, JPEG or PNG according to its first bytes. The server scales it to at most 2,048 pixels a side and
     /// removes its metadata.
     ///
-    /// The stream throws `PresenceError.invalid` for an unusable picture, and ``PresenceError`` otherwise.
+    /// For an unusable picture the stream throws `validationFailed` with the field `photo` and the reason
+    /// `photoTooLarge` or `photoNotAnImage`, and another ``PresenceError`` otherwise.
     public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
         AsyncThrowingStream { elements in
             do {
@@ -16,18 +17,13 @@ extension PresenceAccount {
                 elements.yield(.saved(photo))
             } catch let error as PresenceError where error.reason == .photoTooLarge || error.reason == .photoNotAnImage
             {
-                throw PresenceError.invalid(field: "photo", reason: error.localizedDescription)
+                throw error.invalidating("photo")
             }
         }
     }
 
     private func upload(_ picture: Data, progress: @escaping @Sendable (Int) -> Void) async throws -> Photo {
-        guard picture.count <= PhotoRule.maximumBytes else {
-            throw PresenceError.account(.tooLarge, "\(picture.count) bytes", reason: .photoTooLarge)
-        }
-        guard let type = PhotoRule.mediaType(of: picture) else {
-            throw PresenceError.account(.validationFailed, "neither JPEG nor PNG", reason: .photoNotAnImage)
-        }
+        let type = try PhotoRule.checkedType(of: picture)
         var request = AccountServer.Request("PUT", "v1/me/photo")
         request.body = picture
         request.contentType = type
@@ -42,5 +38,20 @@ extension PresenceAccount {
 
     public func removePhoto() async throws {
         _ = try await authorized(.init("DELETE", "v1/me/photo", isRepeatable: true))
+    }
+}
+
+extension PhotoRule {
+    /// The media type of a picture that can be uploaded.
+    ///
+    /// - Throws: the server's error for any other.
+    package static func checkedType(of picture: Data) throws -> String {
+        guard picture.count <= maximumBytes else {
+            throw PresenceError.account(.tooLarge, "\(picture.count) bytes", reason: .photoTooLarge)
+        }
+        guard let type = mediaType(of: picture) else {
+            throw PresenceError.account(.validationFailed, "neither JPEG nor PNG", reason: .photoNotAnImage)
+        }
+        return type
     }
 }

@@ -32,24 +32,34 @@ public final class PresenceApp: Sendable {
     ///   - storage: stores the last known data of users and pending writes.
     ///   - sessions: stores the session.
     ///   - device: the kind and name of this device.
+    ///   - accountConfiguration: timeouts of the account.
+    ///   - clientConfiguration: timeouts and limits of the client.
+    ///   - messagesConfiguration: the server of uploads, and their timeout.
     ///   - logger: receives log lines; `nil` logs nothing.
     public convenience init(
         url: URL, storage: Storage, sessions: SessionStore = .standard(), device: Device = Device(),
+        accountConfiguration: PresenceAccount.Configuration = PresenceAccount.Configuration(),
+        clientConfiguration: PresenceClient.Configuration = PresenceClient.Configuration(),
+        messagesConfiguration: PresenceMessenger.Configuration = PresenceMessenger.Configuration(),
         logger: PresenceLogger? = nil
     ) {
-        let account = PresenceAccount(url: url, store: sessions, device: device, logger: logger)
+        let account = PresenceAccount(
+            url: url, store: sessions, device: device, configuration: accountConfiguration, logger: logger)
         let client = PresenceClient(
             url: account.webSocketURL, token: account.tokenProvider(), device: device,
-            configuration: PresenceClient.Configuration(), storage: storage, logger: logger,
+            configuration: clientConfiguration, storage: storage, logger: logger,
             listeners: ["ownAccount": account.listener])
-        self.init(account: account, client: client)
+        self.init(account: account, client: client, messagesConfiguration: messagesConfiguration)
     }
 
     /// With parts of a test.
-    package init(account: PresenceAccount, client: PresenceClient) {
+    package init(
+        account: PresenceAccount, client: PresenceClient,
+        messagesConfiguration: PresenceMessenger.Configuration = PresenceMessenger.Configuration()
+    ) {
         self.account = account
         self.client = client
-        messages = PresenceMessenger(client)
+        messages = PresenceMessenger(client, configuration: messagesConfiguration)
         notifications = PresenceNotifications(client)
         account.connect(client)
     }

@@ -12,7 +12,7 @@ extension PresenceMessenger {
 
     private func begin(_ id: UUID, _ loop: AsyncStream<[ChatConversation]>.Continuation) {
         listLoops.add(id, loop, isListKnown ? shownList : nil)
-        client.connect()
+        client.beginConnecting()
         want(list: true)
     }
 

@@ -18,7 +18,7 @@ extension PresenceMessenger {
         if talks[conversation] == nil { talks[conversation] = Talk(id: conversation) }
         if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
         messageLoops[conversation, default: Loops()].add(id, loop, shown(conversation))
-        client.connect()
+        client.beginConnecting()
         // The marks of its members come with the list.
         want(list: true)
         if isFirst { follow(conversation) }

@@ -117,9 +117,10 @@ import Testing
         #expect(await names.next() == "Ana.B")
         let error = await #expect(throws: PresenceError.self) { try await account.claimUsername("bob") }
         #expect(error?.reason == .usernameTaken)
-        await #expect(throws: PresenceError.invalid(field: "username", reason: "This username is already taken.")) {
-            try await account.take("bob")
-        }
+        let taken = await #expect(throws: PresenceError.self) { try await account.take("bob") }
+        #expect(taken?.code == .validationFailed && taken?.field == "username")
+        #expect(taken?.reason == .usernameTaken && taken?.message == error?.message)
+        #expect(taken?.localizedDescription == "This username is already taken.")
         #expect(try await account.isAvailable("free"))
         #expect(try await !account.isAvailable("bob"))
         try await account.release()
@@ -150,13 +151,13 @@ import Testing
         let exactly = Data([0xFF, 0xD8, 0xFF] + [UInt8](repeating: 0, count: (5 << 20) - 3))
         try await upload(exactly)
         let asked = bench.server.lines.count
-        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Image is too large. Maximum size is 5MB."))
-        {
-            try await upload(exactly + [0])
-        }
-        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Failed to process image")) {
-            try await upload(Data("GIF89a".utf8))
-        }
+        let large = await #expect(throws: PresenceError.self) { try await upload(exactly + [0]) }
+        #expect(large?.code == .validationFailed && large?.field == "photo" && large?.reason == .photoTooLarge)
+        #expect(large?.localizedDescription == "Image is too large. Maximum size is 5MB.")
+        #expect(large?.message == "5242881 bytes")
+        let other = await #expect(throws: PresenceError.self) { try await upload(Data("GIF89a".utf8)) }
+        #expect(other?.code == .validationFailed && other?.field == "photo" && other?.reason == .photoNotAnImage)
+        #expect(other?.localizedDescription == "Failed to process image")
         #expect(bench.server.lines.count == asked)
     }
 

@@ -42,6 +42,7 @@ import Testing
     ])
     func `people are told in plain language`(error: PresenceError, text: String) {
         #expect(error.localizedDescription == text)
+        #expect(error.recoverySuggestion == nil, "the text has the advice")
     }
 
     @Test func `the error of a transport is in plain language too`() {

@@ -63,9 +63,11 @@ import Testing
         }
         try await account.signUp(email: "a@b.de", password: "12345678", displayName: " Ana ")
         #expect(try await account.currentUser().displayName == "Ana")
-        await #expect(throws: PresenceError.invalid(field: "photo", reason: "Failed to process image")) {
+        let error = await #expect(throws: PresenceError.self) {
             for try await _ in account.uploadPhoto(Data("no picture".utf8)) {}
         }
+        #expect(error?.code == .validationFailed && error?.field == "photo" && error?.reason == .photoNotAnImage)
+        #expect(error?.localizedDescription == "Failed to process image")
         #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
     }
 
@@ -98,6 +100,28 @@ import Testing
         try await account.signOut()
         account.isOffline = false
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.sessions() }
+    }
+
+    @Test func `each short form of a change keeps what it does not name`() async throws {
+        try await account.signUp(email: "a@b.de", password: "12345678")
+        let (repository, before): (any AccountRepository, Int) = (account, account.calls.count)
+        try await repository.update()
+        try await repository.update(ProfileChanges(displayName: "A"))
+        try await repository.update(preferredLanguage: "pt")
+        try await repository.update(ProfileChanges(displayName: "B"), preferredLanguage: .remove)
+        try await repository.update(setupCompleted: true)
+        try await repository.update(ProfileChanges(displayName: "C"), setupCompleted: false)
+        try await repository.update(preferredLanguage: "de", setupCompleted: true)
+        #expect(
+            account.calls.dropFirst(before) == [
+                .update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: nil),
+                .update(ProfileChanges(displayName: "A"), preferredLanguage: .keep, setupCompleted: nil),
+                .update(ProfileChanges(), preferredLanguage: "pt", setupCompleted: nil),
+                .update(ProfileChanges(displayName: "B"), preferredLanguage: .remove, setupCompleted: nil),
+                .update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: true),
+                .update(ProfileChanges(displayName: "C"), preferredLanguage: .keep, setupCompleted: false),
+                .update(ProfileChanges(), preferredLanguage: "de", setupCompleted: true),
+            ])
     }
 
     @Test func `an account is confirmed, changed, and deleted with all its data`() async throws {

@@ -49,7 +49,10 @@ import Testing
         ]
         for error in errors { #expect(error.localizedDescription == error.errorDescription) }
         #expect(errors[0].localizedDescription == "User not found.")
+        #expect(errors[0].recoverySuggestion == nil)
         #expect(errors[1].localizedDescription == "This name cannot be used.")
+        #expect(errors[1].recoverySuggestion == "Please change it and try again.")
+        #expect(errors[2].recoverySuggestion == "Please try again.")
         #expect(errors[3].recoverySuggestion == "Please try again.")
         #expect(errors[4].recoverySuggestion?.contains("may have worked") == true)
     }

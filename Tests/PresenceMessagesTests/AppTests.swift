@@ -45,6 +45,20 @@ import Testing
         for await state in app.client.connectionStates where isWanted(state) { return }
     }
 
+    @Test func `each part has its configuration`() async {
+        var account = PresenceAccount.Configuration()
+        account.requestTimeout = .seconds(1)
+        var client = PresenceClient.Configuration()
+        client.tokenTimeout = .seconds(2)
+        var messages = PresenceMessenger.Configuration()
+        messages.uploadTimeout = .seconds(3)
+        let app = PresenceApp(
+            url: URL(string: "https://example.org")!, storage: .memory(), sessions: .memory(),
+            accountConfiguration: account, clientConfiguration: client, messagesConfiguration: messages)
+        #expect(app.account.configuration == account && app.messages.configuration == messages)
+        #expect(await app.client.runner.look { $0.link.tokenTimeout } == .seconds(2))
+    }
+
     @Test func `a sign-in connects, without any other call`() async throws {
         let app = app()
         #expect(await app.client.connectionState == .idle)

@@ -43,6 +43,29 @@ import Testing
         #expect(scene.server.texts(in: "c1") == ["b"])
     }
 
+    @Test func `loops that begin after a sign-out do not connect, so a change is not kept for the next user`()
+        async throws
+    {
+        let scene = Scene()
+        let notifications = PresenceNotifications(scene.client)
+        await scene.connected()
+        await scene.client.signOut()
+        let loops = [
+            Task { for await _ in scene.messages.conversationList {} },
+            Task { for await _ in scene.messages.messages(in: "c1") {} },
+            Task { for await _ in notifications.inbox {} },
+        ]
+        while await scene.messages.listLoops.isEmpty { await Task.yield() }
+        while await scene.messages.messageLoops.isEmpty { await Task.yield() }
+        while await notifications.loops.isEmpty { await Task.yield() }
+        let error = await #expect(throws: PresenceError.self) {
+            try await scene.client.updateProfile(displayName: "Ana")
+        }
+        #expect(error?.code == .signedOut)
+        #expect(await scene.client.connectionState == .closed(nil))
+        for loop in loops { loop.cancel() }
+    }
+
     @Test func `a write after the app disconnected waits until it connects`() async throws {
         let scene = Scene()
         await scene.connected()

@@ -105,6 +105,7 @@ import Testing
         scene.transport.answer { _ in .error(status, code, reason: reason, message: "why", retryAfter: 3_000) }
         let error = await Self.failure(scene)
         #expect(error?.code == expected && error?.field == field && error?.message == "why")
+        #expect(error?.reason?.rawValue == reason)
         #expect(error?.retryAfter == .seconds(3) && error?.outcomeUnknown == false)
         let texts = [
             PresenceError.Code.tooLarge: "That is too large.", .notOffered: "The server does not offer that.",

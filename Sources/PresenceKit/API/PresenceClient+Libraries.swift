@@ -12,7 +12,7 @@ extension PresenceClient {
         await runner.attach(listener)
     }
 
-    /// Connects as the app's first use does: not after the client was closed.
+    /// Connects as the app's first use does: not after the client was closed, so not after a sign-out.
     package func beginConnecting() { post(.use) }
 
     /// The account has a session again. Like the next two, this takes effect before any later call.
@@ -70,8 +70,8 @@ extension PresenceClient {
     /// Returns a token of the user for HTTP requests: the one of the connection, or a new one if there is none or if it
     /// equals `refused`.
     ///
-    /// - Throws: the token provider's error, or `tokenUnavailable` if that is no ``PresenceError`` or if the provider
-    ///   exceeds ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.
+    /// - Throws: the token provider's error, or `tokenUnavailable` if that is no ``PresenceError`` or is the rejection of
+    ///   a request of accounts, or if the provider exceeds ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.
     package func token(insteadOf refused: String? = nil) async throws(PresenceError) -> String {
         try await runner.token(insteadOf: refused).get()
     }

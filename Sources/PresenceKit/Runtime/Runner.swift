@@ -255,9 +255,10 @@ actor Runner {
     private static func token(of provider: PresenceClient.TokenProvider) async -> Result<String, PresenceError> {
         do {
             return .success(try await provider())
-        } catch let error as PresenceError {
+        } catch let error as PresenceError where error.code != .unauthorized || error.reason == nil {
             return .failure(error)
         } catch {
+            // Also the rejection of a request of accounts, which has a reason: the account may sign in again.
             return .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
         }
     }
@@ -268,8 +269,7 @@ actor Runner {
         if let held = engine.link.token, held != refused { return .success(held) }
         let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)
         let (results, first) = AsyncStream.makeStream(of: Result<String, PresenceError>.self)
-        let fetch = Task { [provideToken] in
-            let isNew = refused != nil
+        let fetch = Task { [provideToken, isNew = refused != nil] in
             first.yield(await PresenceClient.$wantsNewToken.withValue(isNew) { await Self.token(of: provideToken) })
         }
         let wait = Task { [time] in

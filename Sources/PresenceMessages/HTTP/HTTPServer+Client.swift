@@ -53,8 +53,8 @@ extension PresenceError {
         case .refused(let refusal):
             let isNoImage = refusal.reason == "attachment_not_an_image"
             self.init(
-                Self.code(of: refusal), refusal.message, field: isNoImage ? "file" : refusal.field,
-                retryAfter: refusal.retryAfter)
+                Self.code(of: refusal), refusal.message, reason: refusal.reason.map(Reason.init(rawValue:)),
+                field: isNoImage ? "file" : refusal.field, retryAfter: refusal.retryAfter)
         }
     }
 

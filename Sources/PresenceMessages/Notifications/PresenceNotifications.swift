@@ -26,7 +26,7 @@ public actor PresenceNotifications: ClientLibrary {
     var isConnected = false
 
     var held = HeldNotifications()
-    private var loops = Loops<NotificationInbox>()
+    private(set) var loops = Loops<NotificationInbox>()
     private var isWanted = false
     private var isSubscribing = false
     /// Why the server does not send notifications: `unknownType` if it has none.
@@ -109,7 +109,7 @@ public actor PresenceNotifications: ClientLibrary {
     private func begin(_ id: UUID, _ loop: AsyncStream<NotificationInbox>.Continuation) async {
         await restored()
         loops.add(id, loop, held.isKnown ? shown : nil)
-        client.connect()
+        client.beginConnecting()
         want()
     }
 

@@ -89,7 +89,11 @@ extension FakeAccount {
     /// that violate `PhotoRule` are rejected before the call is recorded.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
         AsyncThrowingStream { elements in
-            if let fault = PhotoRule.fault(in: picture) { throw PresenceError.invalid(field: "photo", reason: fault) }
+            do {
+                _ = try PhotoRule.checkedType(of: picture)
+            } catch let error as PresenceError {
+                throw error.invalidating("photo")
+            }
             elements.yield(.progress(0.5))
             try await self.answer(.uploadPhoto(bytes: picture.count))
             let number = self.calls.count

@@ -114,13 +114,14 @@ import Testing
         await server.welcome()
         async let outcome = Task { try await client.updateProfile(displayName: "Ana") }.result
         let message = try #require(await server.message())
-        server.say(.refusal(message.id, .validationFailed, field: "displayName"))
+        server.say(.refusal(message.id, .validationFailed, field: "displayName", reason: "not_a_name"))
         guard case .failure(let error) = await outcome, let error = error as? PresenceError else {
             Issue.record("no error")
             return
         }
-        #expect(error == PresenceError(.validationFailed, "no", field: "displayName"))
-        #expect("\(error)" == "validation_failed: no (displayName)")
+        let reason = PresenceError.Reason(rawValue: "not_a_name")
+        #expect(error == PresenceError(.validationFailed, "no", reason: reason, field: "displayName"))
+        #expect("\(error)" == "validation_failed/not_a_name: no (displayName)")
     }
 
     @Test func `a cancelled call ends at once`() async {

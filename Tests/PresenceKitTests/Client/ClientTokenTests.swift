@@ -1,4 +1,5 @@
 import Foundation
+import PresenceAccounts
 import PresenceProtocol
 import Testing
 
@@ -74,6 +75,14 @@ import Testing
         for await _ in cancellations.stream { break }
     }
 
+    @Test func `a provider that has no valid token closes the client`() async {
+        let client = PresenceClient.scripted(dialler, time, token: { throw PresenceError(.unauthorized, "no session") })
+        var states = client.connectionStates.makeAsyncIterator()
+        client.connect()
+        while let state = await states.next(), !state.isClosed {}
+        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "no session")))
+    }
+
     @Test func `the server's clock continues without the client`() async {
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
@@ -127,13 +136,15 @@ import Testing
         for wish in [false, true, false] { #expect(await wished.next() == wish) }
     }
 
-    @Test func `a provider's own error is reported, and it is called again`() async {
-        struct Offline: Error {}
+    private struct Offline: Error {}
+
+    @Test(arguments: [Offline(), PresenceError.account(.unauthorized, reason: .tokenExpired)] as [any Error])
+    func `a provider's own error or an account's is reported, and it is called again`(error: any Error) async {
         let tokens = Tokens()
         let client = PresenceClient.scripted(
             dialler, time,
             token: {
-                guard await tokens.next() != "token 1" else { throw Offline() }
+                guard await tokens.next() != "token 1" else { throw error }
                 return "good"
             })
         var states = client.connectionStates.makeAsyncIterator()

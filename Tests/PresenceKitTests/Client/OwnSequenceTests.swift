@@ -135,6 +135,21 @@ import Testing
             PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
     }
 
+    @Test func `the advice for a code is not given with another text`() {
+        let own = PresenceError(.unauthorized, sentence: "Your trial has ended.")
+        #expect(own.recoverySuggestion == nil)
+        let advised = PresenceError(.unauthorized, sentence: "Your trial has ended.", recovery: "Please subscribe.")
+        #expect(advised.recoverySuggestion == "Please subscribe.")
+        let lost = PresenceError(.timedOut, outcomeUnknown: true, sentence: "No answer.", recovery: "Please wait.")
+        #expect(lost.recoverySuggestion?.contains("may have worked") == true)
+        // The operation is only added to the code's text.
+        let saving = PresenceError(writing: PresenceError(.timedOut))
+        #expect(saving.localizedDescription == "Failed to save the user. The server took too long to answer.")
+        #expect(saving.recoverySuggestion == "Please try again in a moment.")
+        #expect(PresenceError(writing: own).recoverySuggestion == nil)
+        #expect(PresenceError(writing: advised).recoverySuggestion == "Please subscribe.")
+    }
+
     @Test func `storage errors are described in plain language, without paths and numbers`() {
         let errors: [(StorageError, String?)] = [
             (.inUse("/a/b"), "Please close the other one and try again."),

@@ -274,12 +274,12 @@ extension ServerMessage {
     }
 
     static func refusal(
-        _ id: Int64?, _ code: ErrorCode, field: String? = nil, retryAfter: Milliseconds? = nil,
+        _ id: Int64?, _ code: ErrorCode, field: String? = nil, reason: String? = nil, retryAfter: Milliseconds? = nil,
         outcomeUnknown: Bool = false
     ) -> ServerMessage {
         .error(
             ErrorMessage(
-                id: id, code: code, message: "no", field: field, retryAfter: retryAfter,
+                id: id, code: code, message: "no", field: field, reason: reason, retryAfter: retryAfter,
                 outcomeUnknown: outcomeUnknown))
     }
 }

@@ -30,7 +30,12 @@ extension PresenceError: LocalizedError {
 
     public var recoverySuggestion: String? {
         if outcomeUnknown { return "It may have worked all the same. Please check before you try again." }
-        if let recovery { return recovery }
+        // The code's advice fits the code's text, not necessarily another one: a wrong password is `unauthorized` too.
+        return recovery ?? (sentence == nil ? advice : nil)
+    }
+
+    /// The advice for the code.
+    var advice: String? {
         switch code {
         case .notConnected, .connectionLost, .notAnAnswer: return "Please check your internet connection and try again."
         case .timedOut, .unavailable, .internalError, .serverUnavailable, .rateLimited:

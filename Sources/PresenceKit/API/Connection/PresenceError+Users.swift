@@ -7,7 +7,15 @@ extension PresenceError {
 
     /// A value is invalid: the member, and the reason as a text for users.
     public static func invalid(field: String, reason: String) -> PresenceError {
-        PresenceError(.validationFailed, field: field, sentence: reason)
+        PresenceError(
+            .validationFailed, field: field, sentence: reason, recovery: "Please change it and try again.")
+    }
+
+    /// The same error as one of an invalid value: with this member, and with its own reason, message and text for users.
+    package func invalidating(_ field: String) -> PresenceError {
+        var error = PresenceError.invalid(field: field, reason: localizedDescription)
+        (error.reason, error.message) = (reason, message)
+        return error
     }
 
     /// The user could not be read: the reason as a text for users.
@@ -35,6 +43,7 @@ extension PresenceError {
     /// The same error, with the failed operation before its text for users.
     private func `while`(_ operation: String, _ reason: String? = nil) -> PresenceError {
         var error = self
+        if sentence == nil { error.recovery = recovery ?? advice }
         error.sentence = "\(operation) \(reason ?? localizedDescription)"
         return error
     }

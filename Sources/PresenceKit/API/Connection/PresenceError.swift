@@ -9,7 +9,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var code: Code
     /// The reason in English, for developers and logs.
     public var message: String
-    /// The exact reason, if the server returned one. Errors of accounts have it.
+    /// The exact reason, if the server returned one: errors of accounts and of uploads have it.
     public var reason: Reason?
     /// The name of the invalid member, with `validationFailed`, and of the one that is at fault with some others.
     public var field: String?
@@ -19,7 +19,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var outcomeUnknown: Bool
     /// The text for users, if it is not the one of the code and reason.
     public var sentence: String?
-    /// The advice for users, if it is not the one of the code.
+    /// The advice for users, if it is not the one of the code; with a ``sentence`` there is no other.
     public var recovery: String?
 
     /// Creates an error, for fakes, for an app's own repositories and for its own token provider.
@@ -65,7 +65,8 @@ extension PresenceError.Code {
     public static let badRequest = Self(.badRequest)
     /// The server does not know this type of request.
     public static let unknownType = Self(.unknownType)
-    /// There is no valid token. If a token provider throws this, the client stops trying to connect.
+    /// There is no valid token. If a token provider throws this, the client stops trying to connect. With a ``reason``
+    /// it is the rejection of a request of accounts, and the client calls the provider again.
     public static let unauthorized = Self(.unauthorized)
     /// The user is not allowed to do this. Also returned for a conversation that does not exist.
     public static let forbidden = Self(.forbidden)
@@ -134,8 +135,9 @@ extension PresenceError {
 
     init(_ message: ServerMessage.ErrorMessage) {
         self.init(
-            Code(message.code), message.message, field: message.field,
-            retryAfter: message.retryAfter.map { .milliseconds($0) }, outcomeUnknown: message.outcomeUnknown)
+            Code(message.code), message.message, reason: message.reason.map(Reason.init(rawValue:)),
+            field: message.field, retryAfter: message.retryAfter.map { .milliseconds($0) },
+            outcomeUnknown: message.outcomeUnknown)
     }
 
     /// Whether the same request may succeed later.
