@@ -140,6 +140,7 @@ async def test_each_endpoint_is_told_what_it_wants_and_a_slow_one_holds_up_no_ot
         await say(ana, id, str(number))
     assert [call.data["message"]["seq"] for call in await told(quick, "message.created", count=20)] == list(range(1, 21))
     # For one conversation, the slow one has one call at a time.
+    await told(slow, "message.created")
     assert len(slow.calls) == 1
     hold.set()
 
