@@ -111,6 +111,7 @@ class Scene:
     def __init__(self, server, other, mint):
         self.other, self.mint = other, mint
         self.numbers = itertools.count()
+        self.watched: list[str] = []
         self.ana = Client(server, mint, long_id("ana"))
         self.bob, self.cy = Client(server, mint, "bob"), Client(other, mint, "cy")
         self.members = [self.ana.user] + [long_id(f"member-{number}") for number in range(GROUP - 1)]
@@ -206,7 +207,9 @@ class Scene:
         return lambda: self.cy.ask("subscribe", users=[self.ana.user])
 
     def subscribe(self):
-        people = [f"person-{next(self.numbers)}" for _ in range(1_000)]
+        # A connection watches at most 10,000.
+        self.bob.ask("unsubscribe", users=self.watched or ["nobody"])
+        self.watched = people = [f"person-{next(self.numbers)}" for _ in range(1_000)]
         return lambda: self.bob.ask("subscribe", users=people)
 
     def come_and_go(self):
