@@ -65,40 +65,6 @@ package struct HTTPCall {
         api.refuse(exchange, status, code, message, field)
     }
 
-    /// Runs a script and responds: `succeeded` makes the response for an `OK`; other replies have common responses.
-    ///
-    /// - Parameter changes: Whether the script changes anything.
-    package func write(
-        changes: Bool = true, run: (@escaping StoreReply) -> Void, succeeded: @escaping (RedisValue) -> HTTPResponse
-    ) {
-        ask(changes: changes, run: run, known: ["OK"]) { respond(succeeded($0)) }
-    }
-
-    /// Runs a script with replies besides `OK`. `answered` gets each reply, except the rejections that all scripts have
-    /// in common; it responds or continues.
-    ///
-    /// - Parameters:
-    ///   - words: The possible replies of the script; `[]` for any.
-    ///   - refused: Called instead if the call was rejected.
-    package func ask(
-        changes: Bool = true, run: (@escaping StoreReply) -> Void, known words: [String] = [],
-        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
-    ) {
-        func refuse(_ refusal: Refusal) {
-            respond(refusal.response)
-            refused()
-        }
-        if let refusal = shard.refusalOfWrites() { return refuse(refusal) }
-        run { result in
-            do throws(Refusal) {
-                try shard.check(result, changes: changes, known: words)
-                answered((try? result.get()) ?? .null)
-            } catch {
-                refuse(error)
-            }
-        }
-    }
-
     /// Rejects the call because of a limit of the caller's address. This is counted and logged, since many people may
     /// share the address.
     package func refuse(_ limit: Limit, retryAfter wait: Milliseconds, _ message: String) {
