@@ -18,7 +18,9 @@ import Testing
             $0.trustedProxies = ["127.0.0.1"]
         }) { scene in
             let path = "GET /v1/polls/lunch/picture"
-            let (slow, other) = (Self.from("192.0.2.1"), Self.from("192.0.2.2"))
+            let (slow, other, third) = (
+                Self.from("192.0.2.1"), Self.from("192.0.2.2"), Self.from("192.0.2.3")
+            )
             #expect(try scene.put("lunch", PicturesTests.picture, token: scene.ana).status == 201)
             func begin(_ address: String) throws -> RawClient {
                 let client = try RawClient(port: scene.port, receiveBuffer: 4_096)
@@ -40,8 +42,9 @@ import Testing
             try scene.wait(until: "http_downloads", is: 3)
             #expect(try scene.send(path, [], token: scene.bob).status == 200)
             try scene.wait(until: "http_downloads", is: 3)
-            clients += [try begin(other)]
-            let full = try scene.send(path, [Self.from("192.0.2.3")], token: scene.bob)
+            clients += [try begin(third)]
+            // An address with one place gets none of an address with two, however slow that one is.
+            let full = try scene.send(path, [third], token: scene.bob)
             #expect(full.status == 503 && full.head.contains("Retry-After: 1\r\n"))
             // A finished download frees a place for its own address.
             clients.removeFirst()

@@ -139,7 +139,10 @@ class Account extends Screen {
       const made = form(inputs, action, async (fail) => {
         for (const [name, { value }] of Object.entries(inputs)) if (!value) return fail(name, "Please fill in this field.");
         try {
-          done.textContent = (await act()) ?? "";
+          const outcome = await act();
+          // Cancelled: the fields keep their values.
+          if (outcome === false) return;
+          done.textContent = outcome ?? "";
         } catch (error) {
           if (error.reason !== "invalid_credentials") throw error;
           return fail("password", "This is not your password.");
@@ -166,7 +169,8 @@ class Account extends Screen {
       h("section", { class: "card" }, h("h2", {}, "Delete the account"),
         h("p", {}, "Your profile, your lists and your sessions go at once and for good. What you wrote stays with those you wrote to."),
         part(end, "Delete my account", async () => {
-          if (await confirmed("Delete your account for good?", "Delete")) await account.deleteAccount(end.password.value);
+          if (!(await confirmed("Delete your account for good?", "Delete"))) return false;
+          await account.deleteAccount(end.password.value);
         })));
   }
 }
