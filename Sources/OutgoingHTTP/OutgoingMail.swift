@@ -35,7 +35,7 @@ public struct OutgoingMail: Sendable {
         case never
     }
 
-    /// A user and a password. Only the connection contains them.
+    /// A user and a password. They are used to sign in on the connection, and are no part of a URL.
     public struct Credentials: Sendable {
         public var user: String
         public var password: String

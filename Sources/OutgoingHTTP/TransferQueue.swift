@@ -3,8 +3,8 @@ import EventLoops
 import NumberedQueues
 
 /// The requests and mails between the senders and the thread.
-// @unchecked: `state` locks itself. `multi` belongs to libcurl; other threads than the client's call only
-// `curl_multi_wakeup`, which any thread may call. The lock prevents a call after its end.
+// @unchecked: `state` locks itself. `multi` belongs to libcurl. Threads other than the client's own call
+// only `curl_multi_wakeup` on it, which any thread may call, and only under the lock, so never after `multi` was freed.
 final class TransferQueue: @unchecked Sendable {
     struct Entry {
         let number: UInt64
@@ -77,7 +77,7 @@ final class TransferQueue: @unchecked Sendable {
     }
 
     func cancel(_ number: UInt64) {
-        // Releases what the entry retains after the lock.
+        // The entry leaves the closure, so that its contents are released outside the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
                 state.cancels.append(number)

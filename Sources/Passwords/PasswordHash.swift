@@ -37,7 +37,7 @@ public struct PasswordHash: Sendable, Equatable {
             return nil
         }
         self.bytes = bytes
-        // The range of libsodium, up to a machine's memory.
+        // The lower bounds are libsodium's. The upper one, 1 GiB, is about the memory of a machine.
         guard (8...1_048_576).contains(parameters.memory), parameters.passes >= 1 else { return nil }
     }
 

@@ -60,7 +60,7 @@ extension HTTPServer.Request {
         self.init(method, path, isRepeatable: isRepeatable)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Cannot fail: strings, numbers and nulls.
+        // Cannot fail: only strings, booleans, nulls and objects of these.
         body = try! encoder.encode(members)
     }
 }

@@ -25,7 +25,7 @@ public enum FreeText {
         brokenRule(by: text, maximumCharacters: maximumCharacters) == nil
     }
 
-    /// The rule that `text` breaks, to follow the member's name in an error; `nil` if there is none.
+    /// The rule that `text` breaks; `nil` if it breaks none. An error names the JSON member before it.
     public static func brokenRule(by text: String, maximumCharacters: Int) -> String? {
         let length = text.utf8.count
         guard length <= maximumBytes else { return "must be at most \(maximumBytes) bytes long" }
@@ -102,7 +102,7 @@ public enum DisplayName {
         return brokenRule(by: trimmed) == nil ? trimmed : nil
     }
 
-    /// The rule that a trimmed name breaks, to follow the member's name in an error; `nil` if there is none.
+    /// The rule that a trimmed name breaks; `nil` if it breaks none. An error names the JSON member before it.
     public static func brokenRule(by name: String) -> String? {
         guard !name.isEmpty else { return "must not be empty" }
         if let rule = FreeText.brokenRule(by: name, maximumCharacters: maximumCharacters) { return rule }

@@ -9,13 +9,13 @@ struct OfferedEvent: Equatable {
     let entry: String
     let type: String
     let at: Timestamp
-    /// The user or conversation of the event: the events of one are sent one after the other.
+    /// The user or conversation of the event: events of the same subject are sent one after the other.
     let subject: String
-    /// The rest of the entry, in the form of the type.
+    /// The rest of the entry's data; its form depends on the type.
     let rest: ArraySlice<UInt8>
     /// The number of events before it that were lost because no courier took them.
     let lost: Int64
-    /// For consumers alone: of `push.due` the message's number.
+    /// For the server's own receivers, and part of no body. The number of the message, if this is `push.due`.
     let about: String?
 
     /// An entry of the stream; `nil` for one that no script has written.
@@ -45,21 +45,22 @@ struct OfferedEvent: Equatable {
         (self.lost, self.about) = (lost, about)
     }
 
-    /// The header `webhook-id`: the same for each try and each endpoint. It begins with the time and the number within that, of as
-    /// many digits each: so ids of one partition sort as its events came, which is the order of their first tries.
+    /// The header `webhook-id`: the same for each try and each endpoint. It begins with the entry's time in ms and its number
+    /// within that ms, padded to the same length. So the ids of a partition sort as its events were offered, which is the order
+    /// of their first tries.
     func id(partition: Int) -> String {
         let parts = entry.split(separator: "-", maxSplits: 1)
         let number = parts.count == 2 ? parts[1] : ""
         let zeros = String(repeating: "0", count: max(0, Self.digits - number.count))
         return "msg_\(parts.first ?? "")_\(zeros)\(number)_\(partition)"
     }
-    /// No stream has more entries, so no ms has.
+    /// Enough for the number within a ms: a stream has at most 20,000 entries (`mostOffers` in lib.lua).
     private static let digits = 5
 
     // MARK: The body
 
-    /// A longer message is sent without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts offer
-    /// it so (`rewrite` in message-lib.lua); those of earlier versions did not.
+    /// A longer message is sent without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts
+    /// leave them out already (`rewrite` in message-lib.lua); those of earlier versions did not.
     private static let longest = 16_384
 
     /// `nil` for a rest that scripts do not write.
@@ -86,7 +87,7 @@ struct OfferedEvent: Equatable {
             JSONWriter.raw("{\"user\":", to: &json)
             JSONWriter.string(subject, to: &json)
         default:
-            // The rest is one value, or the further members where it is an object's whole inside ("push.due").
+            // The rest is one JSON value. That of `push.due` is a list of members, which follow `user`.
             JSONWriter.raw("{\"user\":", to: &json)
             JSONWriter.string(subject, to: &json)
             guard !rest.isEmpty else { return false }
