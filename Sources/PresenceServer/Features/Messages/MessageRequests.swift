@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// The arguments of each request about messages, decoded and checked.
+/// The arguments of each request about messages, decoded and checked. `Messages` answers the requests.
 enum MessageRequest {
     struct New {
         let id: String

@@ -90,6 +90,8 @@ final class Messages: Feature {
         throw shard.met(.userBytes, retryAfter: wait)
     }
 
+    /// It may be refused, in this order, for the user's bytes; the token or the session (`Writer`, read here and not by the
+    /// script); Redis' memory (`StoreRoom`); a block; and by `send.lua`, which decides, stores and publishes.
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.message.bytes, context)
         try await shard.admit(context.writer)

@@ -5,7 +5,10 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// `POST /v1/accounts`.
+/// `POST /v1/accounts`. `HTTPAPI+Admission` has checked the call's rate and length. `signUp` checks the address
+/// (`EmailAddress`) and the password (`PasswordRules`), takes a place among the hashes, charges the client's address,
+/// hashes, and calls one script (`sign-up.lua`), which also stores the mail. `MailQueue` sends the mail, and
+/// `NewGrant` makes the tokens.
 extension Accounts {
     private struct SignUp {
         let email: EmailAddress

@@ -11,6 +11,9 @@ protocol PushSender {
     var name: String { get }
     var url: String { get }
 
+    /// APNs' 410 and FCM's UNREGISTERED remove the device. APNs' 400, 404, 405 and 413, and FCM's 400 and
+    /// SENDER_ID_MISMATCH are refusals, which are not tried again. Every other failure is (`RetrySchedule`).
+    ///
     /// - Parameters:
     ///   - id: of the push, the same at each try.
     ///   - time: Now, in ms since 1970.
