@@ -10,19 +10,6 @@ final class Conversations: Feature {
         name: "conversations", isOptional: false, scripts: Script.conversations,
         keys: [KeyFamily(name: "creations", isPassing: false, type: "hash"), .inbox, .log, .changes, .prints],
         settings: [Marking.delay, mostPerUser, mostParticipants, mostCreated])
-    static let mostPerUser = Setting<Int>(
-        "conversations.mostPerUser", 2_000, in: 2...100_000,
-        about: "How many conversations a user may be in; beyond it, they cannot be added to another one. It bounds a "
-            + "user's list, to which any user can add: reading one of 1,000 takes Redis some ms. Groups of other "
-            + "users take at most half of it; the rest is for direct conversations, the user's own groups and those "
-            + "of backends.")
-    static let mostParticipants = Setting<Int>(
-        "limits.participants", 10, in: 2...1_000,
-        about:
-            "Participants of one conversation (2 to 1000). The server sends each change of it to all of them, whole, "
-            + "so the cost grows with the square of their number.")
-    static let mostCreated = Setting<Int>(
-        "limits.conversationsPerUser", 1_000, in: 1...1_000_000, about: "Conversations that one user may create.")
 
     unowned let shard: ShardLogic
     let lists: ConversationLists

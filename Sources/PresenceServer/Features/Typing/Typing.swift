@@ -24,7 +24,7 @@ final class Typing: Feature, TopicKind {
     let expiry: Milliseconds
     var talks: Conversations { shard.feature(Conversations.self)! }
 
-    /// Sessions that stopped, until Redis has acknowledged it (`Typing+Stops.swift`).
+    /// Sessions that stopped, until Redis has acknowledged it (`Typing+Sending.swift`).
     var stops: [Stop] = []
 
     /// Users who have just become invisible, until their earlier typing has expired everywhere: a server that cannot
