@@ -18,9 +18,10 @@ fi
 PRESENCED=$(realpath "$PRESENCED")
 export PRESENCED
 cd "$(dirname "$0")"
-# The compiled tests, shared by all workers.
+# The compiled tests, shared by all workers and runs.
 PYTHONPYCACHEPREFIX=$(realpath -m ../../.build/conformance)
 export PYTHONPYCACHEPREFIX
+unset PYTHONDONTWRITEBYTECODE
 
 if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2' 2>/dev/null; then
     echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema, python3-pil and python3-h2" >&2
@@ -28,6 +29,8 @@ if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2' 
 fi
 parallel=""
 if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
+    # pytest compiles the tests once, instead of once for each worker.
+    [ "${JOBS:-}" = 0 ] || /usr/bin/python3 -m pytest --collect-only -q "$@" >/dev/null 2>&1 || true
     parallel="-n ${JOBS:-$(($(nproc) * 3))} --dist loadgroup"
 fi
 exec /usr/bin/python3 -m pytest $parallel "$@"
