@@ -31,25 +31,33 @@ def parsed(name):
         return yaml.load(file, Strict)
 
 
+def below(node, steps):
+    """The node and all nodes in it, except inside examples, each with its location."""
+    yield pointer(*steps), node
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for step, child in inside:
+        if step not in ("example", "examples", "default", "const", "enum"):
+            yield from below(child, (*steps, step))
+
+
+@functools.cache
+def places(name):
+    """The locations of a document's objects, by `id`."""
+    return {id(node): place for place, node in below(parsed(name), ()) if isinstance(node, dict)}
+
+
 class Document:
     """One document. `met` has the members of its schemas that values had so far, as (place of the schema, name)."""
 
     def __init__(self, name):
         self.root = parsed(name)
         self.resolver = RefResolver("", self.root)
-        self.places = {id(node): place for place, node in self.nodes() if isinstance(node, dict)}
+        self.places = places(name)
         self.met = set()
 
     def nodes(self):
         """Every location of the document and its node, except inside examples."""
-        return self.below(self.root, ())
-
-    def below(self, node, steps):
-        yield pointer(*steps), node
-        inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-        for step, child in inside:
-            if step not in ("example", "examples", "default", "const", "enum"):
-                yield from self.below(child, (*steps, step))
+        return below(self.root, ())
 
     def resolve(self, node):
         """The node itself, or the target of its `$ref`."""
