@@ -8,7 +8,7 @@ import Testing
 
 /// Limits on the interests that are kept without a watcher.
 @Suite struct InterestBoundTests {
-    /// Of this thread, in seconds.
+    /// This thread's processor time, in seconds.
     private static var processorTime: Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
