@@ -1,6 +1,7 @@
 import PresenceProtocol
 
-/// Changes of policies that were sent to Redis, until this shard has applied them: their replies wait for that.
+/// Changes of policies that were sent to Redis and that this shard has not applied yet. A change's reply waits until
+/// then.
 final class PendingPolicyChanges {
     private var changes: [PendingPolicyChange] = []
 
@@ -41,7 +42,7 @@ final class PendingPolicyChanges {
 final class PendingPolicyChange {
     let user: UserID
     var seen: Int64 = 0
-    /// The newest version that arrived and could not be applied.
+    /// The newest version whose event arrived but could not be applied.
     var lost: Int64 = 0
     private var version: Int64 = .max
     private(set) var done: ((Bool) -> Void)?

@@ -31,10 +31,12 @@ extension Policies {
 
     func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
 
-    /// The caller notes it before asking Redis, and sets it in the topic (`policyRound`) with the reply.
+    /// The number of the person's partition (`rounds`). The caller notes the number before it asks Redis, and sets it
+    /// in the
+    /// topic (`policyRound`) with the reply.
     func round(of person: UserID) -> Int { rounds[shard.partitions.index(of: person)] }
 
-    /// Events may have been missed, of all partitions or of these.
+    /// Events of all partitions, or of these, may have been missed.
     func doubt() { doubt(rounds.indices) }
     func doubt(_ partitions: some Sequence<Int>) { for partition in partitions { rounds[partition] += 1 } }
 
@@ -53,7 +55,7 @@ extension Policies {
     func rehomeAll(on person: Topic, at: Timestamp) {
         person.holds += 1
         for part in [person, person.limited, person.hidden].compactMap({ $0 }) {
-            // From the end: the watcher that fills a gap has been processed.
+            // From the end, so that a watcher that moves into a gap was processed before.
             var place = part.watchers.count
             while place > 0 {
                 place -= 1

@@ -15,18 +15,18 @@ import Redis
 package final class Policies {
     unowned let shard: ShardLogic
     private var held: [UserID: Policy] = [:]
-    /// Topics whose policy is being read, by their numbers. They are held.
+    /// Topics whose policy is being read, by the topics' numbers. The topics are held.
     var frozen: [UInt32: Frozen] = [:]
     /// A partition's number grows whenever its events, changes of policies among them, may have been missed. Nothing is
     /// announced of a person there until their policy has been read again.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
-    /// Policies of users with long lists who are read without being watched, for each viewer.
+    /// Of users with long lists who are read without being watched: each user's policy, for each viewer.
     var glances: [UserID: [UserID: Policy]] = [:]
-    /// Those that nothing needs any more.
+    /// Policies that nothing needs any more.
     private var kept = KeptPolicies()
 
-    /// The newest registers that arrived meanwhile.
+    /// The newest registers that arrived while the topic was frozen.
     struct Frozen {
         var registers: [RegisterKind: (register: Register, at: Timestamp)] = [:]
     }
@@ -50,7 +50,7 @@ package final class Policies {
 
     /// The view of a person for a viewer; `nil` is a backend, which sees everyone.
     ///
-    /// Last seen is mutual: only viewers who show it to that person may see theirs.
+    /// Last seen is mutual: a viewer may see a person's only if that person may see the viewer's.
     package func view(of person: UserID, for viewer: UserID?) -> Policy.View {
         guard !held.isEmpty || !glances.isEmpty, let viewer, viewer != person else { return .whole }
         let shown = (held[person] ?? glances[person]?[viewer])?.view(for: viewer) ?? .whole
@@ -108,7 +108,7 @@ package final class Policies {
         policy.take(change)
         follow(policy, concerning: concerned, at: event.at)
         if let local { tellFeatures(of: local) }
-        // Replies after the `ok` must obey the change, so it waits for lists that have to be read.
+        // Replies after the `ok` must obey the change, so the `ok` waits for lists that have to be read.
         complete(user) { [self, version = event.version] outcome in
             if outcome == .loaded { changes.settle(user, version) } else { changes.lost(user, version) }
         }
@@ -125,7 +125,7 @@ package final class Policies {
         let version = policy?.head.version ?? 0
         let isNewer = (head?.version ?? 0) > version
         let wasLost = before == version && (head?.version ?? 0) < version
-        // The reply may be older than an event, whether the field was damaged or repaired: the lists are read, and decide.
+        // The reply may be older than the event that damaged or repaired the field: the lists are read, and decide.
         let differs = (head?.isDamaged ?? false) != (policy?.head.isDamaged ?? false)
         guard isNewer || wasLost || differs else { return }
         let taking = policy ?? Policy(of: user, isNew: false)
@@ -140,7 +140,8 @@ package final class Policies {
     }
 
     /// Calls `done` once a user's policy is complete: usually at once. `payer` is charged for lists that have to be
-    /// read, by their lengths as known beforehand.
+    /// read, by
+    /// the lengths known before the read.
     func complete(_ user: UserID, for payer: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void) {
         guard let policy = self[user], !policy.isComplete else { return done(.loaded) }
         policy.waiters.append(done)
@@ -181,7 +182,7 @@ package final class Policies {
 
     private func failed(_ policy: Policy) {
         tell(policy, .failed)
-        // While Redis is unreachable, nothing is retried: the resynchronisation reads it.
+        // While Redis is unreachable, nothing is retried: the resynchronisation reads the policy.
         guard shard.link.isLive, held[policy.user] === policy else { return }
         // Unreadable lists limit their user too: they continue to receive changes of others, without last seen.
         if let local = shard.sessions.users[policy.user] { rehome(local, at: shard.clock.redisNow) }
@@ -200,7 +201,7 @@ package final class Policies {
             if isUnused(user) { drop(user) } else { kept.forget(user) }
         }
         guard let policy = held[user] else { return }
-        // An event has completed it.
+        // An event has completed the policy meanwhile.
         guard !policy.isComplete else { return tell(policy, .loaded) }
         if shard.link.isLive { read(policy) } else { failed(policy) }
     }

@@ -36,7 +36,8 @@ package final class Policy {
         case nothing
     }
 
-    /// The view that this user's policy alone gives a viewer: nothing if the record is damaged.
+    /// The view that this user's policy gives a viewer, whatever the viewer's own policy: nothing if the record is
+    /// damaged.
     package func view(for viewer: UserID) -> View {
         guard !head.isDamaged, let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else {
             return .nothing
@@ -107,7 +108,7 @@ package final class Policy {
 }
 
 /// The visibility field of the user's hash: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings as first letters,
-/// the lists as lengths. The setting for read receipts follows once it was set.
+/// the lists as lengths. The setting for read receipts follows if the user has ever set it.
 package struct PolicyHead: Equatable {
     /// 0 if the user has never set anything.
     package var version: Int64 = 0
@@ -170,7 +171,7 @@ package struct PolicyChange {
     /// `nil` for an event that no script publishes.
     package init?(_ event: StoreEvent) {
         var words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
-        // The setting for read receipts, once it was set.
+        // The setting for read receipts, if the user has ever set it.
         let receipts = words.last?.first == "=" ? words.removeLast().dropFirst() : nil
         guard words.count >= 5, var head = PolicyHead(version: event.version, words[..<4]),
             let list = PolicyList(rawValue: String(words[4]))

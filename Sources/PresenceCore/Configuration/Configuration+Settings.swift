@@ -173,8 +173,8 @@ extension ServerConfiguration {
         Setting(
             "auth.keyCheck", \.auth.keyCheck, in: 0...longestDuration,
             about: "Time between two checks whether one of these files has changed"),
-        // A token from further in the future is not explained by clocks; and this is how long a token could survive its
-        // revocation.
+        // Clocks do not explain a token from further in the future; and a token could survive its revocation for this
+        // long.
         Setting(
             "auth.leeway", \.auth.leeway, in: 0...600_000,
             about: "How far a token's nbf and iat may be ahead of the server's time"),

@@ -46,7 +46,7 @@ extension ServerConfiguration {
                 key: "lease.renewal",
                 reason: "is \(lease.renewal) ms, but must be at most half of lease.duration (\(lease.duration) ms)")
         }
-        // The canary is sent with each renewal: silence is noticed at the latest after both times.
+        // A canary is sent with each renewal, so silence is noticed at the latest after the sum of both times.
         guard lease.renewal + staleAfter <= Self.stalenessPromise else {
             throw InvalidConfiguration(
                 key: "staleAfter",

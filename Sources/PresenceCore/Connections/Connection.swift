@@ -48,7 +48,7 @@ package final class Connection {
 
     // Replies in the order of their requests.
     var replies: [Reply] = []
-    /// A request of it waits for its turn (`LongAnswers`).
+    /// One of its requests waits for its turn (`LongAnswers`).
     var isInLine = false
     var lane = RequestLane()
     /// Its peer disconnected while the loop stood still: its earlier requests are too late to be carried out.
@@ -58,7 +58,7 @@ package final class Connection {
     // Data that waits for the end of the turn, or for the peer to read; events are in its `Line`.
     var outbox: [UInt8] = []
     var congestedSince: Milliseconds?
-    /// The unsent rest of what was written when it became congested, as an upper bound.
+    /// An upper bound of the bytes that were still unsent when the connection became congested.
     var unsent: UInt32 = 0
     /// A pending `stale` or `live`; only the newest counts.
     var staleness: Staleness?
@@ -85,7 +85,7 @@ package final class Connection {
     package var index: Int { Int(socket.index) }
 
     /// A reply's place in the order; `emit` is set when its content is known. `hurry` is set while the request could be
-    /// answered sooner: it is called once if something waits for it.
+    /// answered sooner, and is called once if something waits for the reply.
     package final class Reply {
         var emit: (() -> Void)?
         var hurry: (() -> Void)?

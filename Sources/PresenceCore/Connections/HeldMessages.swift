@@ -24,8 +24,9 @@ extension ShardLogic {
         replies.adjustReading(of: connection)
     }
 
-    /// The token was verified, the session was admitted, or Redis is unreachable: handles the held messages, up to one
-    /// (a `refresh`) for which the others have to wait again.
+    /// The token was verified, the session was admitted, or Redis is unreachable: handles the held messages, until one
+    /// of
+    /// them (a `refresh`) makes the rest wait again.
     func handleHeld(of connection: Connection) {
         guard !connection.held.isEmpty else { return }
         while !connection.held.isEmpty, !connection.isClosed, !mustWait(connection) {

@@ -6,7 +6,10 @@ import WebSockets
 /// responses, in bytes. (Pending events are marks, 4 bytes for each watched topic.)
 ///
 /// Each shard adds its own sum once a turn: one number, no lock. HTTP responses are counted as they wait, and may use
-/// at most half; except for short ones, each address has a share of that. WebSockets have the rest.
+/// at
+/// most half of the budget; each address has a share of that half, which short responses may exceed. WebSockets have
+/// the
+/// rest.
 package final class OutboxBudget: Sendable {
     /// 0: no limit.
     package let most: Int
@@ -21,7 +24,7 @@ package final class OutboxBudget: Sendable {
         answers = AnswerBudget((most + 1) / 2, countsLoopback: countsLoopback)
     }
 
-    /// The bytes for all WebSockets, at least half of the total, and those that each shard may have in any case.
+    /// The bytes for all WebSockets (at least half of the total), and the bytes that each shard may have in any case.
     var room: (all: Int, shard: Int) {
         let room = max(most / 2, most - answers.held)
         return (room, room / shards)
@@ -31,7 +34,7 @@ package final class OutboxBudget: Sendable {
     package func add(_ bytes: Int) -> Int { held.wrappingAdd(bytes, ordering: .relaxed).newValue }
 }
 
-/// One shard's part of it, for its connections.
+/// One shard's part of the budget, for its connections.
 package final class Outboxes {
     private let budget: OutboxBudget
     private(set) var held = 0
@@ -40,7 +43,7 @@ package final class Outboxes {
 
     init(_ budget: OutboxBudget) { self.budget = budget }
 
-    /// Counts pending bytes that were added or removed.
+    /// Notes how many pending bytes were added, or, if negative, removed.
     package func change(by bytes: Int) { held += bytes }
 
     /// The connection gets nothing any more: drops its pending data.
@@ -68,7 +71,7 @@ extension Connection {
 
 extension ShardLogic {
     /// If too much is pending, drops what can be read again, then closes congested connections, the fullest first; of
-    /// equal ones, the one congested for longer. Connections that read are not affected.
+    /// equally full ones, the one that has been congested for longer. Connections that read are not affected.
     func boundOutboxes() {
         var excess = outboxes.settle()
         for letGo in onExcess where excess > 0 { excess -= letGo(excess) }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// Replies in the order of the requests, and everything else for one connection alone.
+/// Replies in the order of the requests, and everything else that is sent to one connection only.
 ///
 /// A request that waits for Redis keeps its place; later replies wait behind it. `emit` runs when the reply's turn
 /// comes, so that a snapshot is taken at the moment from which its events follow. It runs exactly once, also when the
@@ -26,8 +26,9 @@ package final class Replies {
 
     /// Takes the next place in the connection's replies.
     ///
-    /// - Parameter hurry: For a request that waits to be carried out together with others: carries it out now. It is
-    ///   called when a request without `hurry` takes its place behind this one, when a request has to wait for it
+    /// - Parameter hurry: For a request that waits to be carried out together with others: carries it out now. `hurry`
+    ///   is
+    ///   called when a request without `hurry` takes its place behind this one, when a request has to wait for this one
     ///   (`RequestLane`), and when the connection closes.
     package func expect(on connection: Connection, hurry: (() -> Void)? = nil) -> Connection.Reply {
         let reply = Connection.Reply()
@@ -89,7 +90,8 @@ package final class Replies {
         answered(bytes)
     }
 
-    /// The connection is closed: runs the ready callbacks, which check for that. A request that waits for Redis keeps
+    /// The connection is closed: runs the ready callbacks, which check whether it is. A request that waits for Redis
+    /// keeps
     /// its turn among its user's (`LongAnswers`) until Redis has replied.
     func abandon(_ connection: Connection) {
         let replies = connection.replies

@@ -1,9 +1,10 @@
 import PresenceProtocol
 
-/// Fills in a placeholder at the beginning of URLs in profile bodies with the server's public URL, which can change and
-/// differ between servers.
+/// Fills in a placeholder at the beginning of URLs in profile bodies. Its replacement is the server's public URL, which
+/// may change, and may differ between servers.
 ///
-/// Redis keeps and forwards the body unparsed. It is filled in once, when a server receives it, and not for each watcher.
+/// Redis keeps and forwards the body unparsed. A server fills the placeholder in once, when it receives the body, and not
+/// for each watcher.
 package struct BodyMark {
     /// The placeholder, at the beginning of a value.
     private let mark: [UInt8]

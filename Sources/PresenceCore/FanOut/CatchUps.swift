@@ -58,7 +58,8 @@ package final class CatchUps {
     private let clock: ShardClock
     private let metrics: Metrics
 
-    /// Each reads a page. Redis answers this many in about a millisecond, and they do not fill a socket.
+    /// The most pages read at a time. Redis answers this many in about a millisecond, and a page does not fill a
+    /// socket.
     static let mostUnderWay = 64
     private static let sweptFrom = 1_024
     /// The same as for other temporary rejections by Redis.
@@ -113,7 +114,8 @@ package final class CatchUps {
     /// Takes the entries after `request.after`, in order: all, or the first of them.
     ///
     /// There may be gaps between entries. If the store no longer has the entries, the feature passes an entry of its
-    /// own in their place. It instructs the client to start again, and has the number after which the log continues.
+    /// own in
+    /// their place, which instructs the client to start again, and has the number after which the log continues.
     package func answer(_ request: CatchUp, with entries: [LogEntry]) {
         finish(request)
         defer { handOut() }
@@ -155,8 +157,8 @@ package final class CatchUps {
         underWay -= 1
     }
 
-    /// Log entries are not written to the connection now, or it has not accepted the previous page: another would only
-    /// use memory.
+    /// Whether log entries are not written to the connection now, or the connection has not accepted the previous page:
+    /// another page would only use memory.
     private func isBusy(_ connection: Connection) -> Bool {
         !watchers.lines[connection.index].flags.isDisjoint(with: [.background, .withheld, .congested])
     }

@@ -8,8 +8,9 @@ extension Line {
     mutating func keep(_ topic: UInt32, _ marks: Marks, _ merger: inout KeptMerger) -> Int {
         if kept.count > Self.searched {
             var replaced = 0
-            // Merged before it would have to grow, so that it grows only if at least half of it is needed. The average cost
-            // of a change does not depend on the length of the list, and the list is at most twice as long as necessary.
+            // Merged before it would have to grow, so that it grows only if at least half of its capacity is needed. The
+            // average
+            // cost of a change does not depend on the length of the list, and the list is at most twice as long as necessary.
             if kept.count == kept.capacity {
                 replaced = merger.merge(&kept)
                 if kept.count > kept.capacity / 2 { kept.reserveCapacity(2 * kept.count) }
@@ -40,7 +41,7 @@ struct KeptMerger {
     /// Entries processed, for tests.
     private(set) var steps = 0
 
-    /// Afterwards each topic occurs once, in its oldest place. Returns the number of marks that were there twice.
+    /// Afterwards each topic occurs once, in its oldest place. Returns the number of marks that occurred twice.
     mutating func merge(_ kept: inout [Line.Kept]) -> Int {
         begin()
         steps += kept.count
@@ -61,7 +62,7 @@ struct KeptMerger {
         return replaced
     }
 
-    /// The merge that last met a topic, and the place of its entry.
+    /// The newest merge in which a topic occurred, and the place of its entry.
     private struct Met {
         var merging: UInt32 = 0
         var place: UInt32 = 0

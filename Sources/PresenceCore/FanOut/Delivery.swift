@@ -1,7 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
-/// Writes once a turn everything that each connection has pending, in one call if the socket accepts it.
+/// Once a turn, writes everything that each connection has pending: in one call, if the socket accepts it.
 package final class Delivery {
     private let watchers: Watchers
     private let sockets: any Sockets
@@ -39,8 +39,10 @@ package final class Delivery {
 
     /// Called at the end of the loop's turn: writes everything, unless it is better to wait for more.
     ///
-    /// Under load, when writing a change to everyone takes many ms, it waits for changes whose scripts are running, for
-    /// a quarter of the last flush: one write of two messages costs little more than one write of one. Otherwise a
+    /// Under load, when writing a change to everyone takes many ms, it waits for changes whose scripts are running, at
+    /// most
+    /// for a quarter of the last flush: one write of two messages costs little more than a write of one message.
+    /// Otherwise a
     /// flush takes less than a ms, and nothing waits. Returns the longest time to wait.
     func flush(commandsPending: Int) -> Milliseconds? {
         if commandsPending > 0, flushTook / 4 > 0, !watchers.turn.isEmpty {

@@ -8,17 +8,17 @@ import PresenceProtocol
 ///                     └── a break ───┘  └────────┘ wanted again
 ///
 /// A subject is read only after its channel is confirmed: earlier changes are in what is read, later ones arrive as
-/// events. A channel is left only when it is confirmed. Otherwise, if it were wanted again, the confirmation of the
-/// earlier subscription could be taken for that of the new one. Without a connection no confirmation is pending, so
-/// then it is left at once.
+/// events. A channel is left only when it is confirmed. Otherwise, if the channel were wanted again, the confirmation
+/// of the earlier subscription could be taken for that of the new one. Without a connection to Redis no confirmation is
+/// pending, so then a channel is left at once.
 package final class Interests {
     private final class Interest {
         let channel: String
         var wishes = 0
         var isConfirmed = false
-        /// It is in `idle`.
+        /// Whether it is in the list `idle`.
         var isIdle = false
-        /// When it was last released by all.
+        /// When its last user released it.
         var releasedAt: Milliseconds = 0
         var waiters: [(Bool) -> Void] = []
 
@@ -27,9 +27,9 @@ package final class Interests {
 
     /// Names are ASCII, so equal ones are the same bytes.
     private var interests: [String: Interest] = [:]
-    /// Those with waiters, in order, and some that have been confirmed since.
+    /// Interests with waiters, in order, and some that have been confirmed since.
     private var awaited: [Interest] = []
-    /// The number of those confirmed since.
+    /// The number of interests in `awaited` that have been confirmed since.
     private var settled = 0
     /// Unwanted interests and since when, oldest first, starting at `head`.
     private var idle: [(interest: Interest, since: Milliseconds)] = []
@@ -44,8 +44,9 @@ package final class Interests {
 
     /// A channel that is wanted again within this time costs nothing.
     static let pause: Milliseconds = 1_000
-    /// The most that are left in a turn; or a sixteenth of the idle ones if that is more, so that leaving keeps up with
-    /// any number of new ones.
+    /// The most channels that are left in a turn; or a sixteenth of the idle ones if that is more, so that leaving
+    /// keeps up
+    /// with any number of new idle ones.
     static let batch = 512
 
     init(store: any Store, partitions: Partitions, clock: ShardClock) {
@@ -64,10 +65,10 @@ package final class Interests {
         want(partitions.keys(partition).events(of: subject), of: partition)
     }
 
-    /// One of its topics was discarded.
+    /// One of the subject's topics was discarded.
     func release(_ subject: Identifier) { release(partitions.keys(of: subject).events(of: subject)) }
 
-    /// Subscribes to a channel of a partition until `release` has been called as often as this.
+    /// Subscribes to a channel of a partition, until `release` has been called as many times as `want`.
     package func want(_ channel: String, of partition: Int) {
         if let interest = interests[channel] {
             interest.wishes += 1
@@ -102,7 +103,7 @@ package final class Interests {
     // MARK: Reports of the store
 
     func confirm(_ channel: String) {
-        // An unwanted one is left a little later.
+        // A channel that is not wanted any more is left a little later.
         guard let interest = interests[channel], !interest.isConfirmed else { return }
         interest.isConfirmed = true
         if interest.wishes == 0 { rest(interest) }

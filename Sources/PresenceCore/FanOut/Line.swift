@@ -59,7 +59,7 @@ struct Line {
         case more
     }
 
-    /// Removes it from the list of those to be written, and its run too if nothing else is due.
+    /// Removes the line from the list of lines to be written, and its run too if nothing else is due.
     mutating func takeDue() -> Due {
         flags.remove(.dirty)
         guard flags.contains(.open), flags.isDisjoint(with: .congested) else { return .nothing }

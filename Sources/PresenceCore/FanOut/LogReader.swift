@@ -17,13 +17,13 @@ package struct LogPage {
 /// Fills gaps in logs from the store, also after a break. If the store has lost entries, it instructs watchers to start
 /// again.
 ///
-/// Each log has at most one read in progress. Callers that arrive meanwhile wait for another one, since the pending
-/// reply may be older than what they know of. A read that fails is repeated as long as the topic exists.
+/// Each log has at most one read in progress. Callers that arrive meanwhile wait for another read, since the pending
+/// reply may be older than the entries that they know of. A read that fails is repeated as long as the topic exists.
 package final class LogReader {
     private final class Reading {
         let topic: Topic
         var waiting: [(RedisFailure?) -> Void]
-        /// Arrived while a read was in progress.
+        /// The callers that arrived while a read was in progress.
         var later: [(RedisFailure?) -> Void] = []
 
         init(_ topic: Topic, _ done: @escaping (RedisFailure?) -> Void) {
@@ -122,8 +122,9 @@ package final class LogReader {
         for watch in topic.watchers { tell(watch.connection, frame) }
     }
 
-    /// For watchers whose cursor is beyond the end: no server can have delivered more entries than the store had, so it
-    /// has lost some.
+    /// For watchers whose cursor is beyond the end: no server can have delivered more entries than the store had, so
+    /// the
+    /// store has lost some.
     private func restartThose(_ ahead: [UInt32: Int64], of topic: Topic, beyond end: Int64) {
         guard let log = topic.log else { return }
         let lost = ahead.filter { $0.value > end && log.ahead[$0.key] == $0.value }

@@ -5,7 +5,7 @@ import Redis
 struct PersonRead {
     package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
 
-    /// `nil` if the user has never set any of it.
+    /// `nil` if the user has never set any part of the policy.
     package let policy: PolicyHead?
     /// Kind, version and body; version 0 if missing or damaged.
     package let registers: [(RegisterKind, Int64, [UInt8])]

@@ -33,7 +33,7 @@ package enum RegisterFrame {
         return close(&payload, object: object, version: 0, at: at)
     }
 
-    /// A register as read from Redis: the object alone.
+    /// A register as read from Redis: its object, without an event around it.
     package static func object(version: Int64, body: [UInt8]) -> Register {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count + 32)
@@ -42,7 +42,8 @@ package enum RegisterFrame {
     }
 
     /// Whether the body is valid after a version in an object for clients. Scripts assemble bodies from values in
-    /// Redis, so damage there would appear in their events too.
+    /// Redis, so
+    /// a damaged value there would appear in the scripts' events too.
     package static func isBody(_ body: UnsafeRawBufferPointer) -> Bool {
         guard body.first == UInt8(ascii: "\"") else { return false }
         var scanner = JSONScanner(members: body)

@@ -11,7 +11,8 @@ struct SubjectTable {
     private var slots = [UInt64](repeating: 0, count: 16)
     private(set) var count = 0
 
-    /// - Parameter isSubject: Whether the topic of this number has these bytes; called only if the hashes match.
+    /// - Parameter isSubject: Whether the id of the topic with this number has these bytes; called only if the hashes
+    ///   match.
     func find(_ bytes: UnsafeRawBufferPointer, isSubject: (UInt32) -> Bool) -> UInt32? {
         let hash = Self.hash(bytes)
         var place = Int(hash) & (slots.count - 1)

@@ -30,8 +30,9 @@ package final class Topic {
     var policyRound = 0
     /// The topic of resting watches (`Watchers+Pausing.swift`), while there are any.
     package var paused: Topic?
-    /// If this is such a topic (`limited`, `hidden` or `paused`): the topic of which it is a part. The two retain each
-    /// other until the part is discarded.
+    /// If this topic is a part (`limited`, `hidden` or `paused`): the topic of which it is a part. The two retain each
+    /// other
+    /// until the part is discarded.
     var whole: Topic?
     /// Further data that the topic's kind keeps, besides the registers.
     package var state: AnyObject?
@@ -57,7 +58,7 @@ package final class Topic {
 /// One register as sent to clients, encoded once.
 package struct Register {
     package var version: Int64 = 0
-    /// The framed event; or the object alone, if the register was read from Redis and has not changed since.
+    /// The framed event; or only the object, if the register was read from Redis and has not changed since.
     package var bytes: [UInt8] = []
     /// The range of the register's object in `bytes`; empty if nothing is known.
     package var object: Range<Int> = 0..<0

@@ -12,8 +12,9 @@ package final class TopicLoader {
 
     /// Calls `done` once all the topics can be answered from memory, or one of them could not be read.
     ///
-    /// If, as far as is known, `participant` may not watch a topic, it is read again (`TopicKind.isDoubtful`): they may
-    /// just have been given access on another shard.
+    /// If `participant`, as far as this shard knows, may not watch a topic, the topic is read again
+    /// (`TopicKind.isDoubtful`):
+    /// the participant may just have been given access on another shard.
     ///
     /// The viewer's own settings limit what they see. If these have to be read first, `done` waits for them; if they
     /// cannot be read, the viewer does not get last seen.
@@ -97,7 +98,7 @@ package final class TopicLoader {
                 return complete(topic, read.policy, for: payer)
             }
             shard.policies.glance(at: topic.subject, head, for: viewer) { [self] hasSeen in
-                // Meanwhile another request needs the complete lists.
+                // Another request needs the complete lists by now.
                 guard hasSeen, topic.waiters.count == 1, topic.watchers.isEmpty else {
                     return complete(topic, head, for: payer)
                 }
@@ -132,7 +133,8 @@ package final class TopicLoader {
 
     // MARK: After a break
 
-    /// Reads everything watched again, or the part in some partitions, and informs watchers of differences. `done` gets
+    /// Reads everything watched again, or only what is in some partitions, and informs watchers of differences. `done`
+    /// gets
     /// the reason if something could not be read now.
     func reload(_ partitions: Set<Int>? = nil, done: @escaping (RedisFailure?) -> Void) {
         var failure: RedisFailure?
@@ -224,8 +226,9 @@ package final class TopicLoader {
         return isBehind
     }
 
-    /// Redis has lost changes, and now has something older than what was shown. That is the current state, and needs a
-    /// newer version. If Redis rejects this for now, it is retried.
+    /// Redis has lost changes, and now has an older state than the one that was shown. The older state is current, and
+    /// needs
+    /// a newer version. If Redis rejects this for now, it is retried.
     private func renumber(_ topic: Topic) {
         let keys = shard.partitions.keys(of: topic.subject)
         let call = ScriptCall(

@@ -6,22 +6,23 @@ import DequeModule
 ///     first … last         in memory: the ring
 ///                          of these, the entries after `turnAfter` belong to this turn and are not laid out yet
 ///
-/// A watcher that is written in each turn costs nothing here. Any other costs one number: its position.
+/// A watcher that is written to in each turn costs nothing here. Any other watcher costs one number: its position.
 package final class TopicLog {
     /// The newest entry; 0 before there is one.
     private(set) var last: Int64 = 0
     private var entries = Deque<[UInt8]>()
-    /// The ring's size.
+    /// The size of the ring's entries.
     private(set) var bytes = 0
     /// Whether the log's position is known. The first entry or end that arrives determines it.
     private(set) var isPlaced = false
     /// The entries after this one belong to this turn and are not laid out yet.
     private var turnAfter: Int64?
-    /// The size of these entries.
+    /// The size of this turn's entries.
     private var turnBytes = 0
 
-    // The positions of watchers that are not written each turn, by index: the last entry that each has. A watcher is in
-    // at most one of the three.
+    // The positions of watchers that are not written to in each turn, by index: the last entry that each has. A watcher
+    // is
+    // in at most one of the three.
     /// The topic is among their kept ones (`Line.kept`), and the entries follow from the ring.
     var behind: [UInt32: Int64] = [:]
     /// These need entries that are no longer in the ring, and wait for the feature.
@@ -38,7 +39,7 @@ package final class TopicLog {
 
     /// A second of a busy topic, and more than a page that a feature reads at once.
     static let mostEntries = 256
-    /// With entries of some 200 bytes the limit of entries applies first; this one bounds rings of long entries.
+    /// With entries of some 200 bytes the limit of entries applies first; this limit bounds rings of long entries.
     static let mostBytes = 256 * 1024
     /// The most of a log that is laid out as one change, which is written whole: the size of one write.
     static let mostAtOnce = 64 * 1024
@@ -62,7 +63,8 @@ package final class TopicLog {
         case appended
         /// It is not newer than the log.
         case known
-        /// Entries between this one and the given one are missing here, so it was not appended. All of them must be read.
+        /// Entries between this number and the given one are missing here, so the entry was not appended. All of them must be
+        /// read.
         case hole(after: Int64)
     }
 
@@ -74,7 +76,7 @@ package final class TopicLog {
         return sequence <= last ? .known : .hole(after: last)
     }
 
-    /// Notes the end of the store's log. Returns the outcome that `append` would have for its last entry.
+    /// Notes the end of the store's log. Returns the outcome that `append` would have for the store's last entry.
     func note(last end: Int64) -> Outcome {
         guard isPlaced else {
             (last, isPlaced) = (end, true)
@@ -141,7 +143,7 @@ package final class TopicLog {
         memory.shrank(self, by: oldest.count + Self.overhead)
     }
 
-    /// The store's log ends with this entry, and the entries here are invalid: all positions are dropped.
+    /// The store's log ends with this entry, and the entries in memory are invalid: all positions are dropped.
     func restart(at end: Int64) {
         discard()
         (behind, asked, ahead) = ([:], [:], [:])
@@ -194,8 +196,9 @@ final class LogMemory {
         log.place = nil
     }
 
-    /// The turn is over, so its entries are no longer needed in memory. Logs in turn drop half of their entries until
-    /// the bound is met; each step frees something.
+    /// The turn is over, so its entries are no longer needed in memory. One log after the other drops half of its
+    /// entries
+    /// until the bound is met; each step frees something.
     func trim() {
         for log in noted {
             log.isNoted = false

@@ -1,7 +1,7 @@
 /// The changes in this turn of the loop, in order: the frames to be sent at its end, in one buffer.
 ///
-/// A topic that changes twice in a turn occurs once. A connection that is due a run of changes without a gap, one or
-/// all of them, is written that part of the buffer: nothing is assembled for it.
+/// A topic that changes twice in a turn occurs once. If the changes due for a connection are a run without a gap, the
+/// connection is written that part of the buffer: nothing is assembled for it.
 struct Turn {
     struct Change {
         let topic: UInt32

@@ -33,7 +33,7 @@ extension Watchers {
         set(RegisterFrame.unknown(.presence, user: limited.subject, at: at), .first, on: limited, announced: true)
     }
 
-    /// A watcher that is moved now gets the current time, not that of another watcher's move.
+    /// A watcher that is moved now gets the present time, not the time of another watcher's move.
     func refreshUnknown(_ person: Topic, at: Timestamp) {
         for part in [person.limited, person.hidden].compactMap({ $0 }) {
             if part.first.version == 0 {
@@ -69,7 +69,7 @@ extension Watchers {
         if left.first.version != part.first.version { marks.insert(.first) }
         if left.second.version != part.second.version { marks.insert(.second) }
         append(part, to: index)
-        // Afterwards, since this may discard the old part, and the person with it.
+        // After the move, since this may discard the old part, and the person with it.
         remove(position, of: index)
         guard !marks.isEmpty else { return }
         frame(part, marks, at: at)
@@ -77,7 +77,9 @@ extension Watchers {
         markDirty(index)
     }
 
-    /// Moves all of a connection's watches whose part has changed, each like `move`, in one pass over its kept changes.
+    /// Moves all of a connection's watches whose part has changed, in one pass over its kept changes; for each watch
+    /// the
+    /// effect is that of `move`.
     func moveAll(of connection: Connection, at: Timestamp, home: (Topic) -> Topic) {
         let index = connection.index
         keepTurn(of: index)
@@ -128,7 +130,7 @@ extension Register {
         return bytes[object][(comma + 1)...].starts(with: status)
     }
 
-    /// Adds the event around a register that is an object alone, or empty.
+    /// Adds the event around a register that is only an object, or empty.
     fileprivate mutating func frame(_ kind: RegisterKind, _ user: UserID, at: Timestamp) {
         let framed: Register
         if version == 0 {

@@ -3,9 +3,10 @@ import PresenceProtocol
 /// Logs: topics whose watchers get every entry, in order.
 ///
 /// An entry enters the turn like a change of a register, and the turn's entries are written from the turn's bytes. A
-/// connection that cannot or must not be written now keeps the topic's number as for a register, and the log notes its
-/// position. Later it gets all entries after that from the ring. Entries that are no longer in the ring are read by the
-/// feature (`CatchUps`).
+/// connection that cannot or must not be written to now keeps the topic's number, as for a register, and the log notes
+/// the connection's position. Later the connection gets all entries after that position from the ring. The feature
+/// reads
+/// entries that are no longer in the ring (`CatchUps`).
 extension Watchers {
     /// Appends an entry to a topic's log, for all watchers.
     ///
@@ -30,7 +31,8 @@ extension Watchers {
         return outcome
     }
 
-    /// Notes the end of the store's log of this topic; 0 if it has no entries. Needed if its entries are not appended.
+    /// Notes the end of the store's log of this topic; 0 if the store has no entries. Needed if the entries are not
+    /// appended.
     @discardableResult
     package func noteEnd(_ sequence: Int64, of topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
@@ -38,7 +40,8 @@ extension Watchers {
         return log.note(last: sequence)
     }
 
-    /// Drops the ring's entries, because the store has fewer by now. Watchers that still need any get what the feature reads.
+    /// Drops the ring's entries, because the store has fewer by now. Watchers that still need dropped entries get what the
+    /// feature reads.
     package func dropEntries(of topic: Topic) {
         guard isHere(topic), let log = topic.log else { return }
         // This turn's entries are laid out before the log changes.
@@ -51,7 +54,7 @@ extension Watchers {
 
     /// Subscribes the connection to the topic's entries after this one.
     ///
-    /// Without a number (`subscribe(_:to:)`) it gets those after `TopicLog.last`.
+    /// Without a number (`subscribe(_:to:)`) the connection gets the entries after `TopicLog.last`.
     package func subscribe(_ connection: Connection, to topic: Topic, after sequence: Int64) {
         subscribe(connection, to: [topic])
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
@@ -74,7 +77,7 @@ extension Watchers {
             keepTurn(of: index)
             lines[index].kept.removeAll { $0.topic == topic.index }
         }
-        // A resting watch starts again when it is resumed: no log has an entry before the first.
+        // A resting watch starts again from the first entry when it is resumed: position 0 is before every log.
         for watch in topic.paused?.watchers ?? [] { topic.paused?.log?.behind[watch.connection] = -1 }
         topic.log?.restart(at: end)
     }
@@ -93,8 +96,9 @@ extension Watchers {
         _ = line.keep(topic, .first, &merger)
     }
 
-    /// Marks the watchers of a log, as `mark` does for registers. Watchers with another position get nothing of this
-    /// turn's entries.
+    /// Marks the watchers of a log, as `mark` does for registers. Watchers whose position is not the end of the log get
+    /// none
+    /// of this turn's entries.
     func mark(_ log: TopicLog, of topic: Topic, _ number: UInt32) {
         let after = turn.changes[Int(number)].after
         let hasCursors = log.hasCursors

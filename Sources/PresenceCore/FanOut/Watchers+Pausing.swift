@@ -1,9 +1,11 @@
-/// Resting watches: the connection receives nothing of a topic for now, because its user may not. Once they may again,
-/// it continues where it stopped.
+/// Resting watches: the connection receives nothing of a topic for now, because its user may not see the topic. Once
+/// the
+/// user may see it again, the connection continues where it stopped.
 ///
 ///     topic  ◀─whole─  paused     never changes
 ///
-/// For the connection it remains a watch: it counts towards limits, and ends with the connection or an unsubscribe. The
+/// For the connection a resting watch remains a watch: it counts towards limits, and ends with the connection or an
+/// unsubscribe. The
 /// topic exists as long as it has resting watches.
 extension Watchers {
     /// Stops delivery of the topic to the connection. Pending changes remain pending.
@@ -20,11 +22,12 @@ extension Watchers {
             rest.behind[watcher] = log.behind[watcher] ?? log.asked[watcher]?.after ?? log.ahead[watcher] ?? log.last
         }
         append(part, to: index)
-        // Afterwards, since the new watch must exist before the old one is removed.
+        // After the pause is entered, since the new watch must exist before the old one is removed.
         remove(position, of: index)
     }
 
-    /// Resumes the connection's watch, with the newest state of each register, or every entry of a log since the pause.
+    /// Resumes the connection's watch: it gets the newest state of each register, or every entry of a log since the
+    /// pause.
     package func resume(_ connection: Connection, on topic: Topic) {
         let index = connection.index
         guard let part = topic.paused, position(of: part, in: index) != nil else { return }
@@ -45,7 +48,7 @@ extension Watchers {
         topic.paused?.watchers.compactMap { connections[Int($0.connection)] } ?? []
     }
 
-    /// Removes a resting watch that was replaced by one of the topic itself.
+    /// Removes a resting watch that was replaced by a watch of the topic itself.
     func endPause(of topic: Topic, in index: Int) {
         if let part = topic.paused, let position = position(of: part, in: index) { remove(position, of: index) }
     }

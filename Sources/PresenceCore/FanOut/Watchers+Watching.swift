@@ -17,7 +17,7 @@ extension Watchers {
         let isWatched = lookUp(connection, for: wanted.count)
         // Earlier changes are in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
-        // So are pending changes, if a client asks again about topics that it watches.
+        // So are pending changes of topics that the client already watches and subscribes to again.
         if !lines[index].turn.isEmpty || !lines[index].kept.isEmpty {
             keepTurn(of: index)
             let answered = Set(wanted.map(\.index))
@@ -55,7 +55,7 @@ extension Watchers {
         remove(position, of: connection.index)
     }
 
-    /// The same for many, in one pass over the connection's subscriptions.
+    /// Unsubscribes the connection from many topics, in one pass over its subscriptions.
     package func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
         guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
         let index = connection.index

@@ -5,7 +5,8 @@ import WebSockets
 /// The watched topics, the connections that watch them, and what each has pending.
 ///
 /// A change replaces the topic's register and enters the turn. At the end of the turn each change is laid out once, and
-/// every connection that watches is marked with its number; then the data of each marked connection is written. A
+/// every connection that watches the topic is marked with the change's number; then each marked connection's data is
+/// written. A
 /// connection that accepts no more keeps the topics' numbers instead, each once, and later gets only the newest state
 /// of each: that is the whole policy for slow consumers. (A topic with a log has no newest state:
 /// `Watchers+Logs.swift`.) Marks and watches are numbers, not references: this path has no reference counting.
@@ -13,7 +14,7 @@ package final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
     private var people = SubjectTable()
-    /// For the other kinds, by their numbers less one.
+    /// The tables of the other kinds of topics, at the kind's number less one.
     private var others: [SubjectTable] = []
     private var kinds: [any TopicKind] = []
     private var orders: UInt64 = 0
@@ -21,7 +22,7 @@ package final class Watchers {
     package private(set) var connections: [Connection?] = []
     /// The memory of all topics' logs.
     let logs = LogMemory()
-    /// Lines by the same index.
+    /// Lines, by the index of their socket.
     var lines: [Line] = []
     var merger = KeptMerger()
     /// Indices of connections that have something to write at the end of the turn.
@@ -39,7 +40,7 @@ package final class Watchers {
     var onMake: (Identifier) -> Void = { _ in }
     var onGone: (Identifier) -> Void = { _ in }
 
-    /// Called for a log of which a watcher has entries that have not arrived here.
+    /// Called for a log if a watcher has entries of it that have not arrived here.
     var onAhead: (Topic) -> Void = { _ in }
 
     init(metrics: Metrics) { self.metrics = metrics }
@@ -97,8 +98,8 @@ package final class Watchers {
         markDirty(connection.index)
     }
 
-    /// Sets a flag of a line. While it has one of those in `keeps`, changes wait: the client is in the background,
-    /// accepts no more, or the view of its user is not known yet.
+    /// Sets a flag of a line. While a line has one of the flags that `keeps` checks, changes wait: the client is in the
+    /// background, accepts no more, or the view of its user is not known yet.
     func set(_ flag: Line.Flags, _ isSet: Bool, on connection: Connection) {
         let index = connection.index
         if isSet {
@@ -169,7 +170,7 @@ package final class Watchers {
         return topic
     }
 
-    /// Makes a topic for some of another's watchers. It is in no table, and holds the whole.
+    /// Makes a topic for some of another topic's watchers. It is in no table, and holds the whole.
     func makePart(of whole: Topic) -> Topic {
         let part = place(whole.subject, whole.kind)
         if whole.log != nil { part.log = TopicLog(logs) }
@@ -220,8 +221,9 @@ package final class Watchers {
         if topic.changed.isEmpty { turn.add(topic.index) }
     }
 
-    /// Lays out this turn's changes and marks the watchers. Called at the end of the turn; earlier only if a new
-    /// watcher subscribes to a topic that has changed in it.
+    /// Lays out this turn's changes and marks the watchers. Called at the end of the turn, or during the turn when a
+    /// watcher
+    /// subscribes to a topic that has already changed in it.
     func markWatchers() {
         while let index = turn.next {
             let topic = topics[Int(index)]
@@ -233,8 +235,9 @@ package final class Watchers {
 
     private func mark(_ topic: Topic, _ number: UInt32) {
         let marks = turn.changes[Int(number)].marks
-        // Unsafe only in that the release build does not check indices: they are valid by construction, and nothing
-        // else changes either array during the loop.
+        // Unsafe only because the release build does not check indices: they are valid by construction, and nothing
+        // else
+        // changes either array during the loop.
         lines.withUnsafeMutableBufferPointer { lines in
             topic.watchers.withUnsafeBufferPointer { watchers in
                 for watch in watchers {

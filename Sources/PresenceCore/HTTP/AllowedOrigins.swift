@@ -57,7 +57,7 @@ struct AllowedOrigins: Sendable {
         guard let origin else { return true }
         let asked = Entry(origin)
         guard entries.isEmpty else { return entries.contains(.any) || asked.map(entries.contains) ?? false }
-        // Ports may differ: the page often comes from another server on the same machine.
+        // Ports may differ: the page is often served by another server on the same machine.
         guard case .site(_, let name, _) = asked, let host, let own = Self.hostAndPort(host.lowercased()[...]) else {
             return false
         }

@@ -1,8 +1,8 @@
 import WebSockets
 import Workers
 
-/// Supplies a part of a content piece by piece, each when the client has taken the one before: first the bytes in
-/// memory, then fetched ones, which may be several pieces at a time.
+/// Supplies a part of a content piece by piece, each piece when the client has taken the one before: first the bytes in
+/// memory, then fetched bytes. A fetch may return several pieces.
 // @unchecked: confined to the shard's thread, as its connection is.
 final class ContentSource: BodySource, @unchecked Sendable {
     /// In bytes: the memory for a response to a slow client. The kernel's own buffer for a connection is twice as large.

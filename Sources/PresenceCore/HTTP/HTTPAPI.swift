@@ -8,13 +8,13 @@ import Workers
 package struct HTTPAPI {
     let logic: ShardLogic
     let transfers: Transfers
-    /// Gets the response, and a function to call with the status that is sent.
+    /// Sends the response; `noted` is called with the status that is sent.
     let send: (HTTPExchangeID, HTTPResponse, _ noted: (Int) -> Void) -> Void
     /// Whether the client accepts responses compressed with gzip.
     let acceptsGzip: (HTTPExchangeID) -> Bool
     /// Whether the client is still connected.
     let isAwaited: (HTTPExchangeID) -> Bool
-    /// Accepts or rejects a request's body after `later`; or rejects the rest of it.
+    /// Accepts or rejects a request's body if the decision was `later`; or rejects the rest of the body.
     let settle: (HTTPExchangeID, Result<Admission, HeadRefusal>) -> Void
     /// Continues reading a body whose sink was behind.
     let resumeBody: (HTTPExchangeID) -> Void
@@ -24,7 +24,8 @@ package struct HTTPAPI {
     let respondMetrics: (HTTPExchangeID) -> Void
 
     /// Responds; longer text is compressed if the client accepts that. The connection is kept for the next call, unless
-    /// its client or a drain ends it.
+    /// the
+    /// client or a drain ends it.
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard Compression.isWorth(response) else { return finish(exchange, response) }
         var response = response

@@ -116,7 +116,7 @@ extension HTTPCall {
         beginDownload(of: range.count) { then(response, range, $0) }
     }
 
-    /// Passes on a place among the downloads if the length needs one; responds if there is none.
+    /// Passes on a place among the downloads, or `nil` if the length needs none; responds if every place is taken.
     private func beginDownload(of length: Int, then: (Transfers.Slot?) -> Void) {
         guard length > ContentSource.piece else { return then(nil) }
         do throws(Transfers.LimitMet) {

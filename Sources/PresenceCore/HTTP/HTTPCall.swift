@@ -13,7 +13,7 @@ package struct HTTPCall {
     /// The request as received: its head, its query, its origin.
     package let request: HTTPRequest
     package let caller: HTTPCaller
-    /// The author of the call's changes; `nil` for a backend, and without a user's token.
+    /// The author of the call's changes; `nil` for a backend, and for a call without a user's token.
     package let writer: Writer?
     /// The body of an upload.
     package internal(set) var file: UploadedFile?
@@ -38,7 +38,8 @@ package struct HTTPCall {
     package var body: [UInt8] { request.body }
 
     /// The user of the token; `nil` for a backend, which may see and do everything. On a route for everyone the caller
-    /// may be neither, so such a route must use `caller`.
+    /// may
+    /// be neither a user nor a backend, so such a route must use `caller`.
     package var viewer: UserID? {
         switch caller {
         case .user(let user): return user
@@ -47,7 +48,7 @@ package struct HTTPCall {
         }
     }
 
-    /// The block of addresses under which limits count the caller; `.none` if they do not.
+    /// The block of addresses under which limits count the caller; `.none` if limits do not count the caller.
     package var address: AddressBlock { shard.failedTokens.block(of: request.peer) }
 
     package var shard: ShardLogic { api.logic }

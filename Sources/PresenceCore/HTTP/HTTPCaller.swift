@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// The author of a call.
 package enum HTTPCaller: Sendable, Equatable {
-    /// The route needs no token, and there was no valid one of a user.
+    /// The route needs no token, and the call had no valid token of a user.
     case anyone
     /// With the user's own token.
     case user(UserID)

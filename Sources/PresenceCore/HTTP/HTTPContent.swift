@@ -6,12 +6,13 @@ package struct HTTPContent: Sendable {
     package var type: String
     /// `Cache-Control`, for instance `private, max-age=31536000, immutable`.
     package var cacheControl: String
-    /// Changes when the content does; without quotes, printable ASCII. `nil`: derived from size and time for a file,
-    /// none for bytes.
+    /// Changes when the content changes; without quotes, printable ASCII. `nil`: for a file, derived from its size and
+    /// time;
+    /// for bytes, no tag.
     package var tag: String?
     /// `Content-Disposition`, for content that browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
     package var disposition: String?
-    /// In addition to those of every response with content.
+    /// Headers in addition to those of every response with content.
     package var headers: [(name: String, value: String)] = []
 
     package init(type: String, cacheControl: String, tag: String? = nil, disposition: String? = nil) {

@@ -14,7 +14,7 @@ package enum Route {
     package enum Audience {
         /// Needs no token, and ignores one.
         case everyone
-        /// Needs no token. But a user's valid one identifies the caller; an invalid one is ignored.
+        /// Needs no token. A user's valid token identifies the caller; an invalid one is ignored.
         case usersOrAnyone
         /// Users' programs, over a WebSocket.
         case clients
@@ -22,7 +22,8 @@ package enum Route {
         case users
         case backends
         case operators
-        /// Pages for operators: need no token. If there is a port for operators and backends, they are only there.
+        /// Pages for operators, which need no token. If operators and backends have a port of their own, the pages are
+        /// only there.
         case admins
     }
 
@@ -85,7 +86,7 @@ package enum Route {
     /// Two calls may match a path: `/v1/users/get` is also that of the user `get`.
     private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
         guard let first = routes.first else { return .unknown }
-        // The one with more literal parts. HEAD is available wherever GET is (RFC 9110, 9.3.2): the body is not sent.
+        // The call with more literal parts. HEAD is available wherever GET is (RFC 9110, 9.3.2): the body is not sent.
         func named(_ method: String) -> HTTPRouteEntry? {
             routes.filter { $0.method == method }.max { $0.named < $1.named }
         }

@@ -1,14 +1,15 @@
 /// The port through which a request arrived, as the tag of its listener.
 package enum ListenerRole: UInt8 {
-    /// The only one: it serves everything.
+    /// The only port: it serves everything.
     case only
-    /// The public one, if there is another for operators and backends.
+    /// The public port, if operators and backends have another one.
     case front
-    /// The one for operators and backends.
+    /// The port for operators and backends.
     case back
 
-    /// Whether the port serves this route. Health is served on both; for any other route of the other port the response
-    /// is the same as for a path that does not exist, even for a wrong method.
+    /// Whether the port serves this route. Both ports serve the health checks; for any other route of the other port
+    /// the
+    /// response is the same as for a path that does not exist, even if the method is wrong.
     func leads(to route: Route) -> Bool {
         switch (self, route.audience) {
         case (.only, _), (_, .everyone), (_, .usersOrAnyone), (_, nil): true

@@ -9,9 +9,11 @@ import WebSockets
 /// Each upload uses the memory of up to two pieces and a descriptor, each download that of one piece. One lock, taken
 /// twice for each transfer.
 ///
-/// If all places of a direction are taken, a new transfer may get the place of the slowest one of the address with the
-/// most (`Slot.displace`). That one must be slow, and its address must have more places than the new one's would. So a
-/// client that occupies many places while sending a byte now and then does not block others.
+/// If all places of a direction are taken, a new transfer may get the place of another (`Slot.displace`): of the
+/// slowest
+/// one of the address with the most places. That transfer must be slow, and its address must have more places than the
+/// new transfer's address would then have. So a client that occupies many places while sending a byte now and then does
+/// not block others.
 package final class Transfers: Sendable {
     /// In ms. A younger transfer is not displaced, since its speed is unknown.
     static let grace: Milliseconds = 5_000

@@ -26,7 +26,7 @@ package struct ClaimPlan: Sendable {
     ) {
         self.name = name
         self.record = record.map { KeyFamily(name: $0, isPassing: false, type: "hash") }
-        // Its ids are those of buckets.
+        // The ids of these keys are those of buckets.
         self.claim = KeyFamily(name: claim, isPassing: false, type: "hash", isPlacedApart: true)
         self.change = Script(
             change.name, change.text, library: Self.library + library, isAcknowledged: true)

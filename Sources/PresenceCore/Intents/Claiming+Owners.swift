@@ -6,12 +6,13 @@ extension Claiming {
     /// The owner of a thing now.
     package struct Holder {
         package let owner: Identifier
-        /// Whether the owner's record has the thing; otherwise it is about to.
+        /// Whether the owner's record has the thing already; otherwise the record is about to get it.
         package let isHeld: Bool
     }
 
-    /// Returns the owner of a thing, also of one that is about to be owned. `nil` if there is none, even if a claim of
-    /// a former owner is left.
+    /// Returns the owner of a thing, also an owner whose record is about to get it. `nil` if there is none, even if a
+    /// claim
+    /// of a former owner is left.
     package func owner(of thing: Identifier) async throws(RedisFailure) -> Holder? {
         let claims = plan.claims(on: thing, in: shard.partitions.keys(of: thing))
         guard let claim = try await shard.command(["HGET", claims, thing.string]).string else { return nil }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Redis
 
-/// Things of which an owner has at most one, and which have at most one owner each: unique names, addresses.
+/// Things of which an owner has at most one, and which have at most one owner: unique names, addresses.
 ///
 /// The owner's record and the claim on the thing are in different partitions, so a change is an intent (`Intents`):
 ///
@@ -13,10 +13,10 @@ import Redis
 ///
 /// Each wish has a number that only grows in its owner's record. A claim consists of owner and number, and is dropped
 /// only if both match. So a late executor neither undoes nor revives anything. In a change from one thing to another
-/// the owner always has one of them: `change` replaces the one by the other in the record, which is what others see.
+/// the owner always has one of the two: `change` replaces the one by the other in the record, which is what others see.
 ///
-/// A claim that was made late, for a closed wish, is in its own partition's `unfinished` until it was compared with its
-/// owner's record: it is removed after the next sweep, or at once if another owner wants the thing.
+/// A claim that was made late, for a closed wish, is in its own partition's `unfinished` until it is compared with its
+/// owner's record. It is removed after the next sweep, or at once if another owner wants the thing.
 package final class Claiming {
     unowned let shard: ShardLogic
     let plan: ClaimPlan
@@ -26,7 +26,7 @@ package final class Claiming {
 
     /// The outcome of a wish.
     private enum Fate {
-        /// With further words of the wish's own change.
+        /// With the words that the wish's own change adds to the reply.
         case fulfilled([RedisValue] = [])
         case refused
         /// A later wish of the same owner was carried out first, so the outcome is unknown.
@@ -72,7 +72,7 @@ package final class Claiming {
     ///   - shown: The spelling to show: the same thing may have several, for example with capitals.
     ///   - change: Replaces the plan's change. If this server dies on the way, another one completes the wish with the
     ///     plan's.
-    ///   - writer: The user who makes the request; `nil`: none who could be signed out.
+    ///   - writer: The user who makes the request; `nil` if no user who could be signed out makes it.
     /// - Returns: `OK HELD`, or `OK TAKEN` if another owner has it. With a change of its own: `OK HELD` and that
     ///   change's words, or its other reply; `OK GONE` if another executor came first, and it was not made.
     package func want(
@@ -83,7 +83,8 @@ package final class Claiming {
     }
 
     /// Carries out an intent that a script of the feature wrote for an owner (`abandon`), or that another server left.
-    /// Sweeps do what fails now.
+    /// If
+    /// that fails now, a sweep does it.
     package func finish(_ owner: Identifier) async {
         _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), first: resume(owner), reply: $0) }
     }
@@ -144,7 +145,7 @@ package final class Claiming {
         }
     }
 
-    /// In the owner's record the wanted thing becomes the owned one; everything else follows from that.
+    /// In the owner's record the wanted thing becomes the owned one; every other step follows from that.
     private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
         let own = wish.change
         let call = (own ?? change)(

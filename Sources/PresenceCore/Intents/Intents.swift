@@ -32,18 +32,19 @@ package final class Intents {
     private static let shortPause: Milliseconds = 1_000
     /// While Redis rejects commands, the interval doubles up to this, in ms.
     private static let longestPause: Milliseconds = 60_000
-    /// Unfinished intents of one partition that a sweep takes.
+    /// The most unfinished intents of one partition that a sweep takes.
     static let batch = 10
-    /// Partitions that a sweep processes concurrently, one intent each.
+    /// The most partitions that a sweep processes at a time, one intent in each.
     private static let window = 8
-    /// The most steps of one run, up to its end or its next part. More of them mean that other executors undo its work:
-    /// the next sweep continues.
+    /// The most steps of one run, up to its end or its next part. If a run needs more, other executors undo its work:
+    /// the
+    /// next sweep continues.
     static let mostSteps = 64
-    /// The most pending requests of one subject; those of one user, so that others find room; and those of backends.
+    /// The most pending requests for one subject in all, of one user (so that others find room), and of backends.
     static let (mostWaiting, mostOfUser, mostOfBackends) = (64, 4, 16)
     /// The most intents with a further part running.
     var mostTurns = 8
-    /// The most intents with a further part that waits for its turn. Any more are left to the next sweep.
+    /// The most intents with a further part that waits for its turn. Further ones are left to the next sweep.
     var mostWaitingTurns = 1_000
 
     /// The number of intents that the last sweep found in all partitions, at most ``batch`` in each.
@@ -77,7 +78,8 @@ package final class Intents {
         }
 
         /// The final result. A request does not get the failure of a skipped step, which is not part of its question. A
-        /// sweep does, so that it does not return earlier for an intent that cannot be completed.
+        /// sweep
+        /// gets it, so that it does not return sooner for an intent that cannot be completed.
         func outcome(_ value: RedisValue) -> Result<RedisValue, RedisFailure> {
             isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value)
         }
@@ -93,8 +95,9 @@ package final class Intents {
     ///
     /// - Parameters:
     ///   - user: The user who makes the request, if many users can make requests for one subject.
-    ///   - reply: Called once with the steps' result or with the failure. Once the first step has run, any failure
-    ///     means that the outcome is unknown: the intent will be carried out.
+    ///   - reply: Called once with the steps' result or with the failure. After the first step has run, every failure
+    ///     means
+    ///   that the outcome is unknown: the intent will be carried out.
     package func begin(_ intent: Intent, first: IntentStep, of user: UserID? = nil, reply: @escaping StoreReply) {
         let all = runs[intent] ?? []
         let most = user == nil ? Self.mostOfBackends : Self.mostOfUser

@@ -1,11 +1,12 @@
 import EventLoops
 import WebSockets
 
-/// The number of connections of each address, counted over all shards of the process, since the kernel distributes them
-/// over all shards.
+/// The number of connections of each address, counted over all shards of the process, because the kernel distributes an
+/// address' connections over all shards.
 ///
 /// Connections count from when they are accepted. An address that has reached its limit of WebSockets gets a few
-/// further connections, for HTTP and for being rejected with a reason; beyond these its connections are not accepted.
+/// further
+/// connections, for HTTP and for being rejected with a reason; beyond these, none are accepted.
 ///
 /// One lock, taken when a connection opens and closes, and never on the data path.
 package final class AddressLimits: Sendable {
@@ -19,7 +20,7 @@ package final class AddressLimits: Sendable {
         countsLoopback = limits.limitLoopback
     }
 
-    /// The number of connections beyond the limit of WebSockets.
+    /// The number of connections that an address may have beyond its limit of WebSockets.
     static let spare = 64
 
     /// Takes a place for a connection of this address, to be given back.

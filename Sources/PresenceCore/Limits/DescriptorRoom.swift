@@ -7,10 +7,11 @@ package struct DescriptorRoom: Equatable {
     /// For other connections: `limits.handshakes`, but at most a quarter of all connections.
     package let handshakes: Int
 
-    /// Reserved for the process: files, listening sockets, the journal, and calls to other servers, which need at most
-    /// one connection for each call that runs.
+    /// Reserved for the process: files, listening sockets, the journal, and calls to other servers, each of which needs
+    /// at
+    /// most one connection while it runs.
     static let process = 136
-    /// Reserved for a shard: its loop's own, and 3 or 4 connections to Redis, in a cluster as many to each master.
+    /// Reserved for a shard: for its loop, and for 3 or 4 connections to Redis, in a cluster 3 or 4 to each master.
     static let shard = 32
 
     /// - Parameter openFiles: The limit of the process.

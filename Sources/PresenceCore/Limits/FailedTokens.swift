@@ -11,7 +11,8 @@ import Workers
 ///
 /// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is
 /// valid. So the limit holds however many verifications are pending, and connections that close meanwhile are charged
-/// too. Valid tokens that arrive all at once take few, because few are verified at a time.
+/// too.
+/// Valid tokens that arrive all at once take few tokens of the bucket, because few are verified at a time.
 package final class FailedTokens: Sendable {
     private let countsLoopback: Bool
     private let rates: Locked<Rates<AddressBlock>>
@@ -22,12 +23,12 @@ package final class FailedTokens: Sendable {
             Rates(RateLimit(perSecond: limits.failedTokensPerSecond, burst: limits.failedTokenBurst)))
     }
 
-    /// The block for which an address is counted; `.none` if it is not.
+    /// The block under which an address is counted; `.none` if it is not counted.
     package func block(of peer: PeerAddress) -> AddressBlock {
         countsLoopback || !peer.isLoopback ? peer.block : .none
     }
 
-    /// How long tokens from there will not be verified; `nil` if the next one is.
+    /// How long tokens from this block will not be verified; `nil` if the next one is verified.
     package func wait(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard block != .none else { return nil }
         return rates.withLock { $0.wait(for: 1, by: block, at: now) }
@@ -72,9 +73,9 @@ extension ShardLogic {
     enum TokenVerdict {
         case valid(Claims)
         case refused(AuthenticationFailure)
-        /// It was not checked.
+        /// The token was not checked.
         case tooMany(retryAfter: Milliseconds)
-        /// Too many others are being verified.
+        /// Too many other tokens are being verified.
         case overloaded(WorkRefusal)
     }
 
@@ -112,7 +113,7 @@ extension ShardLogic {
         }
     }
 
-    /// The same for a token that a client sends on its connection: later messages wait for the verdict.
+    /// Verifies a token that a client sends on its connection: later messages wait for the verdict.
     func check(_ token: String, of connection: Connection, verdict: @escaping (TokenVerdict) -> Void) {
         let size = token.utf8.count
         guard reserve(size, of: connection) else {

@@ -22,7 +22,7 @@ package enum Limit: String, CaseIterable {
     /// Rates of one address: accounts created and mails requested, and passwords tried.
     case signUps = "sign_ups"
     case guesses
-    /// Passwords from one address that are being hashed or wait for it.
+    /// Passwords from one address that are being hashed or wait to be hashed.
     case workPerAddress = "work_per_address"
     /// Processor time for decoding pictures of one user, or from one address, as a rate.
     case decoding
@@ -32,7 +32,7 @@ package enum Limit: String, CaseIterable {
     case diskReserve = "disk_reserve"
     /// People and conversations watched by one connection.
     case subscriptions
-    /// Pending bytes for connections of the process that do not accept them.
+    /// Pending bytes of the process for connections that accept no more.
     case outboxBytes = "outbox_bytes"
     /// Bytes of incomplete requests and messages.
     case inboxBytes = "inbox_bytes"

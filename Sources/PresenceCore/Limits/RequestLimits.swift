@@ -22,7 +22,7 @@ extension ShardLogic {
         return true
     }
 
-    /// The same for a user authenticated by this request itself; the connection has been charged for it.
+    /// Whether a request that authenticates its user itself is admitted; the connection has been charged for it.
     func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
         if let wait = userRates.charge(1, to: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
@@ -93,14 +93,15 @@ package enum RequestPrice {
     /// request, in Redis and here.
     package static func ids(_ count: Int) -> Int { 1 + count / 10 }
 
-    /// The price of a reply in addition to its request, and of a long request in addition to its first token: a token
+    /// The price of a reply in addition to its request's, and of a long request in addition to its first token: one
+    /// token
     /// for each full 4 KiB. Redis takes some 0.2 ms for a message of that size (docs/performance.md).
     static func bytes(_ count: Int) -> Int { count / 4_096 }
 
-    /// The price of a request of this many bytes, whose `price` results from its contents. The larger one counts, since
-    /// the bytes of ids are included in their price. Free requests stay free.
+    /// The price of a request of this many bytes, whose `price` results from its contents. Only the larger of the two
+    /// counts, since the price of ids includes their bytes. Free requests stay free.
     static func of(bytes: Int, or price: Int) -> Int { price == 0 ? 0 : max(price, 1 + Self.bytes(bytes)) }
 
-    /// The price for a user to have lists of contacts and blocks read: 128 ids take Redis as long as a request.
+    /// The price that a user pays when lists of contacts and blocks are read: 128 ids take Redis as long as a request.
     static func listed(_ count: Int) -> Int { count / 128 }
 }

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// A sustained rate, and a burst.
 package struct RateLimit: Sendable, Equatable {
-    /// Between two tokens, in ns: whole ms would turn every rate above 500 a second into 1,000.
+    /// The time between two tokens, in ns: whole ms would turn every rate above 500 a second into 1,000.
     let interval: Int64
     /// Tokens in a full bucket.
     let burst: Int64
@@ -14,7 +14,7 @@ package struct RateLimit: Sendable, Equatable {
         self.burst = Int64(burst)
     }
 
-    /// This many tokens an hour, and as many at once; `nil` for 0: no limit.
+    /// This many tokens an hour, and as many in a burst; `nil` for 0: no limit.
     package init?(perHour: Int64) {
         guard perHour > 0 else { return nil }
         interval = max(1, 3_600_000_000_000 / perHour)
@@ -32,13 +32,14 @@ package struct RateLimit: Sendable, Equatable {
 }
 
 /// A token bucket, stored as the time at which it will be full again (the generic cell rate algorithm): refilling costs
-/// nothing, and an unused one equals a new one after a while. 8 bytes.
+/// nothing, and a bucket that was not used for a while equals a new one. 8 bytes.
 struct TokenBucket: Equatable {
     /// In ns, on the monotonic clock.
     private var fullAt: Int64 = 0
 
-    /// How long until this many tokens are available; `nil` if they are now. More than the capacity counts as a full
-    /// bucket: every allowed request is possible for a client that waits.
+    /// How long until this many tokens are available; `nil` if they are available now. A request for more than the
+    /// capacity
+    /// waits for a full bucket: every allowed request is possible for a client that waits.
     package func wait(for tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         let now = now * 1_000_000
         let excess =

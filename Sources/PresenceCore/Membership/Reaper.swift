@@ -44,7 +44,6 @@ package final class Reaper {
     /// with damaged records remain: these, and the lease's mark with them, are left to `presenced doctor`.
     ///
     /// - Parameter damaged: Users that are skipped.
-    /// - Parameter damaged: Users that are passed over.
     private func clear(
         _ partition: Int, of incarnation: String, renewedAt: Timestamp, except damaged: Set<String> = [],
         done: @escaping (Int?) -> Void
@@ -78,14 +77,15 @@ package final class Reaper {
         shard.run(.reap(users, in: keys, of: incarnation, renewedAt, shard.past)) { [self] result in
             switch result {
             case .success(let value):
-                // Others are connected elsewhere by now.
+                // The script did not end the other users' sessions: by now they are connected elsewhere.
                 let ended = ScriptReply(value).rest.compactMap { $0.string.flatMap { UserID($0) } }
                 if !ended.isEmpty {
                     for feature in shard.features { feature.reaped(ended, of: incarnation, renewedAt: renewedAt) }
                 }
                 done([])
             case .failure(let failure) where failure.isLasting && names.count > 1:
-                // One of them is damaged: each one separately, so that it does not block the others.
+                // One of the records is damaged: each user separately, so that the damaged one does not block the
+                // others.
                 var damaged: [String]? = []
                 BoundedConcurrency(names, window: Self.window) { [self] name, next in
                     end([name], in: keys, of: incarnation, renewedAt) { failed in

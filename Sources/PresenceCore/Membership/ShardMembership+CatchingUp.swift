@@ -3,11 +3,12 @@ import PresenceProtocol
 /// Handles slots of a cluster that have moved.
 extension ShardMembership {
     /// Reads again what may have been missed while slots moved: only the partitions that moved with them. Everything
-    /// else stays live meanwhile, and so do they unless it takes long.
+    /// else
+    /// stays live meanwhile, and so do these partitions unless reading them takes long.
     func catchUp() {
         guard !rerouted.isEmpty, catchingUpSince == nil else { return }
         guard isLive, !isResynchronising else {
-            // The resynchronisation reads everything; if it has begun, it may have read too early.
+            // The resynchronisation reads everything; if its reading has begun, it may have been too early.
             guard isResynchronising else { return }
             attempt += 1
             isResynchronising = false

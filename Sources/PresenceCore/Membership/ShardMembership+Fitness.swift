@@ -3,7 +3,7 @@ import Synchronization
 
 /// Whether this Redis is suitable.
 extension ShardMembership {
-    /// A Redis that evicts keys when it is full would silently lose users' data. If CONFIG is not allowed, it is accepted.
+    /// A Redis that evicts keys when it is full would silently lose users' data. If CONFIG is not allowed, INFO is asked.
     func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
         let names = ["maxmemory-policy", "hash-max-listpack-value"]
         shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
@@ -57,7 +57,7 @@ extension ShardMembership {
         return nil
     }
 
-    /// Once in a process: this only costs memory.
+    /// Logged once in a process, because a wrong value only costs memory.
     private func warnOfMemory(_ value: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         shard.log(

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Redis
 
-/// The lease: renewed together with a canary through the subscription. Expired ones are swept.
+/// The lease, which is renewed together with a canary through the subscription. Expired leases are swept.
 extension ShardMembership {
     package func renew() {
         nextRenewal = shard.clock.now + shard.configuration.lease.renewal
@@ -10,11 +10,11 @@ extension ShardMembership {
         let number = renewalNumber
         let sentAt = shard.clock.now
         let renewing = incarnation
-        // The oldest one shows how long Redis has been silent.
+        // The oldest renewal shows how long Redis has been silent, so it is kept.
         if renewals.count >= 100 { renewals.remove(at: 1) }
         renewals.append(Renewal(number: number, sentAt: sentAt))
         runRenewal(of: renewing, entering: false) { [self] result in
-            // If Redis rejects it for a moment, the lease is not renewed; the next successful renewal makes up for it.
+            // If Redis rejects the renewal for a moment, the next successful one makes up for it.
             guard renewing == incarnation, case .success(let value) = result else { return }
             guard !Self.isGone(result) else { return noticeFencing() }
             renewed(sentAt: sentAt, answer: value)
@@ -68,7 +68,7 @@ extension ShardMembership {
         }
     }
 
-    /// In a drain: one more renewal, which is then the sessions' linger.
+    /// In a drain: renews the lease once more; the sessions linger until it expires.
     func renewOnceMore(done: @escaping () -> Void) {
         guard isLive else { return done() }
         runRenewal(of: incarnation, entering: false) { _ in done() }

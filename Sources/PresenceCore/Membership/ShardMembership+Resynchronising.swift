@@ -104,7 +104,7 @@ extension ShardMembership {
         let (sentAt, entering) = (shard.clock.now, incarnation)
         runRenewal(of: entering, entering: !isAgain) { [self] result in
             if case .failure(let failure) = result, !failure.mayHaveRun, entering == incarnation {
-                // After an earlier try it may have a lease, and keeps it; otherwise Redis does not know the incarnation.
+                // After an earlier try the incarnation may have a lease, and is kept; otherwise Redis does not know it.
                 if isAgain { entersAgain = true } else { incarnation = "" }
             }
             if isAgain, Self.isGone(result), attempt == self.attempt { return enter(attempt, next: next) }
@@ -117,7 +117,7 @@ extension ShardMembership {
         }
     }
 
-    /// Servers of either kind would miss events of the other.
+    /// Servers with and without interests would miss each other's events.
     private func refuseMode() {
         incarnation = ""
         let own = shard.interests == nil ? "off" : "on"
@@ -127,7 +127,7 @@ extension ShardMembership {
                 + "them, wait until their leases have run out (\(lease) s), and start them with one setting")
     }
 
-    /// From now on all servers are of this kind.
+    /// From now on all servers have this layout, and the same setting of interests.
     private func writeFormat(_ attempt: Int, next: @escaping () -> Void) {
         let (key, format) = (shard.partitions.space.format, shard.partitions.format)
         guard foundFormat != format else { return next() }
@@ -211,7 +211,8 @@ extension ShardMembership {
         }
     }
 
-    /// Everything is reported and read. It is current if the subscription delivers all later changes: a canary must
+    /// Everything is reported and read. The data is current if the subscription delivers all later changes: a canary
+    /// must
     /// pass through it first.
     private func finish(_ attempt: Int) {
         guard attempt == self.attempt else { return }
@@ -229,7 +230,7 @@ extension ShardMembership {
         assertRest()
     }
 
-    /// Sessions opened or ended meanwhile are announced now; if Redis rejects some, again with the next renewal.
+    /// Sessions opened or ended meanwhile are announced now; those that Redis rejects, again with the next renewal.
     func assertRest() {
         leavesRest = false
         guard isLive, shard.sessions.hasUnasserted else { return }

@@ -7,8 +7,10 @@ import Redis
 ///                   a break, silence, an expired lease
 ///
 /// After a break of the command or lease connection the shard takes a new incarnation and reports all its sessions
-/// again; after a break of the subscription alone it keeps its incarnation. In either case it reads everything watched
-/// before it is `live`.
+/// again;
+/// after a break of only the subscription it keeps its incarnation. In either case it reads everything watched before
+/// it
+/// is `live`.
 package final class ShardMembership {
     package unowned let shard: ShardLogic
 
@@ -28,10 +30,11 @@ package final class ShardMembership {
     var isSubscribed = false
     /// The old incarnation may no longer be used.
     var needsIncarnation = true
-    /// The incarnation may write in every partition. An attempt that became obsolete before that leaves one that may not.
+    /// The incarnation may write in every partition. An attempt that becomes obsolete earlier leaves an incarnation that may
+    /// not.
     var hasJoined = false
-    /// Redis rejected a part of the incarnation's entry: it is retried with the same incarnation, so that there is only
-    /// one to clean up, and not one for each try.
+    /// Redis rejected a part of the incarnation's entry: it is retried with the same incarnation, so that there is one
+    /// incarnation to clean up, not one for each try.
     var entersAgain = false
     /// Earlier incarnations of this shard that it still has to clean up.
     var former: [(incarnation: String, renewedAt: Timestamp)] = []
@@ -46,7 +49,7 @@ package final class ShardMembership {
     var looksAgain: Milliseconds?
     /// Partitions whose events have been rerouted since they were last read.
     var rerouted: Set<Int> = []
-    /// Since when such partitions are being read again, while the shard stays live.
+    /// Since when rerouted partitions are being read again, while the shard stays live.
     var catchingUpSince: Milliseconds?
     /// The logged reasons why the shard is not live yet: several servers may be unreachable in turn.
     private var absences: Set<String> = []
@@ -68,8 +71,9 @@ package final class ShardMembership {
     var renewalAnswered = 0
     /// When the shard started, on the monotonic clock.
     let started: Milliseconds
-    /// How long a server must have been there before the sessions of dead ones are ended, since before their users had no
-    /// server to reconnect to. Other servers of the same Redis have at least a lease's duration to show that they are alive.
+    /// How long a server must have been running before it ends the sessions of dead servers: until it started, their users
+    /// may have had no server to reconnect to. Other servers of the same Redis have at least a lease's duration to show that
+    /// they are alive.
     let grace: Milliseconds
 
     /// Called whenever the shard becomes live.
@@ -119,8 +123,9 @@ package final class ShardMembership {
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
-            // Their canaries were published before this subscription, and were lost with the former one: waiting for
-            // them would make the shard stale again at once.
+            // The canaries of earlier renewals were published before this subscription, and were lost with the former
+            // one: waiting
+            // for them would make the shard stale again at once.
             renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
         case .followed(let channel): shard.interests?.confirm(channel)
@@ -152,8 +157,9 @@ package final class ShardMembership {
         if version > seenVersions[partition] { seenVersions[partition] = version }
     }
 
-    /// Returns true if a script rejected the write because this incarnation is fenced. Before it has joined, the script
-    /// was one of the former incarnation, or ran too early.
+    /// Returns true if a script rejected the write because this incarnation is fenced. If the incarnation has not
+    /// joined
+    /// yet, the script was one of the former incarnation, or ran too early.
     @discardableResult
     package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
         guard (try? result.get())?.array?.first?.string == "FENCED" else { return false }
@@ -198,7 +204,7 @@ package final class ShardMembership {
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 
-    /// While this lasts, every change is rejected with `unavailable`.
+    /// While Redis has too few replicas, every change is rejected with `unavailable`.
     func noteFewReplicas(_ count: Int) {
         guard shard.clock.now >= nextFewReplicas else { return }
         nextFewReplicas = shard.clock.now + Self.quiet
@@ -258,8 +264,9 @@ package final class ShardMembership {
             goStale("moved partitions have not been read yet", since: shard.clock.redisNow - (now - began))
         }
         guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
-        // A subscription may be silent while the shard is stale for another reason: this is detected only here, and
-        // otherwise the shard would stay stale.
+        // A subscription may fall silent while the shard is stale for another reason: only this check detects that.
+        // Without it
+        // the shard would stay stale.
         let unheard = renewals.first(where: \.isAnswered).map { now - $0.sentAt > settings.staleAfter } ?? false
         let isDeaf = unheard && isSubscribed
         guard isLive || isDeaf else { return }
@@ -275,7 +282,8 @@ package final class ShardMembership {
     }
 
     /// A renewal is settled when it was acknowledged and its canary arrived: until then nothing was missed. Earlier
-    /// ones that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as much.
+    /// renewals
+    /// that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as much.
     func settleRenewals() {
         prove()
         guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }

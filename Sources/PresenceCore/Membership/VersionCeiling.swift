@@ -4,13 +4,15 @@ import PresenceProtocol
 /// reached.
 ///
 /// A version is above the previous one, above the floor, and not behind Redis' clock. Nothing changes more than once a
-/// millisecond for long. So versions stay below a clock that runs from the highest known of Redis' times and the floor.
-/// If Redis has lost changes and its clock was set back, the floor is raised to this bound, so that later versions are
-/// newer than any that clients have seen.
+/// millisecond for long. So versions stay below a clock that starts at the higher of Redis' known time and the floor.
+/// If
+/// Redis has lost changes and its clock was set back, the floor is raised to this bound, so that later versions are
+/// newer
+/// than any that clients have seen.
 struct VersionCeiling {
     /// The most that Redis' clock was ahead of the shard's, in ms.
     private var time = Int64.min
-    /// The same for the partitions' floors.
+    /// The most that each partition's floor was ahead of the shard's clock, in ms.
     private var floors: [Int64]
 
     init(partitions: Int) { floors = Array(repeating: .min, count: partitions) }

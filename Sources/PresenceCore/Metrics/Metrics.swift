@@ -9,7 +9,7 @@ package final class Metrics {
     var eventsUnwatched = 0
     /// Marks set on watching connections: the deliveries without conflation.
     package var marked = 0
-    /// Marks that were already set: deliveries that a slow or waiting connection is spared.
+    /// Marks that were already set: deliveries that a slow or waiting connection does not need.
     var conflated = 0
     /// Requests to features for log entries that are no longer in memory.
     var catchUps = 0
@@ -22,10 +22,10 @@ package final class Metrics {
     /// Updates that Redis rejected temporarily, and that were retried.
     package var storeRetries = 0
     var tokensRefused = 0
-    /// Records in Redis that no server has written, each time that one was read.
+    /// How often a record in Redis was read that no server has written.
     var damagedRecords = 0
     var errors: [ErrorCode: Int] = [:]
-    /// By close code; 0 stands for unknown codes, of which a peer may send thousands.
+    /// By close code; 0 stands for unknown codes, because a peer may send thousands of different ones.
     private(set) var closes: [UInt16: Int] = [:]
     /// How often each limit was met.
     private(set) var limitsMet: [Limit: Int] = [:]

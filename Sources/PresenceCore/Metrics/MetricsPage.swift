@@ -12,7 +12,7 @@ package struct MetricsSnapshot: Sendable {
     var histograms: [Histogram: MetricHistogram] = [:]
     /// The features' metrics, in the order of registration.
     package var features: [Feature] = []
-    /// For the whole process: set once, when the shards have been added up.
+    /// Numbers of the whole process, set once, when the shards have been added up.
     var workers: [WorkerNumbers] = []
     /// When the certificate expires, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?
@@ -146,7 +146,8 @@ package struct MetricsSnapshot: Sendable {
         case redisRoundTrip = "redis_round_trip_seconds"
         case loopTurn = "loop_turn_seconds"
 
-        /// Durations in ms or µs are reported in seconds, Prometheus' unit of time: this is the number of fractional digits.
+        /// Durations in ms or µs are reported in seconds, Prometheus' unit of time: the number of fractional digits that this
+        /// takes.
         var places: Int {
             self == .batchSize ? 0 : self == .changeToWrite ? 3 : 6
         }
@@ -163,7 +164,7 @@ package struct MetricsSnapshot: Sendable {
 
     package mutating func add(_ other: MetricsSnapshot) {
         counters.merge(other.counters, uniquingKeysWith: +)
-        // Each shard counts those of all servers.
+        // Each shard counts the intents of all servers.
         let intents = max(gauges[.intentsPending] ?? 0, other.gauges[.intentsPending] ?? 0)
         gauges.merge(other.gauges, uniquingKeysWith: +)
         gauges[.intentsPending] = intents

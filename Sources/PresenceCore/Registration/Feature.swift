@@ -35,7 +35,7 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// This shard has ended the sessions that users had on a dead incarnation, known to be alive at `renewedAt`.
     func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp)
 
-    /// A user, of this shard or not, has chosen a status.
+    /// A user has chosen a status, whether this shard has the user or not.
     func statusChosen(_ status: ChosenStatus, by user: UserID)
 
     /// The chosen status of a user of this shard has become known or was corrected.

@@ -4,7 +4,7 @@ import PresenceProtocol
 package struct KeyFamily: Sendable, Hashable {
     /// Between the partition and the id; unique among all features.
     package let name: String
-    /// Whether it is needed only while the servers that wrote it run.
+    /// Whether a key is needed only while the servers that wrote it run.
     package let isPassing: Bool
     /// As returned by Redis' `TYPE`.
     package let type: String
@@ -12,9 +12,9 @@ package struct KeyFamily: Sendable, Hashable {
     package var expires = false
     /// Whether all the values of a hash are whole numbers.
     package var holdsNumbers = false
-    /// Whether its ids do not determine the partition: they are hashes, or the numbers of hashes of small values.
+    /// Whether a key's id does not determine its partition: it is a hash, or the number of a hash of small values.
     package var isPlacedApart = false
-    /// Whether there is one for each partition, without an id: `{p017}:NAME`.
+    /// Whether there is one key for each partition, without an id: `{p017}:NAME`.
     package var isOfPartition = false
 
     package init(

@@ -4,9 +4,9 @@ import WebSockets
 /// The registrations of a shard's features: by type of request, letter of event, path of call, …
 package struct Registry {
     private var requests: [RequestName: RegisteredRequest] = [:]
-    /// By the first byte of an event.
+    /// Handlers, by the first byte of an event.
     package private(set) var events: [((StoreEvent) -> Void)?] = Array(repeating: nil, count: 256)
-    /// By the same byte.
+    /// Whether the event is only for shards with watchers, by the same byte.
     private(set) var isForWatchers = Array(repeating: false, count: 256)
     private(set) var mayOffer = Array(repeating: true, count: 256)
     private(set) var deadlines: [(DeadlineKey) -> Void] = []
@@ -22,8 +22,8 @@ package struct Registry {
     ///
     /// - Parameters:
     ///   - name: The message's `type`.
-    ///   - price: Its price in the user's and the connection's rate; its length may cost more (`RequestPrice.of`).
-    ///   - order: What it waits for among earlier requests of its connection.
+    ///   - price: Its price in the user's and the connection's rate; a long request may cost more (`RequestPrice.of`).
+    ///   - order: The earlier requests of its connection for which it waits.
     ///   - mayBeLong: Whether its reply may be much longer than `price` implies (`LongAnswers`).
     ///   - decode: Decodes and validates it.
     package mutating func request<Request>(
@@ -100,7 +100,8 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     ///
     /// - Parameters:
-    ///   - audience: Its receivers with `redis.interests`: only shards that watch its subject (`publish` in lib.lua), or all.
+    ///   - audience: Its receivers with `redis.interests`: all shards, or only those that watch its subject (`publish` in
+    ///   lib.lua).
     ///   - offers: Whether a script may `offer` something with it (lib.lua).
     package mutating func event(
         _ letter: Unicode.Scalar, for audience: EventAudience = .shards, offers: Bool = false,
@@ -122,8 +123,9 @@ package struct Registry {
 
     // MARK: Messages and topics
 
-    /// A message to a user's own connections of which only the newest counts: `encode` creates its frame when the
-    /// connection is written to. `[]` if there is nothing to send.
+    /// A message to a user's own connections of which only the newest counts: `encode` creates its frame when a
+    /// connection
+    /// is written to, or returns `[]` if there is nothing to send.
     package mutating func ownMessage(_ encode: @escaping (Connection) -> [UInt8]) -> OwnMessages {
         precondition(ownMessages.count < 8)
         ownMessages.append(encode)
@@ -158,9 +160,11 @@ package struct Registry {
     /// - Parameters:
     ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded, and each `{text}` for any
     ///     text, which the feature validates.
-    ///   - audience: The allowed callers. If no token is needed and there is no valid one, `call.caller` is `anyone`.
-    ///   - limits: Checked by the request's head, like its token. Bodies are collected in memory, so the longest is
-    ///     ``RouteLimits/mostCollected``.
+    ///   - audience: The allowed callers. If no token is needed and the call has no valid one, `call.caller` is
+    ///     `anyone`.
+    ///   - limits: Checked by the request's head, like its token. Bodies are collected in memory, so the longest
+    ///     allowed is
+    ///   ``RouteLimits/mostCollected``.
     package mutating func route(
         _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
@@ -179,8 +183,10 @@ package struct Registry {
     }
 
     /// A call whose body is written to a file in the data directory, in pieces, at the speed of disk and client.
-    /// `answer` gets the complete file; an error that it throws is the response. Afterwards the file is deleted unless
-    /// it was kept (``UploadedFile/keep(at:)``, in a job); so it is if the connection or the process ends before.
+    /// `answer`
+    /// gets the complete file; an error that it throws is the response. Afterwards the file is deleted unless it was
+    /// kept
+    /// (``UploadedFile/keep(at:)``, in a job). It is deleted too if the connection or the process ends before.
     ///
     /// The head is checked for: token, audience, rates, the length (411 without one, 413), no other upload of the user
     /// in progress (429), fewer than `limits.uploads` in the process (503), and space on the disk (503). Only then a
@@ -240,7 +246,7 @@ package enum EventAudience {
     case watchers
 }
 
-/// Decodes a request, which has this many bytes, and handles it if its sender's rate allows it.
+/// Decodes a request of this many bytes, and handles it if its sender's rate allows that.
 package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection, Int) throws(DecodingFailure) -> Void
 
 /// The sender of a request, and the destination of its reply.
@@ -250,7 +256,7 @@ package struct RequestContext {
     package let session: Session
     /// The request's id, for the reply.
     package let id: Int64?
-    /// Over at the latest when the reply is known.
+    /// The request's turn, which is over at the latest when the reply is known.
     package let turn: RequestTurn
     package var user: UserID { session.user.id }
     /// The author of the request's changes.

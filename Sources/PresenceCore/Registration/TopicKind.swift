@@ -19,10 +19,10 @@ package protocol TopicKind: AnyObject {
     /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and calls `answer` or
     /// `fail` of `ShardLogic.catchUps` exactly once.
     func catchUp(_ request: CatchUp)
-    /// Reads a page of the entries after one of the topic's log, and the end of the store's log.
+    /// Reads a page of the log's entries after the given one, and the end of the store's log.
     func readLog(_ topic: Topic, after sequence: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void)
-    /// The message that informs a watcher that the store has lost entries: it drops its entries of the log and reads
-    /// them again up to `end`; later ones follow. A whole WebSocket frame.
+    /// The message that informs a watcher that the store has lost entries: the watcher drops its entries of the log and
+    /// reads them again up to `end`; later entries follow. A whole WebSocket frame.
     func restartFrame(of topic: Topic, at end: Int64) -> [UInt8]
 }
 
@@ -37,7 +37,7 @@ extension TopicKind {
     }
 }
 
-/// People are 0; the others are numbered in order of registration.
+/// People are 0; the other kinds are numbered in order of registration.
 package struct TopicKindID: RawRepresentable, Equatable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }

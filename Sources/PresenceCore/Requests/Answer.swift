@@ -3,8 +3,8 @@ import WebSockets
 
 /// The reply to a request, written when its turn comes.
 ///
-/// Replies leave in the order of their requests, so one may wait for others. A snapshot is taken when it is written, so
-/// that later events continue it.
+/// Replies leave in the order of their requests, so a reply may wait for others. A snapshot is taken when the reply is
+/// written, so that later events continue it.
 package struct Answer {
     let write: (RequestContext) -> Void
 
@@ -53,8 +53,9 @@ extension ShardLogic {
     func refuse(_ refusal: Refusal, _ id: Int64?, on connection: Connection, of session: Session?) {
         if let session {
             if refusal.endsSession { sessions.isMissing(session) }
-            // Like the event, which is still to come. After an error, clients would drop requests that they keep for
-            // repetition.
+            // Treated like the event of the revocation, which is still to come. After an error, clients would drop
+            // requests that
+            // they keep for repetition.
             if refusal.message.code == .unauthorized { return sessions.revoke(session) }
         }
         if refusal.message.code == .rateLimited { return limitRate(of: connection, id, refusal) }

@@ -1,6 +1,6 @@
 import Tokens
 
-/// A holder for the authenticator, since keys change while the shard runs. On the shard's thread, like all its users.
+/// A holder for the authenticator, since keys change while the shard runs. Used only on the shard's thread.
 final class CurrentAuthenticator {
     var authenticator: Authenticator
 

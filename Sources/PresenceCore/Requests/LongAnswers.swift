@@ -2,9 +2,10 @@ import PresenceProtocol
 
 /// Short requests whose replies may be megabytes: pages of messages, lists.
 ///
-/// A user's are carried out one after the other on a shard, and at most `most` of all users at a time. The length of
-/// each reply is charged to the user's rate before their next request is considered, which then may be `rate_limited`.
-/// So a packet of a hundred such requests cannot make Redis and the loop produce hundreds of megabytes.
+/// A user's long requests are carried out one after the other on a shard, and at most `most` of all users at a time.
+/// The
+/// length of each reply is charged to the user's rate before the user's next request is considered, which then may be
+/// `rate_limited`. So a packet of a hundred such requests cannot make Redis and the loop produce hundreds of megabytes.
 ///
 /// At most one request of a connection waits: later messages are held (`HeldMessages`), so replies keep the order of
 /// requests.
@@ -15,15 +16,16 @@ final class LongAnswers {
         let act: () -> Void
     }
 
-    /// The reply to a client that has disconnected was read from Redis nevertheless. Its length is unknown: it is
-    /// charged at this multiple of the request's price, which for the longest page is 1 MiB.
+    /// The reply to a client that has disconnected was read from Redis nevertheless. Its length is unknown, so the
+    /// charge is
+    /// this multiple of the request's price. For the longest page that is the charge for 1 MiB.
     private static let abandoned = 24
 
-    /// The most that run at once on a shard, of all users.
+    /// The most requests of all users that run at once on a shard.
     static let most = 64
 
     private unowned let shard: ShardLogic
-    /// The waiting requests of each user who has one running or is in `ready`.
+    /// The waiting requests of each user who has a running one or is in `ready`.
     private var waiting: [UserID: [Waiting]] = [:]
     /// Users whose turn comes next.
     private var ready: ArraySlice<UserID> = []

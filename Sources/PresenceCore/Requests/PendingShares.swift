@@ -1,9 +1,10 @@
 import PresenceProtocol
 
-/// The bytes of each user's long requests that are running on a shard. One user may have a quarter of what may wait for
-/// Redis, so that others always find room. A single request is always accepted.
+/// The bytes of each user's long requests that are running on a shard. One user may have a quarter of the bytes that
+/// may
+/// wait for Redis, so that others always find room. A single request is always accepted.
 struct PendingShares {
-    /// Shorter requests are not counted: their rate bounds them.
+    /// Shorter requests are not counted: the rate of requests bounds them.
     static let least = 4_096
     private static let smallest = 512 * 1_024
 
@@ -25,7 +26,7 @@ struct PendingShares {
 }
 
 extension ShardLogic {
-    /// Whether a user's request of this many bytes may begin; if not, this is counted as a limit that was met.
+    /// Whether a user's request of this many bytes may begin; if not, the refusal is counted as a limit that was met.
     func hasShare(_ user: UserID, for bytes: Int) -> Bool {
         guard !pendingShares.hasRoom(for: bytes, of: user) else { return true }
         metrics.met(.redisBytes)

@@ -8,7 +8,7 @@ import Workers
 /// HTTP alike.
 package struct Refusal: Error {
     package var message: ServerMessage.ErrorMessage
-    /// The HTTP status if it is not that of the code.
+    /// The HTTP status, if it is not the one that belongs to the code.
     package var status: Int?
     /// The connection of the request has closed: there is no reply.
     var isUnheard = false
@@ -107,7 +107,7 @@ package struct Refusal: Error {
         }
     }
 
-    /// The same for a multi-step change in progress when a read failed: its client repeats it, as after an unknown outcome.
+    /// The refusal for a multi-step change in progress when a read failed: the client repeats it, as after an unknown outcome.
     package var ofChange: Refusal {
         isOutOfReach ? Refusal(.disconnected(sent: true), changes: true) : self
     }
@@ -120,7 +120,7 @@ package struct Refusal: Error {
 
     /// The response to an HTTP call.
     package var response: HTTPResponse {
-        // Concerns the caller's token, unless there is a status.
+        // A refused token is the caller's, unless the refusal has a status of its own.
         guard message.code != .unauthorized || status != nil else { return HTTPAPI.unauthorized(message.message) }
         let status = status ?? HTTPAPI.status(of: message.code)
         var response = HTTPResponse.error(status, message)

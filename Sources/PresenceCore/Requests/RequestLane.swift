@@ -1,7 +1,7 @@
 /// The earlier requests for which a request has to wait, so that the requests of one connection take effect in the
 /// order in which they were sent.
 package enum RequestOrder {
-    /// One script on the user's own presence, or memory only: it is passed on at once, which preserves its order.
+    /// One script on the user's own presence, or memory only: it is sent at once, which preserves its order.
     case immediate
     /// A read: it sees the effects of earlier requests, and may run beside other reads.
     case question
@@ -20,7 +20,7 @@ package enum RequestOrder {
 /// `limits.pendingRequests` bounds a lane, and it ends with its connection. A lane without running requests costs one
 /// comparison.
 struct RequestLane {
-    /// The order of the running requests; only reads and marks may be several.
+    /// The order of the running requests; only reads and marks may run several at once.
     private var order = RequestOrder.immediate
     private var underWay = 0
     /// The order of the first held message.

@@ -4,15 +4,17 @@ import WebSockets
 /// The request for which the shard is acting, so that debug logs relate a change and its deliveries to the request, on
 /// every server. It exists only at the log levels `debug` and `trace`.
 ///
-/// A call is named by its `X-Request-Id`. A client's message is named by its session and `id`, as `SESSION/7`, or
-/// before it has a session by the upgrade's `X-Request-Id`. The name is kept with replies of Redis and jobs, so a
-/// request of several steps keeps it. Shared work, such as one read for two requests, belongs to the first.
+/// A call is named by its `X-Request-Id`. A client's message is named by its session and `id`, as `SESSION/7`, or,
+/// before
+/// the session exists, by the upgrade's `X-Request-Id`. The name is kept with replies of Redis and jobs, so a request
+/// of
+/// several steps keeps it. Shared work, such as one read for two requests, belongs to the first request.
 ///
 /// On the shard's thread.
 final class RequestTrace {
     /// `nil` if the shard acts on its own.
     var current: String? { followed ?? Self.ofTask }
-    /// The request of a running callback.
+    /// The request of the callback that is running.
     private var followed: String?
     /// The request of an async function (`ShardTasks`).
     @TaskLocal static var ofTask: String?
@@ -62,8 +64,8 @@ final class RequestTrace {
     }
 }
 
-/// A store that adds the current request's name to scripts, as a further, last key, which is only a name
-/// (`{p017}:request:NAME`). The scripts precede each event with it (lib.lua).
+/// A store that adds the current request's name to scripts as one more key, the last one, which only carries the name
+/// (`{p017}:request:NAME`). The scripts publish the name before each event (lib.lua).
 final class TracingStore: Store {
     private let store: any Store
     private let trace: RequestTrace

@@ -9,7 +9,7 @@ extension ShardLogic {
             subscriptions: configuration.limits.subscriptions, subscribeBatch: configuration.limits.subscribeBatch)
     }
 
-    /// - Returns: Whether its turn has come: if not, nothing was done, and the caller holds it.
+    /// - Returns: Whether the message's turn has come: if not, nothing was done, and the caller holds it.
     package func handle(_ bytes: UnsafeRawBufferPointer, on connection: Connection) -> Bool {
         var id: Int64?
         var needsSession = false

@@ -3,7 +3,7 @@ import Redis
 
 /// Changes that clients request.
 extension ShardLogic {
-    /// Runs a script for a request in the same step, and replies: `succeeded` gets the words of an `OK`.
+    /// Runs a script for a request at once, and replies: `succeeded` gets the words of an `OK`.
     ///
     /// - Parameters:
     ///   - changes: Whether the script changes anything.
@@ -30,14 +30,15 @@ extension ShardLogic {
         }
     }
 
-    /// Why no script may run now; `nil` if one may.
+    /// Why no script may run now; `nil` if scripts may run.
     func refusalOfWrites() -> Refusal? {
         guard link.isLive else { return Refusal(.disconnected(sent: false)) }
         return isStoreFull() ? Refusal(.overloaded) : nil
     }
 
-    /// Whether so much waits for Redis that a request is rejected before anything is sent; if so, this is counted as a
-    /// limit that was met.
+    /// Whether so much waits for Redis that a request is rejected before anything is sent. If so, the rejection is
+    /// counted as
+    /// a limit that was met.
     package func isStoreFull() -> Bool {
         guard store.isFull else { return false }
         metrics.met(.redisBytes)

@@ -9,7 +9,7 @@ extension ShardLogic {
     ///
     /// - Parameters:
     ///   - changes: Whether the script changes anything: if not, the outcome is never unknown.
-    ///   - id: A conversation whose record is damaged if Redis cannot run the script at all.
+    ///   - id: The conversation whose record is damaged if Redis cannot run the script at all.
     /// - Returns: The reply, whose word is not `FENCED`, `REVOKED` or `ENDED`.
     /// - Throws: The common error for clients if Redis fails, or if their token or session is no longer valid.
     package func run(
@@ -23,7 +23,7 @@ extension ShardLogic {
 
     /// Runs a plain command for a request.
     ///
-    /// - Parameter id: A conversation whose record is damaged if Redis cannot execute the command.
+    /// - Parameter id: The conversation whose record is damaged if Redis cannot execute the command.
     package func ask(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
@@ -40,7 +40,7 @@ extension ShardLogic {
         try await reply { intents.begin(intent, first: first, of: user, reply: $0) }
     }
 
-    /// The reply of `run`, which runs scripts for a request.
+    /// The checked reply of a script that `run` runs for a request.
     package func reply(
         changes: Bool = true, from run: (@escaping StoreReply) -> Void
     ) async throws(Refusal) -> ScriptReply {
@@ -70,7 +70,7 @@ extension ShardLogic {
 
     /// - Parameters:
     ///   - words: The possible replies of the script; `[]` for any.
-    ///   - id: A conversation whose record is damaged if Redis cannot run the script at all.
+    ///   - id: The conversation whose record is damaged if Redis cannot run the script at all.
     /// - Throws: The error for the client that is the same for all scripts.
     func check(
         _ result: Result<RedisValue, RedisFailure>, changes: Bool, known words: [String] = [],
@@ -87,7 +87,7 @@ extension ShardLogic {
 
     /// Runs a script, regardless of how much waits for Redis, and returns its reply.
     ///
-    /// - Throws: Also if this shard may no longer write.
+    /// - Throws: The failure of Redis, or one if this shard may no longer write.
     package func reply(to call: ScriptCall) async throws(RedisFailure) -> ScriptReply {
         let result = await result { run(call, reply: $0) }
         link.noticeFencing(in: result)

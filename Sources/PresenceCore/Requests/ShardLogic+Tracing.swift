@@ -3,7 +3,7 @@ import WebSockets
 
 /// Debug logs of requests: their arrival, what changed, the number of deliveries. No ids of users, no texts.
 extension ShardLogic {
-    /// Runs `act`, which handles a client's message, for that request.
+    /// Runs `act`, which handles a client's message, with that message as the current request.
     func follow(_ id: Int64?, of connection: Connection, type: JSONValue, _ act: RequestStep) throws(DecodingFailure) {
         guard let trace else { return try act() }
         let name = connection.session?.id ?? trace.name(on: connection.socket) ?? "-"
@@ -19,7 +19,7 @@ extension ShardLogic {
             "session", ["session": session.id, "request": trace.name(on: connection.socket) ?? "-"], level: .debug)
     }
 
-    /// The name of the request of the partition's next event has arrived.
+    /// A message has arrived that names the request of the partition's next event.
     func noteRequest(_ event: StoreEvent, partition: Int) {
         trace?.announce(event.words.first ?? "-", partition: partition)
     }

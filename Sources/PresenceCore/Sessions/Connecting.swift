@@ -30,7 +30,7 @@ extension ShardLogic {
         case .refused(let failure): turnAway(connection, id, "\(failure)")
         case .valid(let claims) where claims.isBackend:
             turnAway(connection, id, "a backend's token cannot open a session")
-        // Known here from another session of the user.
+        // The revocation is known here from another session of the user.
         case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
             noteFailedToken(from: connection.address)
             turnAway(connection, id, "\(AuthenticationFailure.revoked)")
@@ -100,7 +100,8 @@ extension ShardLogic {
 
     // MARK: Tokens
 
-    /// The user has reached the limit of connections. Some of them may be lingering, so a later attempt may succeed.
+    /// The user has reached the limit of connections. Some of the connections may be lingering, so a later attempt may
+    /// succeed.
     func crowdOut(_ connection: Connection, _ id: Int64? = nil) {
         guard !connection.isClosed else { return }
         metrics.met(.connectionsPerUser)
@@ -144,7 +145,7 @@ extension ShardLogic {
         ask(about: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
     }
 
-    /// Continues a connection with a new token, unless that was revoked.
+    /// Continues a connection with a new token, unless that token was revoked.
     private func take(_ claims: Claims, _ isRevoked: Bool, _ connection: Connection, _ id: Int64?) {
         guard !connection.isClosed, let session = connection.session else { return }
         let issuedAt = claims.issuedAt ?? 0
@@ -161,7 +162,8 @@ extension ShardLogic {
         scheduleTokenCheck(connection)
     }
 
-    /// The old token remains in use; but after too many invalid ones the client has to reconnect with a valid token.
+    /// The old token remains in use; but after too many invalid new tokens the client has to reconnect with a valid
+    /// one.
     private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
         replies.now(on: connection) { [self] in answerRefresh(connection, id, message) }
     }
@@ -173,7 +175,7 @@ extension ShardLogic {
         if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
     }
 
-    /// A new token's expiry notice or end may be due before the connection's other deadlines.
+    /// A new token's expiry notice or end may be due before the connection's other deadlines, so it is scheduled.
     private func scheduleTokenCheck(_ connection: Connection) {
         guard let due = checkToken(connection), due < connection.nextLook else { return }
         look(at: connection, due)

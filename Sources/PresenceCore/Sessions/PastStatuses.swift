@@ -32,7 +32,7 @@ extension PastStatuses? {
 }
 
 extension ServerConfiguration {
-    /// The past statuses of the enabled feature among these that keeps any.
+    /// The past statuses of the one enabled feature that keeps any.
     package func past(of features: [any Feature.Type]) -> PastStatuses? {
         for feature in enabled(features) {
             if let past = feature.plan.past(self) { return past }

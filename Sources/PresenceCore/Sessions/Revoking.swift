@@ -5,7 +5,7 @@ import Tokens
 /// Revocation: all tokens of a user issued before a time that Redis keeps with the user are invalid.
 ///
 /// The script that opens a session reads the user anyway and checks this time; users with sessions here get an event.
-/// Only an HTTP request with the token of a user who is not connected to this shard has to ask.
+/// Only an HTTP request with the token of a user who is not connected to this shard has to ask Redis.
 extension ShardLogic {
     func revokingTokens(of user: UserID) -> ScriptCall {
         let keys = partitions.keys(of: user)
@@ -31,7 +31,7 @@ extension ShardLogic {
         let issuedAt = claims.issuedAt ?? 0
         let keys = partitions.keys(of: claims.subject)
         if let grant = claims.grant {
-            // Requires both: a device that is signed out has no grant, whatever the time of issue.
+            // Both must hold: a device that is signed out has no grant, whatever the token's time of issue.
             store.command(["HEXISTS", keys.grants(claims.subject), grant.string], lane: .commands) { [self] result in
                 guard case .success(let value) = result else { return answer(nil) }
                 guard value.int == 1 else { return answer(true) }

@@ -15,7 +15,7 @@ package final class Session {
     package internal(set) var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
-    /// When its token was issued; 0 if the token does not have it.
+    /// When its token was issued; 0 if the token does not have this time.
     var issuedAt: Timestamp
     /// When Redis admitted it with this token, by Redis' clock; `nil` after a refresh.
     var letInAt: Timestamp?
@@ -31,7 +31,7 @@ package final class Session {
     var isAdmitted = false
     /// Redis may have it, so its end must be reported.
     var mayBeStored = false
-    /// The state that Redis last acknowledged; `nil` while that is uncertain, also during an assertion.
+    /// The state that Redis last acknowledged; `nil` while the state in Redis is uncertain, also during an assertion.
     var storedState: String?
     /// The number of assertions: only the reply to the last one shows what Redis has.
     var tellings = 0
@@ -59,7 +59,7 @@ package final class Session {
         lastHeard = now
     }
 
-    /// As Redis keeps it: to others, idle and background look the same.
+    /// The state as Redis keeps it: to others, idle and background look the same.
     package var state: String { activity == .active ? "a" : "i" }
     var deviceField: String { device?.id.map { "=" + $0.string } ?? "-" }
     package var kind: String { (device?.kind ?? .other).rawValue }
@@ -82,7 +82,7 @@ package final class LocalUser {
     package var chosen: Chosen?
     /// Tokens issued before this are invalid, as far as is known here.
     var revokedAt: Timestamp = 0
-    /// A script's reply had it: from then on events keep it current.
+    /// A script's reply had `revokedAt`: from then on events keep it current.
     var isRevocationKnown = false
     /// How far the clock of the user's master is ahead of the local one, as of its last reply. In a cluster each master
     /// has a clock of its own.
@@ -98,7 +98,7 @@ package final class LocalUser {
 
     package struct Chosen: Equatable {
         package var status: ChosenStatus
-        /// As an encoded JSON string.
+        /// The text, as an encoded JSON string.
         var text: String?
         var clearAt: Timestamp?
         package var version: Int64

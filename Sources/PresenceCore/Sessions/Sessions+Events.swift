@@ -57,7 +57,7 @@ extension Sessions {
             guard let grant = session.grant, grants.contains(grant.string) else { continue }
             let isAnswered = session.connection?.isGreeted ?? true
             revoke(session)
-            // It does not linger, unless its device has a new grant.
+            // The session does not linger, unless its device has a new grant.
             if isAnswered, event.words.first != "-" {
                 close(session, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
             }
@@ -70,7 +70,7 @@ extension Sessions {
         if connection.isGreeted {
             shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
         } else {
-            // Used in the reply to the pending `connect`.
+            // The reply to the pending `connect` uses this.
             session.isRevoked = true
         }
     }
@@ -96,7 +96,7 @@ extension Sessions {
         !ended.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
     }
 
-    /// Counts assertions of the round before `round` as valid in it, except for users of some partitions.
+    /// Counts the assertions of the previous round as valid in `round`, except for users of some partitions.
     func trustAll(except partitions: Set<Int>, round: Int) {
         for session in byNumber.values where session.assertedRound == round - 1 {
             guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
@@ -104,8 +104,9 @@ extension Sessions {
         }
     }
 
-    /// Asserts every session again, and reports those that ended meanwhile. Stops at the first one that Redis cannot
-    /// store now; `done` gets the reason.
+    /// Asserts every session again, and reports the sessions that ended meanwhile. Stops at the first session that
+    /// Redis
+    /// cannot store now; `done` gets the reason.
     func assertAll(done: @escaping (RedisFailure?) -> Void) {
         let round = shard.link.round
         let untold = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }

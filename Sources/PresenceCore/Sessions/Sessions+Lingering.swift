@@ -7,7 +7,7 @@ extension Sessions {
         guard !session.hasEnded else { return }
         session.connection = nil
         session.lastHeard = lastHeard
-        // A close by the server is followed by the peer's.
+        // The server's close is followed by the peer's: the first one counts.
         session.closing = session.closing ?? Closing(code: code, reason: reason)
         guard !code.isFinal else { return end(session) }
         let settings = shard.configuration
@@ -18,13 +18,15 @@ extension Sessions {
 
     func lingerOver(_ number: UInt64) {
         guard let session = byNumber[number], session.connection == nil else { return }
-        // While Redis is unreachable, this shard cannot know whether the user is connected elsewhere. If they are, that
-        // shard may reach Redis after this one does. (A session that was never stored can end at once.)
+        // While Redis is unreachable, this shard cannot know whether the user is connected to another shard, which may
+        // reach
+        // Redis later than this one does. (A session that was never stored can end at once.)
         guard shard.link.isLive || !session.mayBeStored else { return overdue.append(number) }
         end(session)
     }
 
-    /// Redis is reachable again: sessions past their linger get it once more, so that other shards can first assert the
+    /// Redis is reachable again: sessions past their linger get another linger, so that other shards can first assert
+    /// the
     /// users who connected to them.
     func lingerAgain() {
         for number in overdue where byNumber[number] != nil {

@@ -3,7 +3,7 @@ import CAssets
 /// The scripts of this feature.
 extension Script {
     package static let open = Script("open", asset_open())
-    /// The same, also when Redis' memory is full: an admitted session is kept.
+    /// As `open`, but also when Redis' memory is full: an admitted session is kept.
     static let assert = Script("assert", asset_open(), allowsFullMemory: true)
     package static let end = Script("end", asset_end())
     package static let activity = Script("activity", asset_activity())

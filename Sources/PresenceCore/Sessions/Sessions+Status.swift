@@ -38,8 +38,9 @@ extension Sessions {
         user.nextLook = .max
         guard let clearAt = user.chosen?.clearAt else { return }
         guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
-        // If Redis is unreachable, it is asked later; asserting a session clears an expired status too, but may have
-        // happened just before.
+        // If Redis is unreachable, it is asked later. Asserting a session clears an expired status too, but the
+        // assertion may
+        // have run just before the status expired.
         guard shard.link.isLive else { return lapseLater(user) }
         let call = ScriptCall(
             .lapse, in: user.keys,
@@ -67,8 +68,9 @@ extension Sessions {
 
     private func scheduleLapse(of user: LocalUser) {
         guard let clearAt = user.chosen?.clearAt else { return }
-        // One ms past the end, so that the script finds it expired. A distant end is checked in between, so that
-        // deadlines of users who left do not pile up.
+        // One ms past the end, so that the script finds it expired. A distant end is checked in between too, so that
+        // deadlines
+        // of users who left do not pile up.
         let left = clearAt - redisNow(for: user) + 1
         // Overdue, and Redis has not cleared it: its clock has jumped. Retry with a pause.
         let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)
@@ -88,7 +90,7 @@ extension Sessions {
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
         take(told.chosen, of: user)
-        // The clock may differ from this shard's estimate while the status has not changed.
+        // The end is scheduled anew even if the status has not changed: the estimate of the clock may have.
         scheduleLapse(of: user)
         return told.chosen.version
     }

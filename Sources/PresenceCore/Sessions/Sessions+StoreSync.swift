@@ -10,7 +10,8 @@ import Tokens
 /// resynchronisation sends everything.
 extension Sessions {
     private static let shortestPause: Milliseconds = 100
-    /// For a temporary rejection: the promised bounds count from when Redis accepts writes again.
+    /// For a temporary rejection. The promised bounds count from when Redis accepts writes again, so the pause is
+    /// short.
     private static let longestPause: Milliseconds = 1_000
     /// For a record that no script can process until it is repaired.
     private static let longestPauseForDamage: Milliseconds = 60_000
@@ -36,7 +37,7 @@ extension Sessions {
 
     // MARK: Reporting sessions
 
-    /// Reports a session to Redis: a new one, or one that it may have lost.
+    /// Reports a session to Redis: a new session, or one that Redis may have lost.
     func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
         // In a local variable: the property is unowned, and each access counts references.
         let shard = shard
@@ -49,7 +50,7 @@ extension Sessions {
         let telling = Telling(
             session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0,
             hasStatus: chosen.status != "")
-        // A lingering session needs no token: its client resumes it with its own.
+        // A lingering session needs no token: its client resumes it with the client's own token.
         let isThere = session.connection != nil
         let call = ScriptCall(
             script, in: user.keys,
@@ -139,11 +140,12 @@ extension Sessions {
         shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
-        // The reply has just set the time.
+        // The reply has just set `redisOffset`.
         if isNew, stored != nil { session.letInAt = shard.clock.now + user.redisOffset }
-        // Redis has lost the chosen status, and a session that was not admitted yet could not restore it.
+        // Redis has lost the chosen status, and this report could not restore it, because the session was not admitted
+        // yet.
         let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
-        // Decides what others show to this user.
+        // The user's own policy decides what others show to this user.
         shard.policies.complete(user.id, for: user.id) { [self] _ in
             done(.stored)
             if isForgotten, !session.hasEnded { assertAgain(session) }
@@ -160,8 +162,9 @@ extension Sessions {
 
     // MARK: Active or idle
 
-    /// The client reports whether its user is active. `done` gets whether Redis has stored it; if not, it is sent again
-    /// until it has.
+    /// The client reports whether its user is active. `done` gets whether Redis has stored the state; if not, the state
+    /// is
+    /// sent again until Redis has it.
     package func change(_ session: Session, to activity: Activity, done: @escaping (_ isStored: Bool) -> Void) {
         session.activity = activity
         if let connection = session.connection {
@@ -170,7 +173,7 @@ extension Sessions {
         for feature in shard.features { feature.activityChanged(session) }
         guard session.storedState != session.state else { return done(true) }
         guard shard.link.isLive else {
-            // It may have been asserted with its former state, so it is asserted once more.
+            // Redis may have got it with its former state, so it is asserted once more.
             if session.assertedRound == shard.link.round { session.assertedRound -= 1 }
             return done(false)
         }
@@ -178,7 +181,7 @@ extension Sessions {
     }
 
     private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
-        // Sent once there is room, with the state as it is then.
+        // Sent once there is room, with the state that the session then has.
         guard !shard.isStoreFull() else {
             tellLater(session, .overloaded)
             return done(false)
@@ -267,7 +270,7 @@ extension Sessions {
     }
 
     private func assertAgain(_ session: Session) {
-        // Before the shard has joined this is unnecessary: it asserts all sessions once it has.
+        // Not before the shard has joined: it then asserts all sessions anyway.
         guard shard.link.hasJoined else { return }
         tell(session) { [self] outcome in settle(session, outcome) }
     }

@@ -11,7 +11,7 @@ package final class Sessions {
     package private(set) var users: [UserID: LocalUser] = [:]
     private(set) var byNumber: [UInt64: Session] = [:]
     private var lastNumber: UInt64 = 0
-    /// Ended sessions that Redis has yet to acknowledge. Each was in Redis once, which bounds their number.
+    /// Ended sessions that Redis has yet to acknowledge. Each of them was in Redis, which bounds their number.
     var ended: [UInt64: Session] = [:]
     /// Sessions whose linger ran out while Redis was out of reach.
     var overdue: [UInt64] = []
@@ -72,7 +72,7 @@ package final class Sessions {
     }
 
     package enum Opening {
-        /// Redis has stored it, or will receive it later.
+        /// Redis has stored the session, or will receive it later.
         case opened
         case refused(String)
         /// The user has too many connections.

@@ -10,7 +10,8 @@ import Tokens
 /// Changes by backends and by the server itself have no writer.
 ///
 /// A script has access to its own partition only. If the change is in another partition than the user,
-/// ``ShardLogic/unlessRevoked(_:done:_:)`` asks just before, and again after a standstill.
+/// ``ShardLogic/unlessRevoked(_:done:_:)`` asks Redis just before the change, and again if the server stood still
+/// meanwhile.
 package struct Writer {
     /// The grant of the token, if the server itself issued it to a device.
     package let grant: Identifier?
@@ -34,7 +35,7 @@ package struct Writer {
     /// The last keys of a script in the user's own partition.
     package var keys: [String] { [key] + ending(with: grant.map { "g:" + $0.string } ?? "t:\(issuedAt)") }
 
-    /// The same for a script that reads the user's record anyway and compares that.
+    /// The same keys, but for a script that reads the user's record anyway and compares the time of revocation there.
     var keysBesideRecord: [String] { grant == nil ? ending(with: "u:\(issuedAt)") : keys }
 
     private func ending(with word: String) -> [String] {
@@ -71,7 +72,7 @@ extension ShardLogic {
     /// Runs a user's change in another partition than their own, if their token is still valid and their session still
     /// exists; else `done` gets `REVOKED` or `ENDED`.
     ///
-    /// A server that stood still before it processed the reply asks again. (No reply of Redis takes longer than
+    /// If a server stands still before it processes the reply, it asks again. (No reply of Redis takes longer than
     /// `commandTimeout`.)
     package func unlessRevoked(_ writer: Writer, done: @escaping StoreReply, _ run: @escaping () -> Void) {
         let (asked, before) = (clock.now, standstills)
@@ -87,7 +88,7 @@ extension ShardLogic {
             case .success(true): done(.success(.array([.status("REVOKED")])))
             case .success(false) where !isHere: done(.success(.array([.status("ENDED")])))
             case .success(false): run()
-            // As for every step of a change that is in progress when Redis is lost.
+            // Treated like every step of a change that is in progress when Redis is lost.
             case .failure(let failure): done(.failure(failure))
             }
         }

@@ -6,7 +6,7 @@ package final class BoundedConcurrency<Element> {
     private let done: () -> Void
     private var isIssuing = false
 
-    /// `each` calls its closure when the element is done; `done` is called once, after the last.
+    /// `each` calls the closure that it gets when the element is done; `done` is called once, after the last element.
     @discardableResult
     package init(
         _ elements: [Element], window: Int, each: @escaping (Element, @escaping () -> Void) -> Void,

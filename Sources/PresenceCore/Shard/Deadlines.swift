@@ -5,13 +5,14 @@ import WebSockets
 /// The shard's deadlines in order of time: its only timers besides the loop's own.
 ///
 /// A heap with lazy deletion: outdated entries stay, and the code that they wake checks whether there is still
-/// something to do. So a received message costs nothing here: a connection's entry is checked once an interval, not
-/// moved at every message.
+/// something
+/// to do. So a received message costs nothing here: a connection's entry is checked once an interval, and not moved at
+/// every message.
 package struct Deadlines {
     package enum Subject: Equatable {
         /// Ping, timeout of a silent connection, no `connect` in time, expiry of a token: whichever comes first.
         case heartbeat(SocketID)
-        /// The same for many connections, most of which are pinged now (`takeBeat`).
+        /// The same deadlines of many connections, most of which are pinged now (`takeBeat`).
         case beat(Milliseconds)
         /// Nothing could be written to the connection since this was set.
         case congestion(SocketID)
@@ -29,9 +30,9 @@ package struct Deadlines {
         case policy(UserID)
         /// Sweep of unfinished intents.
         case intents
-        /// Set by a feature: with a number of its own, with an id, or with neither.
+        /// Set by a feature: with a number or an id that the feature chose, or with neither.
         case feature(DeadlineKind)
-        /// The same, but each one replaces the one before.
+        /// As `feature`, but each entry replaces the one before.
         case onlyFeature(DeadlineKind)
         case featureNumber(DeadlineKind, UInt64)
         case featureID(DeadlineKind, Identifier)
@@ -39,7 +40,7 @@ package struct Deadlines {
 
     private struct Entry: Comparable {
         let time: Milliseconds
-        /// Entries of the same time are due in the order in which they were set: runs are repeatable.
+        /// Entries of the same time are due in the order in which they were set, so that runs are repeatable.
         let order: UInt64
         let subject: Subject
 

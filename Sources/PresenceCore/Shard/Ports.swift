@@ -24,8 +24,9 @@ package protocol Sockets: AnyObject {
 }
 
 /// The port to Redis. Commands of one lane with the same keys run in the order in which they were given. Their replies
-/// arrive in that order too, each exactly once, never during the call. (Only the reply of an acknowledged change may
-/// arrive later than those of subsequent commands: it waits for replicas.)
+/// arrive in that order too, each exactly once, and never during the call. (Only the reply of an acknowledged change
+/// may
+/// arrive later than the replies of subsequent commands: it waits for replicas.)
 package protocol Store: AnyObject {
     /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests an invented time).
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
@@ -33,13 +34,14 @@ package protocol Store: AnyObject {
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply)
     /// Drops an existing subscription and subscribes again: to every partition's events and to `canary`.
     func subscribe(canary: String)
-    /// Subscribes to a further channel, whose messages arrive like those of the partition. Each confirmation by Redis
-    /// is a `StoreChange.followed`; after a break it comes before `subscribed`. Not for a cluster.
+    /// Subscribes to a further channel, whose messages arrive like the partition's. Each confirmation by Redis is a
+    /// `StoreChange.followed`; after a break it comes before `subscribed`. Not for a cluster.
     func follow(_ channel: String, partition: Int)
     /// Leaves such a channel: one that is confirmed, or that has not been sent to Redis yet (`isSubscribing`).
     func leave(_ channel: String)
-    /// Whether there is a connection for events. On it, Redis has received the followed channels, or will receive them
-    /// once it has confirmed the rest.
+    /// Whether there is a connection for events. Redis has received the followed channels on it, or will receive them
+    /// once
+    /// it has confirmed the other subscriptions.
     var isSubscribing: Bool { get }
     /// Also receives the messages of all channels that match a pattern; `nil` stops this. Not for a cluster.
     func overhear(_ pattern: String?)
@@ -49,7 +51,7 @@ package protocol Store: AnyObject {
     var isFull: Bool { get }
     /// Replaces both command connections, which have been silent.
     func reconnect()
-    /// Whether all scripts use the same clock. In a cluster each uses that of its slot's master.
+    /// Whether all scripts use the same clock. In a cluster each script uses the clock of its slot's master.
     var hasOneClock: Bool { get }
 }
 
@@ -58,7 +60,7 @@ package protocol Store: AnyObject {
 package protocol WorkerThreads: AnyObject {
     /// Runs `work` on a thread of the pool, and passes its result to `then`, on the shard's thread and never during the call.
     ///
-    /// - Parameter inKeptPlace: Whether a place was kept for the job, which it takes.
+    /// - Parameter inKeptPlace: Whether the job takes a place that was kept for it.
     func submit<Value: Sendable>(
         to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void

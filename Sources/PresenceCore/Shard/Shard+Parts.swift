@@ -12,7 +12,7 @@ extension AddressBudget {
 }
 
 extension Shard {
-    /// The parts of a shard, and those that it shares with the others of its process.
+    /// The parts of a shard, and those that it shares with the other shards of its process.
     package struct Parts: Sendable {
         package let configuration: ServerConfiguration
         package let authenticator: Authenticator

@@ -204,7 +204,8 @@ package actor Shard {
     }
 
     /// Tokens are checked by Redis' clock: if it differs much from this host's, valid tokens are rejected, or expired
-    /// ones accepted. It is unknown which of the two clocks is wrong.
+    /// tokens
+    /// accepted. It is unknown which of the two clocks is wrong.
     private func watchClocks() {
         guard clock.now >= nextClockLog, let offset = clockOffset, abs(offset) > Self.tolerableOffset else { return }
         nextClockLog = clock.now + Self.clockLogPause
@@ -220,7 +221,7 @@ package actor Shard {
         return clock.redisNow - (Milliseconds(time.tv_sec) * 1_000 + Milliseconds(time.tv_nsec) / 1_000_000)
     }
 
-    /// Hosts with synchronised clocks are closer than this, and a round trip takes less.
+    /// Hosts with synchronised clocks differ by less, and a round trip takes less.
     private static let tolerableOffset: Milliseconds = 2_000
     private static let clockLogPause: Milliseconds = 600_000
 
@@ -236,13 +237,14 @@ package actor Shard {
 
     // MARK: Stopping
 
-    /// Closes all connections with advice when to reconnect, and renews the lease once more: this is the sessions' linger.
+    /// Closes all connections with advice when to reconnect, and renews the lease once more: the sessions linger until it
+    /// expires.
     package func drain() async {
         isStopping = true
         clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
-        // Clients that have left are not waited for.
+        // The drain does not wait for clients that have left.
         while logic.departures > 0, server.openCount > 0 { try? await Task.sleep(for: .milliseconds(5)) }
         await withCheckedContinuation { continuation in
             logic.link.renewOnceMore { continuation.resume() }

@@ -10,7 +10,8 @@ package final class ShardClock {
     /// A running loop wakes four times in this time.
     private static let pause: Milliseconds = 4 * ShardLogic.longestSleep
     /// How far Redis' clock is ahead of this one; in a cluster, the clock of the leases' master. A reply that took
-    /// long, or waited here, gives a smaller value, so the largest of the most recent ones is used.
+    /// long, or
+    /// waited here, gives a smaller value, so the largest of the recent values is used.
     private(set) var redisOffset: Milliseconds?
     private var offsets: [Milliseconds] = []
     private static let mostOffsets = 8
@@ -31,8 +32,9 @@ package final class ShardClock {
 
     /// - Parameters:
     ///   - redisTime: The time in a reply that has just arrived.
-    ///   - sentAt: When the request was sent, on this clock. If Redis' time is before that, its clock was set back,
-    ///     which counts at once. `nil` if unknown: then the reply can only show that Redis' clock is further ahead.
+    ///   - sentAt: When the request was sent, on this clock. If Redis' time is before that, Redis' clock was set back,
+    ///     which
+    ///   counts at once. `nil` if unknown: then the reply can only show that Redis' clock is further ahead.
     func learn(redisTime: Timestamp, sentAt: Milliseconds? = nil) {
         let offset = redisTime - now
         if let known = redisOffset {

@@ -21,7 +21,8 @@ extension ShardLogic {
             func part(of whole: Milliseconds) -> Milliseconds {
                 whole * Milliseconds(index) / Milliseconds(leaving.count)
             }
-            // All different, also from those on the process' other shards, as far as there are enough milliseconds.
+            // All different, also from the delays of the process' other shards, as far as there are enough
+            // milliseconds.
             let spread = waits.lowerBound + part(of: waits.upperBound - waits.lowerBound)
             let wait = max(1, spread / place.of * place.of + place.number)
             if configuration.drain.duration == 0 {

@@ -32,7 +32,8 @@ extension ShardLogic {
         if interests != nil { store.overhear(nil) }
     }
 
-    /// An event for watchers of any shard, while an operator observes (`observe`). The bytes are valid during the call.
+    /// An event for watchers of any shard, received while an operator observes (`observe`). The bytes are valid during
+    /// the call.
     package func handle(overheard payload: UnsafeRawBufferPointer) {
         guard let observe, let event = StoreEvent(payload), isWatchersOnly(event.kind) else { return }
         observe(event)

@@ -11,7 +11,7 @@ extension ShardLogic {
         let settings = configuration.heartbeat
         var silentUntil = connection.lastHeard + settings.interval + settings.timeout
         if clock.now >= silentUntil {
-            // The kernel decides, since not everything received is reported here: an empty pong is not.
+            // The kernel knows, because not everything received is reported here: an empty pong is not.
             if let silence = sockets.silence(of: connection.socket) {
                 connection.lastHeard = max(connection.lastHeard, clock.now - silence)
             }
@@ -34,8 +34,9 @@ extension ShardLogic {
         look(at: connection, min(next, connection.nextPing))
     }
 
-    /// An interval from now, or up to a 128th of it earlier: pings that are due together cost one turn of the loop, and
-    /// so do their pongs. That is most of the cost of an idle connection.
+    /// An interval from now, or up to a 128th of an interval earlier. Pings that are due together cost one turn of the
+    /// loop,
+    /// and so do their pongs; these turns are most of the cost of an idle connection.
     var nextPing: Milliseconds {
         let interval = configuration.heartbeat.interval
         let beat = max(1, interval / 128)
@@ -51,7 +52,8 @@ extension ShardLogic {
         }
     }
 
-    /// A connection timed out: its session lingers. A congested one was not even pinged, since it accepted nothing.
+    /// A connection timed out: its session lingers. A congested connection was not even pinged, since it accepted
+    /// nothing.
     private func lose(_ connection: Connection) {
         if connection.congestedSince != nil { return close(connection, .tooSlow) }
         close(connection, .goingAway, reason: "no answer to pings")

@@ -11,7 +11,7 @@ package final class ShardLogic {
     package let configuration: ServerConfiguration
     package let clock: ShardClock
     package let partitions: Partitions
-    /// Where past statuses are kept; `nil` if they are not.
+    /// Where past statuses are kept; `nil` if no feature keeps any.
     let past: PastStatuses?
     package let store: any Store
     let sockets: any Sockets
@@ -51,7 +51,7 @@ package final class ShardLogic {
     package var random: any RandomNumberGenerator
     /// Called with the kind and partition of each event, for a feature that tracks activity by partition.
     package var overhear: ((_ kind: UInt8, _ partition: Int) -> Void)?
-    /// The same with the event itself, valid during the call, while an operator observes a user.
+    /// As `overhear`, but with the event itself, valid during the call, while an operator observes a user.
     var observe: ((StoreEvent) -> Void)?
     /// `nil` at the log levels above debug.
     let trace: RequestTrace?
@@ -63,7 +63,9 @@ package final class ShardLogic {
     lazy var settingsOfConnected = ServerMessageWriter.settings(
         heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
         linger: configuration.linger, limits: connectionLimits)
-    /// Asks features to drop this many bytes of pending data that they can read again; each returns what it dropped.
+    /// Each asks a feature to drop this many bytes of pending data that the feature can read again, and returns how
+    /// many
+    /// bytes were dropped.
     package var onExcess: [(Int) -> Int] = []
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
@@ -180,7 +182,7 @@ package final class ShardLogic {
         guard let connection = watchers[socket] else { return }
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
-        // A client's close frame is the last that was received from it.
+        // A client's close frame is the last thing that was received from it.
         if hadCloseFrame, connection.closedWith == nil { connection.lastHeard = clock.now }
         jobs.cancel(of: socket)
         dropHeld(of: connection)
@@ -209,7 +211,7 @@ package final class ShardLogic {
 
     var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
 
-    /// The end of the loop's turn: writes pending data, or returns how long to wait with it at most.
+    /// The end of the loop's turn: writes pending data, or returns how long the data may wait at most.
     func endTurn() -> Milliseconds? {
         let before = metrics.deliveries
         let wait = delivery.flush(commandsPending: store.pending)
@@ -273,8 +275,9 @@ package final class ShardLogic {
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 
-    /// Redis has something that no server has written: clients do not get it, and `presenced doctor` finds it. Once a
-    /// minute the log names the partition, since ids must not appear in logs.
+    /// Redis has a record that no server has written: clients do not get it, and `presenced doctor` finds it. Once a
+    /// minute
+    /// the log names the partition, since ids must not appear in logs.
     package func noteDamage(_ what: String, of id: Identifier) {
         metrics.damagedRecords += 1
         guard clock.now >= nextDamageLog else { return }
@@ -286,7 +289,7 @@ package final class ShardLogic {
         logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })
     }
 
-    /// The same for events that clients can cause: at most once a second, with their number.
+    /// Logs events that clients can cause: at most once a second, with the number of events.
     package func logSparsely(_ event: String, _ fields: [String: String] = [:], level: Logger.Level) {
         guard let count = sparseLog.note(event, at: clock.now) else { return }
         log(event, fields.merging(["count": "\(count)"]) { $1 }, level: level)

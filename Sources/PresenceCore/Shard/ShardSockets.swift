@@ -97,7 +97,8 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         String(text.unicodeScalars.prefix(100).map { (0x21...0x7E).contains($0.value) ? Character($0) : "?" })
     }
 
-    /// A proxy on this machine that is not configured: all its clients look like this machine, which is exempt from
+    /// Warns of a proxy on this machine that is not configured: all its clients look like this machine, which is exempt
+    /// from
     /// limits of addresses and may open pages of operators.
     private func noticeProxy(in request: HTTPRequest) {
         guard !hasNoticedProxy, !proxies.hasAny, request.peer.isLoopback, request.headers["x-forwarded-for"] != nil
@@ -133,7 +134,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
         var hasRoom = !spare.contains(socket)
         if hasRoom, !countedAddresses.isCounted(socket) {
-            // A proxy's connection, or one that is not counted.
+            // A proxy's connection, or one whose address is not counted.
             switch addresses.take(peer) {
             case .uncounted: break
             case .counted(let block): countedAddresses.set(block, socket)

@@ -2,9 +2,10 @@ import Redis
 
 /// Async functions on the shard's own thread, for features' operations of several steps.
 ///
-/// Their task prefers the shard's loop as its executor, so no `await` leaves the thread. Their data is used by one
-/// thread alone, as in all code of a shard. Between two steps anything else may happen on the shard. Every reply and
-/// every job's result arrives exactly once, so every task ends.
+/// Each task prefers the shard's loop as its executor, so no `await` leaves the thread. As in all code of a shard, only
+/// one thread uses the data. Between two steps anything else may happen on the shard. Every reply and every job's
+/// result
+/// arrives exactly once, so every task ends.
 package final class ShardTasks {
     private let executor: any TaskExecutor
     private let trace: RequestTrace?
@@ -14,13 +15,13 @@ package final class ShardTasks {
         self.trace = trace
     }
 
-    /// Begins `operation` in this turn of the loop, after the call. It acts for the current request.
+    /// Begins `operation` in this turn of the loop, after the call. The operation acts for the current request.
     package func run(_ operation: @escaping () async -> Void) {
         let begun = Begun(operation: operation, request: trace?.current)
         Task(executorPreference: executor) { await begun.run() }
     }
 
-    /// Waits for what `begin` starts, which must pass on a value once: on the shard's thread, during the call or later.
+    /// Waits for a value that `begin` passes on once: on the shard's thread, during the call or later.
     package func wait<Value>(for begin: (@escaping (Value) -> Void) -> Void) async -> Value {
         let value = await withUnsafeContinuation { (continuation: UnsafeContinuation<OnOneThread<Value>, Never>) in
             begin { continuation.resume(returning: OnOneThread(value: $0)) }

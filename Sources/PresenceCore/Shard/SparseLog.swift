@@ -3,7 +3,7 @@ import PresenceProtocol
 /// Events that clients can cause at will: at most one line a second for each kind, with the number of events. Otherwise
 /// a client could fill a disk.
 package struct SparseLog {
-    /// By the event's name: the number since the last line, and when the next line may be written.
+    /// By the event's name: the number of events since the last line, and when the next line may be written.
     private var events: [String: (count: Int, next: Milliseconds)] = [:]
     private static let pause: Milliseconds = 1_000
 

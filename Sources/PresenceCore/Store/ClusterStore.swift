@@ -2,12 +2,13 @@ import EventLoops
 import PresenceProtocol
 import Redis
 
-/// The shard's connections to a Redis cluster, as the logic's `Store`: for commands and for the lease a connection to
-/// each master, and a subscription at each.
+/// The shard's connections to a Redis cluster, as the logic's `Store`. Each master has three: one for commands, one for
+/// the lease, and a subscription.
 ///
 /// A partition's keys and events, and so its scripts, belong to one slot. Each script runs at that slot's master and
-/// uses its clock. If any master is unreachable, or was replaced by one of its replicas (which may lack its last
-/// writes), that is a break for the whole shard. A slot that moves is not.
+/// uses
+/// its clock. If any master is unreachable, or was replaced by one of its replicas (which may lack the master's last
+/// writes), that is a break for the whole shard. A slot that moves is no break.
 final class ClusterStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
@@ -153,7 +154,7 @@ final class ClusterStore: ConnectedStore {
 
     // MARK: Canaries
 
-    /// One at each master: the logic receives it once it has passed through every subscription.
+    /// Publishes a canary at each master: the logic receives it once it has passed through every subscription.
     private func publishCanary(_ number: String, _ lane: ClusterLane, reply: @escaping StoreReply) {
         guard let subscriber else { return reply(.success(.null)) }
         published = Int(number) ?? published

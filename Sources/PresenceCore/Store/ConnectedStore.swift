@@ -11,7 +11,7 @@ package protocol ConnectedStore: Store {
     /// Called with messages of the pattern of `overhear`; the bytes are valid during the call.
     var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
     var onRoundTrip: (_ microseconds: Int64) -> Void { get set }
-    /// Called when fewer replicas than changes need (`redis.wait`) have replied, or are connected.
+    /// Called when too few replicas for changes (`redis.wait`) have replied, or are connected.
     var onFewReplicas: (_ count: Int) -> Void { get set }
     /// Channels that were added and not left.
     var followed: Int { get }
@@ -24,7 +24,8 @@ package protocol ConnectedStore: Store {
 }
 
 extension RedisLocation {
-    /// The connections of a shard to it. `mostBytes`: the bytes of commands that may wait before requests are rejected.
+    /// The connections of a shard to this Redis. `mostBytes`: the bytes of commands that may wait before requests are
+    /// rejected.
     func store(
         loop: EventLoop, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
         mostBytes: Int, name: String

@@ -4,8 +4,8 @@
 ///     PREFIX:@1:{p017}:events       a channel of an installation in database 1; in database 0 without @0:
 ///
 /// Each database has keys of its own, but Redis delivers a message to the subscribers of all databases, so channels
-/// contain the database too. A prefix contains no `@`, `{` or `}`: no name belongs to two installations, and in a
-/// cluster the hash tag alone decides the slot.
+/// contain the database too. A prefix contains no `@`, `{` or `}`: so no name belongs to two installations, and in a
+/// cluster only the hash tag decides the slot.
 package struct KeySpace: Sendable, Equatable {
     static let longestPrefix = 64
 
@@ -58,8 +58,8 @@ package struct KeySpace: Sendable, Equatable {
     package var leases: String { keys + "leases" }
     /// Version of the layout and number of partitions.
     package var format: String { keys + "presence:format" }
-    /// Random bytes, created once, by which addresses are hashed into partitions: a user id must not reveal whether a
-    /// guessed address is its user's.
+    /// Random bytes, created once, with which addresses are hashed into partitions: a user id must not reveal whether a
+    /// guessed address belongs to that user.
     package var addressKey: String { keys + "presence:addressKey" }
     /// The key of the hash that turns two users into the id of their direct conversation.
     package var pairKey: String { keys + "presence:pairKey" }

@@ -1,8 +1,9 @@
 import Redis
 
-/// A store whose scripts record events for consumers outside: each script gets a further, last key, its partition's
-/// stream `offers`. If it is present, the function `offer` (lib.lua) writes to it. So an event is stored in the same
-/// step as its change, and without consumers scripts do no extra work.
+/// A store whose scripts record events for consumers outside: each script gets one more key, the last one: its
+/// partition's stream `offers`. If a script has this key, the function `offer` (lib.lua) writes to the stream. So an
+/// event
+/// is stored in the same step as its change, and without consumers scripts do no extra work.
 final class OfferingStore: Store {
     private let store: any Store
 
@@ -36,7 +37,7 @@ final class OfferingStore: Store {
 extension PartitionKeys {
     /// The events for consumers outside: a stream.
     package var offers: String { name + ":offers" }
-    /// A script's keys as passed by servers that record such events.
+    /// A script's keys as servers pass them that record such events.
     package static func offering(_ keys: [String]) -> [String] { OfferingStore.adding(to: keys) }
 }
 

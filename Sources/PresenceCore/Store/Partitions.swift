@@ -64,9 +64,9 @@ package struct Partitions: Sendable {
 
 /// The names of one partition's keys; README.md in this folder describes their contents.
 package struct PartitionKeys {
-    /// The beginning of each.
+    /// The beginning of each key.
     package let name: String
-    /// The channel of the partition's events; with interests, of those that are not only for watchers.
+    /// The channel of the partition's events; with interests, of the events that are not only for watchers.
     package let events: String
     package let shards: String
     package let floor: String
@@ -96,8 +96,9 @@ package struct PartitionKeys {
     /// The beginning of the keys of all conversations.
     package var conversations: String { name + Self.conversations }
     private static let conversations = ":conversation:"
-    /// A hash of many small values, since a key of its own would cost Redis twice the value's memory. With a million
-    /// values of a family there are some eight in each hash, and up to 128 are searched faster than a key is found.
+    /// A hash of many small values, since a key for each value would cost Redis twice the memory. With a million values
+    /// of a
+    /// family there are some eight in each hash. Redis searches up to 128 faster than it finds a key.
     package func bucket(_ family: KeyFamily, of text: String) -> String {
         // The lower bits select the partition.
         "\(name):\(family.name):\((Partitions.hash(text) >> 14) % Self.buckets)"

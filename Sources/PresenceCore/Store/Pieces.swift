@@ -1,6 +1,6 @@
-/// Iterates over the parts between separators in a script's reply. Some replies are parsed often: a message is, on
-/// every server to which a participant is connected. So this allocates no arrays. Inlined into the other module too,
-/// since a call for each word would add a tenth to the cost of a pushed event.
+/// Iterates over the parts between separators in a script's reply. Some replies are parsed often: a message's, for
+/// example, on every server to which a participant is connected. So this allocates no arrays. Inlined into the other
+/// module too, since a call for each word would add a tenth to the cost of a pushed event.
 @frozen package struct Pieces {
     /// The rest; `nil` after the last part.
     package var rest: ArraySlice<UInt8>?

@@ -3,9 +3,10 @@ import Redis
 
 /// The shard's connections to one Redis, as the logic's `Store`: three on its loop, four if replicas are required.
 ///
-/// Commands, the lease, and subscriptions are separate, so that bulk work delays no renewal, and because a connection
-/// with subscriptions accepts no other commands; nor does one that waits for replicas (`ReplicaWaits`). With sentinels,
-/// all of them use the same master: as soon as another one is named, connections to the former are closed.
+/// Commands, the lease, and subscriptions have separate connections, so that bulk work delays no renewal, and because a
+/// connection with subscriptions accepts no other commands. Neither does one that waits for replicas (`ReplicaWaits`).
+/// With sentinels, all connections use the same master: as soon as another master is named, those to the former one are
+/// closed.
 final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
@@ -89,7 +90,7 @@ final class RedisStore: ConnectedStore {
         if case .master(let master) = place { master.close() }
     }
 
-    /// A lease at one Redis is worthless for sessions at another.
+    /// A lease in one Redis is worthless for sessions in another.
     private func move(to master: RedisEndpoint) {
         let reason = "the sentinels name another master: \(master)"
         if commands.endpoint != master { commands.reconnect(reason: reason) }
@@ -109,8 +110,9 @@ final class RedisStore: ConnectedStore {
         }
     }
 
-    /// The lane comes up together with the connection for replicas, but does not go down with it: changes are rejected
-    /// meanwhile, and everything else continues.
+    /// The lane comes up together with the connection for replicas, but does not go down with it: while that connection
+    /// is
+    /// down, changes are rejected and everything else continues.
     private func followWaits(_ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break

@@ -40,7 +40,7 @@ package struct Script: Sendable {
         redis = RedisScript(name: name, source: source)
     }
 
-    /// The same for embedded files (`CAssets`).
+    /// The same, with embedded files (`CAssets`).
     package init(
         _ name: String, _ file: asset, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
@@ -73,7 +73,7 @@ extension Script {
     package static let sweep = Script("sweep", asset_sweep())
     package static let fence = Script("fence", asset_fence())
     package static let reap = Script("reap", asset_reap())
-    /// For a register that Redis lost: gives it a version above the one that was shown.
+    /// For a register that Redis lost: assigns it a version above the one that was shown.
     static let renumber = Script("renumber", asset_renumber())
     static let core: [Script] = [.join, .renew, .sweep, .fence, .reap, .renumber]
 }

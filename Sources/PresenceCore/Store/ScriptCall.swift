@@ -16,7 +16,7 @@ package struct ScriptCall {
     /// - Parameters:
     ///   - partition: The partition of all keys; `nil` for a script without `FENCED`.
     ///   - each: The values of the header's `each(…)`, row after row.
-    ///   - eachKey: The same for keys.
+    ///   - eachKey: The rows of the `each(…)` among the keys.
     ///   - writer: The user whose token authorises the change; `nil` for a backend or the server itself.
     ///   - readsUser: Whether the script reads the user's record anyway, and checks `user.isRevoked` itself.
     package init(

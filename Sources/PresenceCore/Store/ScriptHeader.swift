@@ -7,7 +7,7 @@
 ///
 /// - Each key NAME is the local `NAMEKey` in the body, each argument the local of its name. Further words explain a
 ///   name: `args: user, name or '', kept for so many ms`. Lines that begin with `--  ` continue the previous one.
-/// - `each(…)` is last: any number of rows. `for user, read in each() do` iterates over those of the arguments;
+/// - `each(…)` is last: any number of rows. `for user, read in each() do` iterates over the rows of the arguments;
 ///   `eachKey(3)` returns the keys of the third row.
 /// - A script with the reply `FENCED` writes for a shard. It also has `shardsKey`, `floorKey`, `channel` (of the
 ///   partition's events) and `incarnation` (lib.lua), and begins only if its shard may write.
@@ -19,7 +19,7 @@ package struct ScriptHeader: Sendable {
     let replies: [String]
     var isFenced: Bool { replies.contains("FENCED") }
 
-    /// Names, then those of one row.
+    /// The names, then the names in one row of `each(…)`.
     struct Signature: Sendable {
         var names: [String] = []
         var row: [String] = []

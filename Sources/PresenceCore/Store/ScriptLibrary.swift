@@ -1,17 +1,19 @@
 import CAssets
 
-/// Functions that scripts may use. A script gets only those that it needs, because Redis runs it from its first line:
-/// each function definition costs 0.1 µs a call, and all of those for messages would cost 5.
+/// Functions that scripts may use. A script gets only the functions that it needs, because Redis runs its text from the
+/// first line: each definition of a function costs 0.1 µs a call, and all definitions for messages would cost 5 µs.
 ///
-/// Every library contains the functions of all scripts (`lib.lua`). In its Lua files, statements outside of functions
-/// begin in the first column, and all other lines do not, except those that end a statement. A `local` statement in the
-/// first column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur: this
-/// may keep too much, but never too little.
+/// Every library contains the functions of all scripts (`lib.lua`). In its Lua files, every statement outside of
+/// functions
+/// begins in the first column; of the other lines only those that end a statement do. A `local` statement in the first
+/// column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur: this may
+/// keep
+/// too much, but never too little.
 package struct ScriptLibrary: Sendable {
     private let statements: [Statement]
     /// Indices by declared name.
     private let places: [String: [Int]]
-    /// For each statement, the indices of those that it needs.
+    /// For each statement, the indices of the statements that it needs.
     private let needs: [[Int]]
 
     /// The common functions, and files of a feature, in the order in which Redis gets them.
@@ -38,7 +40,7 @@ package struct ScriptLibrary: Sendable {
     /// `lib.lua`.
     package static let common = Self(asset_lib().text)
 
-    /// Returns `body` with the statements that it needs before it, without comments.
+    /// Returns `body`, preceded by the statements that it needs, without comments.
     ///
     /// - Parameter prelude: Names the header's keys and arguments (``ScriptHeader/prelude``).
     func completing(_ body: String, after prelude: String = "") -> String {

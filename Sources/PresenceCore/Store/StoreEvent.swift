@@ -6,10 +6,10 @@ import PresenceProtocol
 package struct StoreEvent {
     /// A person's presence register; the rest is its body after the version. All other letters belong to features.
     package static let presence = UInt8(ascii: "P")
-    /// A person's profile register, likewise.
+    /// A person's profile register; the rest is as for `presence`.
     package static let profile = UInt8(ascii: "F")
 
-    /// Not a change: the rest is the name of the request whose event is the partition's next (`RequestTrace`).
+    /// Not a change: the rest is the name of the request that causes the partition's next event (`RequestTrace`).
     package static let request = UInt8(ascii: "@")
 
     /// The letter of the event's kind.

@@ -24,8 +24,8 @@ package final class Jobs {
     ///
     /// - Parameters:
     ///   - socket: The WebSocket, or the connection of a call, that waits for the job.
-    ///   - place: A place that was kept for it.
-    ///   - unrun: Called if the connection closes before the job has begun: it never will.
+    ///   - place: A place that was kept for the job.
+    ///   - unrun: Called if the connection closes before the job has begun, which then never runs.
     ///   - gone: Called if the connection closes while the job runs.
     package func run<Value: Sendable>(
         in pool: WorkerPlan, for socket: SocketID, at place: KeptPlace? = nil,
@@ -42,7 +42,7 @@ package final class Jobs {
         bySocket[socket, default: [:]][number] = Held(job: job, place: place, unrun: unrun, gone: gone)
     }
 
-    /// The same without a connection that waits.
+    /// As above, but no connection waits for the job.
     package func run<Value: Sendable>(
         in pool: WorkerPlan, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void

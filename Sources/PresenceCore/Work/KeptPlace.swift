@@ -3,8 +3,8 @@ import Workers
 
 /// A place in a pool's queue for a future job. If the job never comes, the place is freed with the last reference.
 ///
-/// So a call is rejected before it does anything, and not after steps that would have to be undone. An address has a
-/// share of the places until its jobs are done.
+/// With a place, a call is rejected before it does anything, and not after steps that would have to be undone. An
+/// address uses its share of the places until its jobs are done.
 package final class KeptPlace {
     private let pool: WorkerPlan
     private let threads: any WorkerThreads

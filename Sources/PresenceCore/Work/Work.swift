@@ -4,12 +4,14 @@ import Workers
 
 /// Features' access to threads, for work that takes too long for the loop: hashes, pictures, anything beyond some 100 µs.
 extension ShardLogic {
-    /// Runs `job` off the loop for a request, then `then` on it, in the request's turn: it writes the reply. If too
+    /// Runs `job` off the loop for a request, then `then` on the loop, in the request's turn: `then` writes the reply.
+    /// If too
     /// many jobs wait, the request is rejected with the time after which to retry. If the connection closes meanwhile,
-    /// a waiting job is not run, and `then` is not called.
+    /// a
+    /// waiting job is not run, and `then` is not called.
     ///
     /// - Parameters:
-    ///   - pool: One of the feature's plan.
+    ///   - pool: One of the pools in the feature's plan.
     ///   - job: Runs on another thread, so it captures values only.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, for context: RequestContext, _ job: @escaping @Sendable () -> Value,
@@ -35,10 +37,10 @@ extension ShardLogic {
 }
 
 extension HTTPCall {
-    /// The same for a call. `then` responds, or continues.
+    /// Runs a job for an HTTP call. `then` responds, or continues.
     ///
     /// - Parameters:
-    ///   - place: A place that was kept for it (`keepPlace`).
+    ///   - place: A place that was kept for the job (`keepPlace`).
     ///   - unrun: Called if the job is never run, or its result is dropped: it was rejected, its connection closed
     ///     before it had begun, or the server stops.
     package func work<Value: Sendable>(
@@ -85,7 +87,7 @@ extension RequestContext {
     /// Runs `job` off the loop, and returns its result.
     ///
     /// - Parameters:
-    ///   - pool: One of the feature's plan.
+    ///   - pool: One of the pools in the feature's plan.
     ///   - job: Runs on another thread, so it captures values only.
     /// - Throws: If too many jobs wait, or the connection closes meanwhile.
     package func work<Value: Sendable>(
@@ -96,10 +98,10 @@ extension RequestContext {
 }
 
 extension HTTPCall {
-    /// The same for a call.
+    /// Runs a job for an HTTP call, and returns its result.
     ///
     /// - Parameters:
-    ///   - place: A place that was kept for it (`place(in:)`).
+    ///   - place: A place that was kept for the job (`place(in:)`).
     ///   - unrun: Called if the job is never run.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, at place: KeptPlace? = nil, unrun: @escaping () -> Void = {},

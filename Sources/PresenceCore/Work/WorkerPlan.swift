@@ -7,11 +7,11 @@ package struct WorkerPlan: Sendable, Hashable {
     package let name: String
     /// The number of threads; 0 for a pool that is not needed and not created.
     package let threads: @Sendable (ServerConfiguration) -> Int
-    /// The most jobs that wait. Any more are rejected at once.
+    /// The most jobs that wait. Further ones are rejected at once.
     package let queue: @Sendable (ServerConfiguration) -> Int
     /// In seconds: a job that would wait for longer is rejected.
     let longestWait: Double
-    /// Whether its threads have a lower priority than others.
+    /// Whether its threads have a lower priority than other threads.
     let hasLowPriority: Bool
 
     /// - Parameters:
@@ -47,8 +47,9 @@ package struct WorkerPlan: Sendable, Hashable {
         return plans
     }
 
-    /// Verifies signatures of tokens by RSA and elliptic curves, which takes 20 to 70 µs each. As many wait as clients
-    /// that reconnect all at once; their tokens count towards `limits.inboxBytes`.
+    /// Verifies signatures of tokens by RSA and elliptic curves, which takes 20 to 70 µs each. The queue has room for
+    /// all
+    /// clients that reconnect at once; their tokens count towards `limits.inboxBytes`.
     package static let signatures = WorkerPlan(
         "signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
 

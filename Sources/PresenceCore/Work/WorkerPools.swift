@@ -33,8 +33,9 @@ package final class WorkerPools: Sendable {
         return places
     }
 
-    /// Drops waiting jobs and waits for running ones, but no longer than this: a job that hangs does not keep a server
-    /// from stopping. The waiting callers of both are informed.
+    /// Drops waiting jobs and waits for running ones, but no longer than `grace`: a job that hangs does not keep a
+    /// server
+    /// from stopping. The callers that wait for either are informed.
     ///
     /// - Returns: The pools with jobs that still run.
     package func stop(within grace: Milliseconds) async -> [String] {
