@@ -31,7 +31,7 @@ struct CurlOptions {
     /// - Parameter left: ms that the transfer may take.
     mutating func set(_ order: TransferOrder, left: Int64, userAgent: String?) {
         set(CURLOPT_URL, order.url)
-        // Signals belong to the process. Without them libcurl's resolver threads report their end in another way.
+        // Signals belong to the process. Without signals, libcurl's resolver threads report their end in another way.
         set(CURLOPT_NOSIGNAL, 1)
         // A transfer that ends does not wait for a hanging resolver thread.
         set(CURLOPT_QUICK_EXIT, 1)
@@ -69,7 +69,7 @@ struct CurlOptions {
         case ("GET", nil): set(CURLOPT_HTTPGET, 1)
         case ("HEAD", nil): set(CURLOPT_NOBODY, 1)
         case (let method, let body?):
-            // libcurl copies it.
+            // libcurl copies the body.
             check(ccurl_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
             body.withUnsafeBytes { bytes in
                 check(

@@ -2,7 +2,7 @@ public import EventLoops
 
 /// The ways to send: from a loop, whose code does not wait, and from a task.
 extension OutgoingClient {
-    /// Sends a request. `then` gets the outcome on `loop`, on which this is called, and never within the call.
+    /// Sends a request. `then` gets the outcome on `loop`, which is the loop of this call, and never within the call.
     ///
     /// - Throws: `overloaded`, `invalid` or `stopped`.
     public func send(
@@ -12,7 +12,7 @@ extension OutgoingClient {
         try add(try .init(request), on: loop, then)
     }
 
-    /// The same for a mail. A response means that the server accepted it.
+    /// Sends a mail in the same way. A response means that the server accepted it.
     public func send(
         _ mail: OutgoingMail, on loop: EventLoop,
         then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
@@ -64,12 +64,13 @@ extension OutgoingClient {
 }
 
 /// A transfer that was started on a loop, as its sender sees it.
-// @unchecked: `then` is used on the loop's thread only (after that has ended, on the thread that does its late work).
+// @unchecked: `then` is used on the loop's thread only (after the loop has ended, on the thread that does its late
+// work).
 // The rest does not change once the sender has the task.
 public final class OutgoingTask: @unchecked Sendable {
     private let queue: TransferQueue
     private let loop: EventLoop
-    /// Its captures belong to the loop, and are released on it, by `cancel` or after the call.
+    /// The captures of `then` belong to the loop, and are released on it, by `cancel` or after the call.
     private var then: ((Result<OutgoingResponse, OutgoingFailure>) -> Void)?
     /// Set before any other thread can see the task's number.
     fileprivate(set) var number: UInt64 = 0

@@ -5,13 +5,14 @@ import EventLoops
 /// each.
 ///
 /// It guarantees that
-/// - at most `mostRunning` requests run and `mostQueued` wait, and as many mails; one more is rejected at once, with
-///   the time after which there may be room;
+/// - at most `mostRunning` requests run and `mostQueued` wait, and as many mails; any further one is rejected at once,
+///   with the time after which there may be room;
 /// - each sender gets one response or failure within the request's time limit; a cancelled request delivers nothing;
 /// - TLS is verified, redirects are not followed, the environment's proxies are not used;
 /// - neither logs nor failures contain any part of a request or response.
 ///
-/// Connections are reused, those of HTTP/2 by many requests at a time. There are never more than `mostRunning`.
+/// Connections are reused; an HTTP/2 connection carries many requests at a time. There are never more connections than
+/// `mostRunning`.
 ///
 /// Within its own calls, libcurl waits for some replies of mail servers. So a slow mail server delays mails, for at
 /// most a second beyond their time limit, and never requests.
@@ -26,7 +27,7 @@ public final class OutgoingClient: Sendable {
         name: String = "outgoing", mostRunning: Int = 64, mostQueued: Int = 1_000, userAgent: String? = nil
     ) {
         precondition(mostRunning > 0 && mostQueued >= 0)
-        // Once for the process. libcurl counts the calls itself, and since 7.84 this one is safe from several threads.
+        // Once for the process. libcurl counts the calls itself, and since 7.84 several threads may make this call.
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         calls = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: userAgent)
         mails = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: nil)
@@ -42,8 +43,10 @@ public final class OutgoingClient: Sendable {
         }
     }
 
-    /// Rejects new requests, lets the others continue for `grace` seconds, then aborts the rest, whose senders get
-    /// ``OutgoingFailure/stopped``. Blocks until all that is done: at most a second longer. May be called again.
+    /// Rejects new requests, lets the running ones continue for `grace` seconds, then aborts the rest, whose senders
+    /// get
+    /// ``OutgoingFailure/stopped``. Blocks until that is done: at most a second longer than `grace`. May be called
+    /// again.
     ///
     /// - Parameter grace: in seconds.
     public func stop(within grace: Double = 0) {

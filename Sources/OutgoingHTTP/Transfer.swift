@@ -21,15 +21,17 @@ final class Transfer {
     private var isForbidden = false
     /// The reason why a callback aborted the transfer.
     private var brokenOff: OutgoingFailure?
-    /// For a mail: copies of its sockets, which lead to the same connections even if libcurl closes its own. Owned;
+    /// For a mail: copies of its sockets, which lead to the same connections even after libcurl has closed its own.
+    /// Owned;
     /// closed by `free`.
     private var sockets: [Int32] = []
     /// For a mail: the number of complete replies, and the lines of the last one.
     private var replies = 0
     private var reply: [String] = []
     private var isReplyWhole = true
-    /// The number of 250 replies since the server's greeting, or since TLS began: first for the client's name, then for
-    /// the sender.
+    /// The number of 250 replies since the server's greeting, or since TLS began: the first one accepts the client's
+    /// name,
+    /// the second one the sender.
     private var agreed = 0
     private let queue: TransferQueue
 
@@ -127,7 +129,8 @@ final class Transfer {
     }
 
     /// Handles a line of a mail server. A rejection ends the mail. libcurl would send QUIT within the same call, so the
-    /// connection is ended first. But a server that rejects EHLO, the second reply, may accept HELO.
+    /// connection is ended before that. The exception: a server that rejects EHLO (its second reply) may still accept
+    /// HELO.
     private func takeReply(_ line: UnsafeRawBufferPointer) {
         if isReplyWhole { reply = [] }
         reply.append(String(decoding: line, as: UTF8.self))
@@ -178,7 +181,7 @@ final class Transfer {
         let socket = ccurl_socket(address)
         if socket >= 0, case .mail = entry.order.kind {
             let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-            // Without the copy the connection could not be ended.
+            // Without the copy, the connection could not be ended later.
             guard copy >= 0 else {
                 close(socket)
                 return -1
@@ -188,7 +191,7 @@ final class Transfer {
         return socket
     }
 
-    /// The connection is established. It may be one that an earlier transfer, with other destinations, has opened.
+    /// The connection is established, possibly by an earlier transfer that had other destinations.
     private func begin(_ address: UnsafeMutablePointer<CChar>?) -> Int32 {
         guard entry.order.destinations == .publicOnly else { return CURL_PREREQFUNC_OK }
         guard let address, !PrivateAddresses.contain(String(cString: address)) else {
@@ -223,7 +226,7 @@ final class Transfer {
             return .untrusted
         default: break
         }
-        // For a call, only a URL can cause this error.
+        // For a call, only credentials in its URL can cause this error.
         if case .call = entry.order.kind, code == CURLE_LOGIN_DENIED { return .invalid("the URL names a user") }
         if case .mail(let mail) = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED {
             return .rejected(MailRefusal(code: status, lines: reply, of: mail, isOfMail: agreed > 1))

@@ -3,8 +3,8 @@ import EventLoops
 import NumberedQueues
 
 /// The requests and mails between the senders and the thread.
-// @unchecked: `state` locks itself. `multi` belongs to libcurl. Threads other than the client's own call
-// only `curl_multi_wakeup` on it, which any thread may call, and only under the lock, so never after `multi` was freed.
+// @unchecked: `state` locks itself. `multi` belongs to libcurl. Threads other than the client's own make only one call
+// with it, `curl_multi_wakeup`, which any thread may make, and only under the lock, so never after `multi` was freed.
 final class TransferQueue: @unchecked Sendable {
     struct Entry {
         let number: UInt64
@@ -21,7 +21,7 @@ final class TransferQueue: @unchecked Sendable {
         /// Entries whose time limit passed before they began.
         var expired: [Entry] = []
         var cancels: [UInt64] = []
-        /// Nothing more will come, and at this time the remaining transfers are aborted.
+        /// No more orders will come, and at this time the remaining transfers are aborted.
         var stopAt: Int64?
         /// The queue is empty.
         var isEmpty = true
@@ -139,7 +139,7 @@ final class TransferQueue: @unchecked Sendable {
         }
     }
 
-    /// - Parameter failure: `nil` for a response. `cancelled` counts apart.
+    /// - Parameter failure: `nil` for a response. `cancelled` is counted separately.
     func ended(_ number: UInt64, _ failure: OutgoingFailure?) {
         let now = MonotonicClock.microseconds
         state.withLock { state in

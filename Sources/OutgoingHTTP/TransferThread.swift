@@ -57,7 +57,7 @@ final class TransferThread {
         }
     }
 
-    /// Handles finished transfers. Returns whether there were any, so that there may be room for more.
+    /// Handles finished transfers. Returns whether there were any, because there may then be room for further ones.
     private func finish() -> Bool {
         var code = CURLE_OK
         var isAny = false
