@@ -50,13 +50,14 @@ final class ClusterCommand {
 
 /// The commands of one slot.
 ///
-/// As long as the slot's master accepts them, they are sent immediately. When one is redirected, the queue holds the
-/// others until the pending ones are answered, and then sends one at a time. So all commands of a slot run in order
+/// As long as the slot's master accepts the commands, they are sent immediately. When one is redirected, the queue
+/// holds
+/// the others until the pending ones are answered, and then sends one at a time. So all commands of a slot run in order
 /// while it moves.
 final class SlotQueue {
     var underWay = 0
     var isHeld = false
-    /// Until the pause between two attempts ends: the slot's keys are moving.
+    /// Whether a pause between two attempts is in progress: the slot's keys are moving.
     var isPaused = false
     /// In order: first redirected commands, then later ones.
     var waiting: [ClusterCommand] = []

@@ -3,9 +3,12 @@ import EventLoops
 /// Commands to a cluster, with a connection to each master. Each command is sent to the master of its key's slot.
 ///
 /// Commands with the same keys run in the order of submission, also while their slot moves. (A command that a moving
-/// slot rejects can be overtaken by one with other keys that was pending already.) The lane follows redirections
+/// slot
+/// rejects can be overtaken by a command with other keys that was already pending.) The lane follows redirections
 /// (`MOVED`, `ASK`), and retries commands that cannot run at the moment (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) until
-/// they have waited for `commandTimeout`. None of these had run. A command whose answer was lost is never repeated.
+/// they
+/// have waited for `commandTimeout`. Redis has run none of these commands. A command whose answer was lost is never
+/// repeated.
 ///
 /// down ──every slot has a master, each connected and with the scripts loaded──▶ up
 ///       ▲── a master's connection breaks, a master was replaced, a command waited too long ──┘
@@ -42,7 +45,7 @@ public final class ClusterLane {
     var nodes: [ClusterNode: Node] = [:]
     var queues: [Int: SlotQueue] = [:]
     private var lastNumber: UInt64 = 0
-    /// Grows with every fall to `down`: commands from before it are not sent after it.
+    /// Grows with every fall to `down`: commands from before a fall are not sent after it.
     var era = 0
     var isClosed = false
     private var refused: [(reply: RedisConnection.Reply, failure: RedisFailure)] = []
@@ -94,8 +97,9 @@ public final class ClusterLane {
         submit(.words(words), isAcknowledged: false, slot: HashSlot.of(key), reply)
     }
 
-    /// Runs a script; there is at least one key, and all keys belong to one slot. `isAcknowledged`: it is answered only
-    /// after the lane's `replicas` have its changes.
+    /// Runs a script; there is at least one key, and all keys belong to one slot. `isAcknowledged`: the script is
+    /// answered
+    /// only after the lane's `replicas` have its changes.
     public func run(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], isAcknowledged: Bool = false,
         reply: @escaping RedisConnection.Reply
@@ -151,7 +155,7 @@ public final class ClusterLane {
             guard ticket != nil else {
                 account(for: command)
                 refuse(.disconnected(sent: false), command.reply)
-                // The command's answer would have sent the next one, but there will be none.
+                // The command's answer would have caused the next command to be sent, but there will be no answer.
                 if queue.isHeld { pause(queue) }
                 return
             }
@@ -181,7 +185,7 @@ public final class ClusterLane {
         }
     }
 
-    /// The command did not run there. It will be the first to be sent after all pending ones are answered.
+    /// The command did not run at that node. It will be the first to be sent after all pending ones are answered.
     private func redirect(
         _ command: ClusterCommand, _ failure: RedisFailure, from sayer: ClusterNode, _ slot: Int, _ queue: SlotQueue
     ) {

@@ -2,10 +2,11 @@ import EventLoops
 
 /// Subscribes to channels of a cluster, each at the master that serves the channel's slot.
 ///
-/// A cluster forwards every plain message to all of its nodes, over links of its own, where a message can be lost
-/// without notice. A script publishes at the master of its keys. A subscription there depends on no such link, and its
-/// break is noticed. While a slot moves, its messages arrive over the links until the new master has confirmed the
-/// subscription; the owner must then read messages that may have been lost meanwhile (`onMoved`).
+/// A cluster forwards every plain message to all of its nodes, over links between nodes, where a message can be lost
+/// without notice. A script publishes at the master of its keys. A subscription at that master depends on no such link,
+/// and a break of the subscription is noticed. While a slot moves, its messages arrive over the links until the new
+/// master
+/// has confirmed the subscription; the owner must then read messages that may have been lost meanwhile (`onMoved`).
 ///
 /// In addition, every subscription has a canary channel of its own, which tests it from end to end.
 ///
@@ -28,9 +29,9 @@ public final class ClusterSubscriber {
     private let slots: [Int]
     private let canary: String
     private var feeds: [ClusterNode: Feed] = [:]
-    /// Feeds that will replace another, or be added, after they are confirmed.
+    /// Feeds that will replace another feed, or be added, once they are confirmed.
     private var successors: [ClusterNode: Feed] = [:]
-    /// Closed; released when none of their functions is on the stack.
+    /// Closed feeds; released when none of their functions is on the stack.
     private var retired: [Feed] = []
     private lazy var funeral = LoopTimer(loop) { [unowned self] in retired = [] }
 
@@ -95,7 +96,7 @@ public final class ClusterSubscriber {
             retire(feed)
             successors[master] = nil
         }
-        // The replacement of a master may not have received its last messages.
+        // The replica that replaced a master may lack the master's last messages.
         if let before, map.hasLost(aMasterOf: before) { lose("a master was replaced") }
         gone = Set(feeds.keys).subtracting(wanted.keys)
         settle()
@@ -126,8 +127,9 @@ public final class ClusterSubscriber {
         return feed
     }
 
-    /// A feed that gains channels replaces the old one immediately. One that only loses channels waits until their new
-    /// feed is confirmed: it is better to receive a message twice than not at all.
+    /// A feed that gains channels replaces the old one immediately. A feed that only loses channels waits until the
+    /// feeds
+    /// that gain them are confirmed: it is better to receive a message twice than not at all.
     private func confirm(_ feed: Feed, of master: ClusterNode) {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)

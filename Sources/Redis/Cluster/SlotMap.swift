@@ -13,7 +13,7 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// `host:port` of a redirection. Without a host it means the node that sent it.
+    /// Parses `host:port` of a redirection. Without a host it means the node that sent the redirection.
     init?(redirection text: Substring, from sayer: ClusterNode) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             return nil
@@ -71,8 +71,9 @@ public struct SlotMap: Hashable, Sendable {
         return ClusterNode(host: host.isEmpty || host == "?" ? sayer.host : host, port: port)
     }
 
-    /// Whether a master has left since `before`. A replica that lacks its last writes may have replaced it, so that is
-    /// assumed. Slots that only moved took all their keys with them.
+    /// Whether a master has left since `before`. A replica that lacks the master's last writes may have replaced it, so
+    /// that
+    /// is assumed. Slots that only moved took all their keys with them.
     public func hasLost(aMasterOf before: SlotMap) -> Bool {
         before.masters.contains { !masters.contains($0) }
     }

@@ -20,10 +20,14 @@ protocol DiallerDelegate: AnyObject {
 ///                      └────────────┴── failed, timed out ─────────┘
 ///
 /// An attempt has `connectTimeout` for everything up to `succeeded`, including finding the server. Further addresses of
-/// a name are tried immediately, a new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits
-/// start over after a link has been up for as long as the longest of them: a server that accepts connections and
-/// immediately fails is not tried 20 times a second. The delegate is not called from within `start`, `drop` and `stop`,
-/// and not after `stop`.
+/// a
+/// name are tried immediately, a new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits
+/// start
+/// over after a link has been up for as long as the longest of them, so a server that accepts connections and
+/// immediately
+/// fails is not tried 20 times a second. The delegate is not called from within `start`, `drop` and `stop`, and not
+/// after
+/// `stop`.
 ///
 /// Confined to the loop's thread.
 final class Dialler {
@@ -44,7 +48,7 @@ final class Dialler {
     private var failures = 0
     /// When the link came up, on the loop's clock; `nil` without a link.
     private var upSince: Int64?
-    /// Grows with every attempt, to recognise answers to an earlier attempt's question.
+    /// Grows with every attempt, so that an answer to an earlier attempt's question is recognised.
     private var attempts = 0
 
     /// The address being dialled, for messages; without a password.
@@ -158,7 +162,7 @@ final class Dialler {
     }
 
     private func resolve(_ host: String) {
-        // If an earlier lookup still runs, it is not repeated: its answer serves this attempt.
+        // A lookup that still runs from an earlier attempt is not repeated: its answer serves this attempt.
         guard lookup?.host != host else { return }
         let started = HostLookup(host, on: loop) { [weak self] result in
             guard let self, lookup?.host == host else { return }

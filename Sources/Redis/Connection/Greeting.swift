@@ -7,7 +7,7 @@ enum Greeting: Equatable {
     case role
     /// Identifies the server's process.
     case identify
-    /// Checks whether the server is ready: one that still loads its data answers `LOADING`.
+    /// Checks whether the server is ready: a server that still loads its data answers `LOADING`.
     case ping
 
     /// The reason why the greeting failed.
@@ -41,14 +41,15 @@ enum Greeting: Equatable {
         guard self == .role || !(failure.isPassing || failure.code == "BUSY") else { return Objection(line: line) }
         switch self {
         case .authenticate(_, let password):
-            // A server with a renamed AUTH includes the arguments in its error.
+            // If AUTH was renamed on the server, its error includes the arguments.
             let shown = line.contains(password) ? "AUTH failed" : line
             return Objection(reason: "the password is refused: \(shown)", isRefusal: true)
         case .select(let database):
             return Objection(reason: "database \(database) is refused: \(line)", isRefusal: true)
         case .setName, .role, .identify:
-            // Without permission for the command, the connection has no name, or the role is assumed to be as
-            // configured.
+            // Without permission for the command, the connection stays without a name, or the role is assumed to be the
+            // configured
+            // one.
             return nil
         case .ping:
             // Missing permission for PING also proves that the server answers.

@@ -13,8 +13,10 @@ import Glibc
 /// enters: libev calls the two watchers, and they call only `handleReadable` and `handleWritable`.
 ///
 /// Appended bytes are sent with one `send` at the end of the loop's turn, without epoll_ctl as long as the socket
-/// accepts them: the write watcher is started when there are bytes, and stopped before libev looks at it if all were
-/// written. It also sends bytes that are appended after this object's hook in a turn.
+/// accepts
+/// them: the write watcher is started when there are bytes, and stopped before libev looks at it if all were written.
+/// The
+/// watcher also sends bytes that are appended after this object's hook in a turn.
 ///
 /// Confined to the loop's thread.
 final class Link {
@@ -31,7 +33,7 @@ final class Link {
 
     private let wire: Wire
     private(set) var isShakingHands = false
-    /// TLS may need to write before it can read, and the other way round (a change of keys).
+    /// TLS may need to write before it can read, and to read before it can write (a change of keys).
     private var readWantsWriting = false
     private var writeWantsReading = false
 
@@ -49,7 +51,8 @@ final class Link {
     /// True while hiredis' reader is on the stack: freeing it must wait.
     private var isParsing = false
 
-    /// All bytes ever written, and ever appended: a command that starts at or after `written` was not sent.
+    /// The numbers of all bytes ever written, and ever appended: a command that starts at or after `written` was not
+    /// sent.
     private(set) var written: UInt64 = 0
     var appended: UInt64 { written + UInt64(output.count - outputHead) }
 
@@ -57,13 +60,13 @@ final class Link {
     var opened: () -> Void = {}
     /// Called when bytes have arrived: replies may be complete.
     var readable: () -> Void = {}
-    /// Called when the link has broken, after it was closed.
+    /// Called when the link has broken, after `close()` of the link.
     var broken: (_ reason: String) -> Void = { _ in }
 
     /// The most bytes to read in a turn (with TLS, whole records while there is room for one). The rest is read in the
     /// next turn, after other connections had theirs.
     private static let readSize = 64 << 10
-    /// An empty buffer above this size is freed. (hiredis does so from 16 KiB on: after each of our reads.)
+    /// An empty buffer above this size is freed. (hiredis frees its own from 16 KiB on, after each of our reads.)
     private static let keptBuffer = 1 << 20
 
     /// Takes over a context that is connecting or connected; `tls` is on its socket.
@@ -212,7 +215,7 @@ final class Link {
         return output.withUnsafeBytes { wire.send(UnsafeRawBufferPointer(rebasing: $0[outputHead...])) }
     }
 
-    /// Before it closed the connection, the server may have sent answers or the reason: reads them first.
+    /// The server may have sent answers, or a reason, before it closed the connection: reads them first.
     private func failAfterReading(_ reason: String) {
         drain()
         fail(reason)

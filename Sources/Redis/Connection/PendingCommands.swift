@@ -5,14 +5,15 @@ struct PendingCommands {
 
     struct Command {
         let reply: Reply
-        /// The offset of its first byte in the connection's output: if only bytes before it are written, it was not
-        /// sent.
+        /// The offset of its first byte in the connection's output: if only bytes before this offset are written, the
+        /// command
+        /// was not sent.
         let start: UInt64
         /// Its length in bytes.
         let size: Int
         /// When it was submitted, on the loop's clock, in ms.
         let since: Int64
-        /// The same in µs, read once for all commands of a turn.
+        /// When it was submitted, in µs, read once for all commands of a turn.
         let sentAt: Int64
     }
 
@@ -21,7 +22,7 @@ struct PendingCommands {
     private var head = 0
 
     var count: Int { slots.count - head }
-    /// The length of all of them in bytes.
+    /// The length of all commands together, in bytes.
     private(set) var bytes = 0
     var isEmpty: Bool { count == 0 }
     var oldest: Command? { head < slots.count ? slots[head] : nil }

@@ -2,9 +2,11 @@ extension RedisConnection {
     /// Runs a script that Redis should know already. If it does not (`NOSCRIPT`: nothing ran), the source is sent,
     /// which also makes Redis remember it.
     ///
-    /// Scripts run in the order of submission. So an unknown one is sent again after all pending commands are answered,
-    /// and later scripts wait behind it; other commands do not. The exception: of two pending scripts, the later one
-    /// may run first if another client loads its script between them.
+    /// Scripts run in the order of submission. So a script that Redis does not know is sent again after all pending
+    /// commands
+    /// are answered, and later scripts wait behind it; other commands do not. The exception: of two pending scripts,
+    /// the later
+    /// one may run first if another client loads its script between them.
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = [], reply: @escaping Reply
     ) {
@@ -19,7 +21,7 @@ extension RedisConnection {
         }
     }
 
-    /// The same for plain text: the arguments are `first` and the others. They are copied only into the command's
+    /// The same for plain text: the arguments are `first` and then `arguments`. They are copied only into the command's
     /// bytes.
     public func run(
         _ script: RedisScript, keys: [String], first: String, arguments: [String], reply: @escaping Reply
@@ -52,8 +54,9 @@ extension RedisConnection {
     private func runLater(_ call: ScriptCall) {
         if forgotten == nil {
             forgotten = ForgottenScripts()
-            // The answer of `PING` follows those of all pending commands; if the connection breaks, so does its
-            // failure.
+            // The answer of `PING` follows those of all pending commands. If the connection breaks, the failure of
+            // `PING` follows
+            // theirs.
             send(["PING"]) { [unowned self] _ in goOn() }
         }
         forgotten?.refused.append(call)
@@ -92,7 +95,7 @@ struct ForgottenScripts {
     var refused: [ScriptCall] = []
     /// Later calls, which wait.
     private(set) var later: [ScriptCall] = []
-    /// Their approximate length in bytes.
+    /// The approximate length of the later calls in bytes.
     private(set) var bytes = 0
 
     mutating func append(_ call: ScriptCall) {

@@ -4,9 +4,10 @@ import EventLoops
 /// A connection for commands that reconnects automatically.
 ///
 /// Commands are pipelined: all commands of a turn are sent in one write at its end, and answers arrive in the order of
-/// the commands. The connection never repeats a command. When it breaks, unanswered commands fail with the information
-/// whether they may have run. A command that is submitted while the connection is not ready fails too: the owner
-/// decides what to do after a break, before anything old is sent.
+/// the
+/// commands. The connection never repeats a command. When it breaks, unanswered commands fail, with the information
+/// whether they may have run. A command that is submitted while the connection is not ready fails too, so the owner
+/// decides what to do after a break before any old command is sent.
 ///
 ///     disconnected ─connect()─▶ connecting ─▶ ready        close(): closed, for good
 ///          ▲ ▲                       │          │
@@ -35,7 +36,7 @@ public final class RedisConnection {
     /// Called after each change of `state`, but not for `close()`.
     public var onState: (State) -> Void = { _ in }
 
-    /// Called with each answer: µs since the turn in which the command was sent began to send.
+    /// Called with each answer: the µs since sending began in the turn in which the command was sent.
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
 
     /// The number of commands that wait for their answers.
@@ -47,16 +48,16 @@ public final class RedisConnection {
     /// The process at the other end (Redis' `run_id`), if it was requested and returned.
     private(set) var process: String?
 
-    /// When the oldest of them was sent: ms on the loop's clock.
+    /// When the oldest pending command was sent: ms on the loop's clock.
     public var oldestPendingSince: Int64? { commands.oldest?.since }
 
-    /// When this loop last fired late by much: ms on its clock. The timeouts of earlier commands restart at this time.
+    /// When this loop last fired very late: ms on its clock. The timeouts of earlier commands restart at this time.
     private var stoodStillUntil = Int64.min / 2
     private let loop: EventLoop
     private let name: String
     let options: RedisOptions
     private let dialler: Dialler
-    /// Whether only a master will do: the server's role is then checked before it is used.
+    /// Whether only a master will do: if so, the server's role is checked before the server is used.
     private var wantsMaster = false
     /// Whether the server's process must be identified.
     var isIdentified = false
@@ -71,7 +72,7 @@ public final class RedisConnection {
     /// Replies to commands that were not accepted, due in the next turn.
     private var refused: [(reply: Reply, failure: RedisFailure)] = []
     private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
-    /// Fires when the oldest command may be too old; not moved by every answer.
+    /// Fires when the oldest command may be too old; an answer does not move it.
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
     /// - Parameters:
@@ -130,7 +131,8 @@ public final class RedisConnection {
     /// Drops the connection and makes a new one, as after a break. Does nothing without a connection.
     public func reconnect(reason: String) { drop(reason) }
 
-    /// The same; `isRefusal`: the server does not do its job, so the next attempt waits longer.
+    /// Drops the connection and makes a new one; `isRefusal`: the server does not do its job, so the next attempt waits
+    /// longer.
     func reconnect(reason: String, isRefusal: Bool) { drop(reason, isRefusal: isRefusal) }
 
     private func drop(_ reason: String, isRefusal: Bool = false) {
@@ -195,7 +197,7 @@ public final class RedisConnection {
         guard let first = commands.oldest else { return }
         let lateness = loop.now - deadline(of: first)
         if lateness >= 0 {
-            // If this process was suspended, the answers have arrived already.
+            // If this process was suspended, the answers may have arrived already.
             link?.drain()
         }
         // If the machine was suspended, Redis was as well.

@@ -69,7 +69,7 @@ final class TLSSession {
         case failed(String)
     }
 
-    /// The most that one `read` returns: with room for this many, nothing is left inside the session.
+    /// The most that one `read` returns: with room for this many bytes, none are left inside the session.
     static let longestRead = 16 << 10
 
     /// Owned; freed in `deinit`.
@@ -98,7 +98,7 @@ final class TLSSession {
         return outcome(result, count)
     }
 
-    /// After `wantsRead` or `wantsWrite`, the next call must begin with the same bytes; others may follow them.
+    /// After `wantsRead` or `wantsWrite`, the next call must begin with the same bytes; further bytes may follow them.
     func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         var count = 0
         let result = ctls_write(session, bytes.baseAddress, bytes.count, &count, &problem)

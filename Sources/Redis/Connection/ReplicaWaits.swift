@@ -3,25 +3,30 @@ import EventLoops
 /// Reports when replicas have a change, by Redis' `WAIT` on a connection of its own.
 ///
 /// `WAIT` blocks its connection until the replicas have answered, or its time is over: on a shared connection, one
-/// replica that hangs would block everything. So a change runs on its owner's connection, and is confirmed here after
-/// its answer. `WAIT` covers what the server had written when this connection's last command ran, so a `PING` is sent
-/// before it, after the change's answer.
+/// replica
+/// that hangs would block everything. So a change runs on its owner's connection, and is confirmed here after its
+/// answer.
+/// `WAIT` covers what the server had written when the last command of `WAIT`'s own connection ran. So a `PING` is sent
+/// before `WAIT`, after the change's answer.
 ///
 /// change answered ──▶ gathered ──PING, WAIT: one for all──▶ confirmed, or of unknown outcome
 ///
-/// One `WAIT` is pending at a time, for half of `patience`; changes that are answered meanwhile wait for the next. So
-/// each change is confirmed within `patience` after its answer, or its outcome is unknown: it is on the master, and
+/// One `WAIT` is pending at a time, for half of `patience`; changes that are answered meanwhile wait for the next
+/// `WAIT`.
+/// So each change is confirmed within `patience` after its answer, or its outcome is unknown: it is on the master, and
 /// possibly on no replica.
 ///
-/// Both connections must be to the same process (its `run_id`), from the change's answer to the replicas' answer: after
-/// a failover, replicas could confirm a change to a server that never received it.
+/// From the change's answer to the replicas' answer, both connections must be to the same process (its `run_id`): after
+/// a
+/// failover, replicas could confirm a change to a server that never received it.
 ///
 /// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ReplicaWaits {
     /// Called after each change of the connection's state.
     public var onState: (RedisConnection.State) -> Void = { _ in }
-    /// Called with the number of replicas that exist, or have answered, if it is below `replicas`: for each `WAIT`, and
-    /// after connecting.
+    /// Called with the number of replicas that exist, or that have answered, if that number is below `replicas`: for
+    /// each
+    /// `WAIT`, and after connecting.
     public var onFewReplicas: (Int) -> Void = { _ in }
     public var isReady: Bool { connection.state == .ready }
     /// Changes that are not confirmed yet.
@@ -36,7 +41,7 @@ public final class ReplicaWaits {
 
     private struct Change {
         let value: RedisValue
-        /// When its time is over, on the loop's clock.
+        /// When the change's time is over, on the loop's clock.
         let due: Int64
         let reply: RedisConnection.Reply
     }
@@ -120,7 +125,7 @@ public final class ReplicaWaits {
         guard isReady, connection.process == ticket.process else { return reply(Self.unknown) }
         gathered.append(Change(value: value, due: loop.now + patience, reply: reply))
         if !expiry.isSet { expiry.set(after: patience) }
-        // In the next turn, with all that is answered in this one.
+        // In the next turn, together with all changes that are answered in this one.
         if asked.isEmpty, !asking.isSet { asking.set(after: 0) }
     }
 
@@ -149,8 +154,8 @@ public final class ReplicaWaits {
         }
     }
 
-    /// The pending `WAIT` ends by its own time, or with its connection. If Redis does not end it, the changes behind it
-    /// end here.
+    /// The pending `WAIT` ends by its own time, or with its connection. If Redis does not end it, the changes that wait
+    /// behind it end here.
     private func expire() {
         let late = gathered.prefix { $0.due <= loop.now }
         gathered.removeFirst(late.count)

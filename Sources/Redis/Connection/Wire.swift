@@ -25,7 +25,8 @@ struct Wire {
         return outcome(count, errno, isEnd: count == 0, otherwise: .wantsRead)
     }
 
-    /// Receives as much as there is room for. Returns the number of bytes, and why there are no more, or `.done`.
+    /// Receives as much as there is room for. Returns the number of bytes, and the reason why there are no more, or
+    /// `.done`.
     ///
     /// Through TLS it continues while there is room for a whole record, so that nothing stays in the session, where no
     /// watcher of the socket would see it.

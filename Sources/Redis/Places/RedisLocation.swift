@@ -4,7 +4,7 @@
 ///     redis+sentinel://[user:password@]host[:port],host[:port]/master[/database]  the sentinels' hosts, 26379 each
 ///     redis+cluster://[user:password@]host[:port],host[:port]                     some of the cluster's nodes
 ///
-/// With `rediss` in place of `redis` all connections use TLS, those to sentinels too.
+/// With `rediss` in place of `redis` all connections use TLS, also those to sentinels.
 ///
 /// User and password are those of the servers with the data. Sentinels that require their own get them by
 /// `?sentinel_username=…&sentinel_password=…`. `redis-sentinel` and `redis-cluster` are understood as well. No
@@ -209,7 +209,7 @@ extension RedisEndpoint {
         if isSecure { self.tls = tls }
     }
 
-    /// `host:port` alone.
+    /// Only `host:port`.
     fileprivate var place: String {
         guard case .tcp(let host, let port) = address else { return description }
         return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"

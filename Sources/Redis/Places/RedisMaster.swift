@@ -80,8 +80,8 @@ public final class RedisMaster {
         sentinel.connection.send(["SENTINEL", "MASTER", .string(description.master)]) { result in
             if case .success(let value) = result { epoch = RedisSentinels.epoch(in: value) }
         }
-        // During a failover this command already names the promoted server, while the other one still returns the old
-        // one.
+        // During a failover this command already names the promoted server, while `SENTINEL MASTER` still returns the
+        // old one.
         sentinel.connection.send(
             ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", .string(description.master)]
         ) { [unowned self, unowned sentinel] result in

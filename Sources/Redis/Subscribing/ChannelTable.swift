@@ -57,7 +57,7 @@ struct ChannelTable {
         var slot = (gap + 1) & mask
         while slots[slot] >= 0 {
             let home = self.home(of: channels[Int(slots[slot])]!.name)
-            // It may move into the gap unless its home lies behind the gap.
+            // The channel may move into the gap unless its home lies behind the gap.
             if (slot - home) & mask >= (slot - gap) & mask {
                 slots[gap] = slots[slot]
                 gap = slot

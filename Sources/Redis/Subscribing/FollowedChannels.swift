@@ -11,12 +11,12 @@ struct FollowedChannels {
     }
 
     private var names: Set<[UInt8]> = []
-    /// Not sent yet, in order, starting at `head`.
+    /// Changes that are not sent yet, in order, starting at `head`.
     private var waiting: [Order] = []
     private var head = 0
-    /// Sent and not confirmed.
+    /// The number of changes that were sent and are not confirmed.
     private var sent = 0
-    /// The number of channels that are followed from before the connection, and not confirmed on it.
+    /// The number of channels that were followed before the connection was made, and are not confirmed on it yet.
     private var unrestored = 0
 
     static let window = 2_048
@@ -24,7 +24,7 @@ struct FollowedChannels {
 
     var count: Int { names.count }
     var underWay: Int { sent + waiting.count - head }
-    /// Whether all channels from before the connection are confirmed on it.
+    /// Whether all channels that were followed before the connection was made are confirmed on it.
     var isRestored: Bool { unrestored == 0 }
 
     /// Without a connection no change waits: the next connection begins with all channels.
@@ -78,7 +78,7 @@ struct FollowedChannels {
 
     mutating func confirm(_ what: Confirmation) {
         sent -= 1
-        // Restored channels are sent first, and none is left before it is confirmed.
+        // Channels from before the connection are sent first, and none of them is left before it is confirmed.
         if what == .followed, unrestored > 0 { unrestored -= 1 }
     }
 }

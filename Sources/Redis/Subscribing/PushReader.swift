@@ -26,7 +26,7 @@ final class PushReader {
 
     private enum Kind { case message, patternMessage, subscribe, unsubscribe, other }
     private var kind = Kind.other
-    /// Its place in the table.
+    /// The channel's place in the table.
     private var channel: Int?
     var channels: ChannelTable
 

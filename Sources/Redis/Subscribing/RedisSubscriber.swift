@@ -30,11 +30,12 @@ public final class RedisSubscriber {
     /// included.
     public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
-    /// Called with the name of each followed channel when Redis has confirmed it, after a break again. From then on no
-    /// message published there is missed, until the connection breaks.
+    /// Called with the name of each followed channel when Redis has confirmed it, and again after a break. From then on
+    /// no
+    /// message published on the channel is missed, until the connection breaks.
     public var onFollowed: (_ channel: String) -> Void = { _ in }
 
-    /// Called with each message on a channel that matches `pattern`, also if it is subscribed by name.
+    /// Called with each message on a channel that matches `pattern`, even if the channel is also subscribed by name.
     public var onPatternMessage: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
 
     /// An additional pattern, as in Redis' `PSUBSCRIBE`; `nil`: none.
@@ -156,9 +157,10 @@ public final class RedisSubscriber {
 
     /// Unsubscribes from a followed channel.
     ///
-    /// - Precondition: The present connection has confirmed it (`onFollowed`), or `isSubscribing` is false: a channel
-    ///   that is followed again immediately has another confirmation pending, which could not be told apart from a
-    ///   surplus one.
+    /// - Precondition: The present connection has confirmed the channel (`onFollowed`), or `isSubscribing` is false.
+    ///   Otherwise, if the channel were followed again immediately, two confirmations would be pending, and the first
+    ///   could
+    ///   be taken for the second.
     public func leave(_ channel: String) {
         let name = Array(channel.utf8)
         guard let place = name.withUnsafeBytes({ reader.channels.place(of: $0) }) else { return }
@@ -187,7 +189,7 @@ public final class RedisSubscriber {
         guard unconfirmed.isEmpty else {
             unconfirmed.remove(channel.index)
             guard unconfirmed.isEmpty, state == .connecting else { return }
-            // The connection works; the followed channels may take longer than an attempt.
+            // The connection works; the followed channels may take longer than an attempt may.
             dialler.succeeded()
             pump()
             return subscribedIfAll()

@@ -16,7 +16,7 @@ extension [UInt8] {
         for argument in arguments { append(argument: argument) }
     }
 
-    /// The same for plain text: the arguments are `first` and the others.
+    /// The same for plain text: the arguments are `first` and then `arguments`.
     mutating func append(evaluating script: RedisScript, keys: [String], first: String, arguments: [String]) {
         appendHeader("*", 4 + keys.count + arguments.count)
         append(contentsOf: script.evalsha)

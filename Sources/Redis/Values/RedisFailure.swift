@@ -11,7 +11,7 @@ public enum RedisFailure: Error, Hashable, Sendable {
     /// one of our scripts' own, `FENCED`), `message` the whole line.
     case server(code: String, message: String)
 
-    /// More commands wait than the connection allows (`RedisOptions.maximumPending`): it was not sent.
+    /// More commands wait than the connection allows (`RedisOptions.maximumPending`): the command was not sent.
     case overloaded
 
     /// A blocking connection could not be made.
@@ -29,12 +29,14 @@ extension RedisFailure {
         }
     }
 
-    /// Whether the server cannot run it now, but it or another server will.
+    /// Whether the server cannot run the command now, but that server or another one will.
     public var isPassing: Bool { code.map(Self.passing.contains) ?? false }
 
     /// Whether the server rejects this only for now: it is starting, full, cannot save, has too few replicas, runs a
-    /// long script, or is not a master at the moment. The same command may succeed later; a retry is safe if repeating
-    /// is.
+    /// long
+    /// script, or is not a master at the moment. The same command may succeed later; a retry is safe if it is safe to
+    /// run the
+    /// command twice.
     public var isTransient: Bool {
         switch self {
         case .server(let code, _): Self.transient.contains(code)
@@ -49,8 +51,9 @@ extension RedisFailure {
 
     private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
 
-    /// Codes of errors that Redis returns before it runs a command. (`OOM` is one only for scripts with flags; see the
-    /// scripts.)
+    /// Codes of errors that Redis returns before it runs a command. (`OOM` is such a code only for scripts with flags;
+    /// see
+    /// the scripts.)
     private static let refusals: Set<String> = passing.union([
         "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "BUSY", "MISCONF", "NOREPLICAS",
     ])
