@@ -3,7 +3,7 @@
 public struct AddressBlock: Hashable, Sendable {
     fileprivate let bits: UInt64
 
-    /// The block of no address: it is not counted.
+    /// The block of no address: nothing is counted under it.
     public static let none = AddressBlock(bits: 0)
     /// The common block of all clients that a proxy does not name. Its bits are those of a multicast /64, which no
     /// client has.
@@ -12,8 +12,9 @@ public struct AddressBlock: Hashable, Sendable {
 
 extension PeerAddress {
     public var block: AddressBlock {
-        // An IPv4 address keeps the mark of its mapping, and so equals no /64: ::/8 is not assigned. ::1 stands for
-        // itself.
+        // An IPv4 address keeps the mark of its mapping, and so equals no /64, because ::/8 is not assigned. ::1 is a
+        // block of
+        // its own.
         let bits = isIPv4 || high == 0 ? low : high
         return bits == 0 ? .unknown : AddressBlock(bits: bits)
     }

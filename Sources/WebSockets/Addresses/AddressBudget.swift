@@ -4,8 +4,8 @@ import EventLoops
 /// servers of all loops use the same budget.
 ///
 /// A reservation succeeds if the address then holds at most as many bytes as were free before. With small reservations
-/// a single address gets half of the budget, the next one a quarter, and so on, so some is always left for one more.
-/// One lock, for addresses that are counted.
+/// one address alone gets half of the budget, the next address a quarter, and so on, so some bytes are always left for
+/// another address. One lock, for addresses that are counted.
 public final class AddressBudget: Sendable {
     let all: ByteBudget
     /// 0: no limit.
@@ -25,12 +25,12 @@ public final class AddressBudget: Sendable {
     /// In bytes.
     public var held: Int { all.held }
 
-    /// The block under which a peer is counted; `.none`: it has no share, and may use the whole budget.
+    /// The block under which a peer is counted; `.none`: the peer has no share, and may use the whole budget.
     func block(of peer: PeerAddress) -> AddressBlock {
         countsLoopback || !peer.isLoopback ? peer.block : .none
     }
 
-    /// Reserves this many bytes more, to be released with `give`; false if there is no room.
+    /// Reserves this many further bytes, to be released with `give`; false if there is no room.
     package func take(_ bytes: Int, for block: AddressBlock) -> Bool {
         guard most > 0, block != .none else { return all.take(bytes) }
         return ofAddress.withLock { ofAddress in

@@ -2,7 +2,8 @@ import Glibc
 
 /// The address that a connection came from: an IP address and a port.
 public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The 16 bytes of an IPv6 address, an IPv4 one mapped into it (`::ffff:a.b.c.d`): one form for both.
+    /// The 16 bytes of an IPv6 address; an IPv4 address is mapped into one (`::ffff:a.b.c.d`), so there is one form for
+    /// both.
     let high: UInt64
     let low: UInt64
     public let port: UInt16

@@ -1,8 +1,8 @@
 /// The proxies whose `X-Forwarded-For` is trusted to name the client of a request.
 ///
 /// Each proxy appends its client's address to the list that it received: `client, proxy1`. So the list is read from its
-/// end, and only as far as its writers are trusted. The first untrusted address is the client's. The addresses before
-/// it may be invented by the client.
+/// end, and only as far as its writers are trusted. The first untrusted address is the client's. The client may have
+/// invented the addresses before it.
 ///
 /// `Forwarded` (RFC 7239) is not read: a proxy that knows only one of the two headers passes the other on unchanged.
 public struct TrustedProxies: Sendable {
@@ -12,9 +12,11 @@ public struct TrustedProxies: Sendable {
         self.ranges = ranges
     }
 
-    /// The client's address, as far as it can be trusted; `.unknown` if a trusted proxy's entry cannot be parsed. It is
-    /// not the proxy's address then, because addresses of this machine or of the operators' network may have more
-    /// rights.
+    /// The client's address, as far as it can be trusted; `.unknown` if a trusted proxy's entry cannot be parsed. In
+    /// that
+    /// case the result is not the proxy's address, because addresses of this machine or of the operators' network may
+    /// have
+    /// more rights.
     ///
     /// - Parameters:
     ///   - peer: the connected peer.
@@ -38,7 +40,7 @@ public struct TrustedProxies: Sendable {
 }
 
 extension PeerAddress {
-    /// The common address of all clients that cannot be distinguished: the unspecified one, which no client has.
+    /// The common address of all clients that cannot be distinguished: the unspecified address, which no client has.
     static let unknown = PeerAddress(host: "::")!
 
     /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`, with blanks around it.

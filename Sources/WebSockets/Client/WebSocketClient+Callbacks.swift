@@ -30,8 +30,9 @@ extension WebSocketClient {
         case LWS_CALLBACK_CLIENT_RECEIVE_PONG:
             heard()
         case LWS_CALLBACK_CLIENT_WRITEABLE:
-            // libwebsockets also calls this after it answered a ping, which it reports in no other way, and after our
-            // own requests.
+            // libwebsockets also calls this after it answered a ping, which it reports in no other way, and after
+            // requests of our
+            // own.
             if !hasQueued { heard() }
             return flush(wsi) ? 0 : -1
         case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
@@ -76,7 +77,7 @@ extension WebSocketClient {
         return 0
     }
 
-    /// Reads the server's answer to the upgrade, whether it accepted or not.
+    /// Reads the server's answer to the upgrade, whether the server accepted it or not.
     private func readAnswer(_ wsi: OpaquePointer) {
         let status = Int(lws_http_client_http_response(wsi))
         if status != 101 {

@@ -81,7 +81,8 @@ public final class WebSocketClient {
         enqueue(text, LWS_WRITE_TEXT)
     }
 
-    /// Sends a close frame after the queued messages, waits for the server's, and ends; then `closed` is called.
+    /// Sends a close frame after the queued messages, waits for the server's close frame, and ends; then `closed` is
+    /// called.
     public func close(code: UInt16 = 1000, reason: String = "") {
         guard state == .open else { return abort() }
         state = .closing

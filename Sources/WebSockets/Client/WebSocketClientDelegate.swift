@@ -4,8 +4,8 @@ public protocol WebSocketClientDelegate: AnyObject {
     func opened(_ client: WebSocketClient, subprotocol: String?)
     /// A whole text message has arrived; valid UTF-8. The bytes are valid during the call.
     func received(_ message: UnsafeRawBufferPointer, on client: WebSocketClient)
-    /// The server gave a sign of life: a message or a part of one, a ping, a pong. Called before the event that it
-    /// belongs to.
+    /// The server gave a sign of life: a message or a part of one, a ping, a pong. Called before the call for that
+    /// event.
     func heard(_ client: WebSocketClient)
     /// The connection has ended or failed. Called exactly once for each `connect`.
     func closed(_ client: WebSocketClient, _ closure: WebSocketClient.Closure)
@@ -16,7 +16,7 @@ extension WebSocketClient {
     public enum Closure: Hashable, Sendable {
         /// The server closed it, with a code and a reason, or without.
         case byServer(code: UInt16?, reason: String)
-        /// The client closed it with this code; `clean` if the server answered.
+        /// The client closed it with this code; `clean` if the server answered with a close frame.
         case byClient(code: UInt16, clean: Bool)
         /// The connection broke, or `abort` ended it.
         case lost

@@ -18,7 +18,8 @@ struct CloseFrame {
         reason = text.isValidUTF8 ? String(decoding: text, as: UTF8.self) : nil
     }
 
-    /// Whether an endpoint may send this code (RFC 6455, 7.4): a registered one, or one for libraries and applications.
+    /// Whether an endpoint may send this code (RFC 6455, 7.4): a registered code, or one for libraries and
+    /// applications.
     static func mayBeSent(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

@@ -9,7 +9,8 @@ struct FrameReader {
     enum Event: Equatable {
         /// All bytes are consumed.
         case needsMore
-        /// A piece of a text message, as the range of its bytes. Only an empty message has an empty last piece alone.
+        /// A piece of a text message, as the range of its bytes. Only an empty message consists of a single empty last
+        /// piece.
         case text(Range<Int>, isLast: Bool)
         /// A piece of a control frame's payload.
         case control(Control, Range<Int>, isLast: Bool)
@@ -27,7 +28,7 @@ struct FrameReader {
 
     enum Refusal: Equatable {
         case binary
-        /// The header of a frame announces more than a message may have.
+        /// The header of a frame announces more bytes than a message may have.
         case tooLong
     }
 
@@ -73,7 +74,7 @@ struct FrameReader {
     /// Makes the reader stop, as after a fault.
     mutating func stop() { stage = .faulty }
 
-    /// Returns the next event in `bytes` from `place` on, and moves `place` behind it.
+    /// Returns the next event in `bytes` from `place` on, and moves `place` behind the event.
     ///
     /// - Parameter limit: the most bytes of a message.
     mutating func next(in bytes: UnsafeMutableRawBufferPointer, at place: inout Int, limit: Int) -> Event {

@@ -20,7 +20,7 @@ struct FrameSource {
     var isPaused = false
     /// The peer will send no more.
     var isAtEnd = false
-    /// To be closed once everything has been written.
+    /// Whether the connection is closed once everything has been written.
     var hangsUp = false
     /// The beginning of a control frame's payload.
     var control: [UInt8] = []
@@ -28,9 +28,9 @@ struct FrameSource {
     var pong: [UInt8] = []
     /// Bytes that were read, but not processed because the connection was paused. The inbox' budget counts them.
     var rest: [UInt8] = []
-    /// Bytes that the kernel did not accept: at most one write, and answers of the server's own.
+    /// Bytes that the kernel did not accept: the rest of at most one write, and answers of the server's own.
     private(set) var unsent: [UInt8] = []
-    /// The number of these bytes that were sent since.
+    /// The number of the unsent bytes that were sent since.
     private var sent = 0
 
     private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32, isWatched: Bool) {

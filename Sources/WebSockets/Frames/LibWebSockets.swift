@@ -9,8 +9,10 @@ public enum LibWebSockets {
     /// Locked while a context is made, which may log.
     private static let making = Locked<Void>(())
 
-    /// Sets the handler for libwebsockets' log, line by line: errors only, since on lower levels it logs every change
-    /// of its events. Any loop's thread may call the handler. Without a handler the lines are dropped.
+    /// Sets the handler for libwebsockets' log, line by line. Only errors are logged, since on lower levels
+    /// libwebsockets
+    /// logs every change of its events. Any loop's thread may call the handler. Without a handler the lines are
+    /// dropped.
     public static func onError(_ handler: @escaping @Sendable (String) -> Void) {
         log.withLock { $0 = handler }
     }
@@ -137,7 +139,7 @@ private final class ContextMemory {
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
     private let hostName: UnsafeMutablePointer<CChar>
-    /// The TLS context of its clients. Owned: libwebsockets frees only those that it has made.
+    /// The TLS context of the clients. Owned: libwebsockets frees only TLS contexts that it has made.
     private let dialling: OpaquePointer?
 
     init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) throws(WebSocketError) {
@@ -176,8 +178,11 @@ private final class ContextMemory {
     /// Makes a context with one virtual host.
     ///
     /// TLS is requested for the host and not for the context. For each context with TLS, libwebsockets 4.1.6 allocates
-    /// a new index, in a variable of the process, under which it then looks up data that it stored with every open
-    /// connection under the old index. It finds nothing, and their handshakes fail. OpenSSL (since 1.1) needs no
+    /// a new
+    /// index, in a variable of the process. Under that index it then looks up data that it stored, with every open
+    /// connection
+    /// of earlier contexts, under an older index. It finds nothing, and their handshakes fail. OpenSSL (since 1.1)
+    /// needs no
     /// initialisation, and the variable's first value, 0, is reserved for applications.
     func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> LibWebSockets.Context.Made? {
         var info = info(loop: loop, setting)

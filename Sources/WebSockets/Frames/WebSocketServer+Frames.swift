@@ -8,10 +8,11 @@ import Glibc
 /// the loop after each. For each connection that ends, it searches the whole table of descriptors, which has as many
 /// entries as the process may have open files (4.1.6, `sanity_assert_no_sockfd_traces`).
 extension WebSocketServer {
-    /// The least that one read takes: some twenty messages. A peer that sends without pause therefore delays the others
-    /// only by the time for these; the kernel wakes the loop for more in the next turn.
+    /// The least that one read takes: some twenty messages. So a peer that sends without pause delays the others only
+    /// by the
+    /// time for these messages; the kernel wakes the loop for further ones in the next turn.
     private static let frameReadSize = 4 * 1024
-    /// The most reads of bytes after a peer's last frame, which are discarded before the connection ends.
+    /// The most reads after a peer's last frame. Their bytes are discarded before the connection ends.
     private static let drainedAtEnd = 16
 
     // MARK: - Beginning and end
@@ -46,8 +47,9 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// Called before the connection ends: because of unread bytes the kernel would send a reset, and discard our bytes
-    /// that the peer has not read.
+    /// Called before the connection ends. If bytes were left unread, the kernel would send a reset, and discard those
+    /// of our
+    /// bytes that the peer has not read yet.
     func finishReading(_ index: Int) {
         // If the peer has shut down its side, there are no more bytes.
         guard let source = table[index].source, !source.pointee.isAtEnd else { return }
@@ -75,7 +77,7 @@ extension WebSocketServer {
 
     private func readFrames(_ socket: SocketID) {
         guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed else { return }
-        // More may be read at once if it belongs to one long frame.
+        // More bytes may be read at once if they belong to one long frame.
         let room = min(max(Self.frameReadSize, source.pointee.reader.payloadLeft), frameScratch.count)
         let count = receive(index, atMost: room)
         if count > 0 {
@@ -135,7 +137,8 @@ extension WebSocketServer {
         }
     }
 
-    /// Bytes after the violation have no meaning, not even a close frame. So our side is shut down immediately.
+    /// The peer's bytes after the violation have no meaning, not even a close frame. So our side is shut down
+    /// immediately.
     private func fail(_ fault: FrameReader.Fault, _ index: Int) {
         guard table[index].state == .open else { return }
         beginClosing(index, code: 1002, reason: fault.rawValue)
@@ -162,8 +165,9 @@ extension WebSocketServer {
         source.pointee.watch(loop)
     }
 
-    /// Resumes reading, first with the kept bytes: at the end of the turn, since the delegate is in the middle of a
-    /// call.
+    /// Resumes reading, beginning with the kept bytes. This happens at the end of the turn, since the delegate is in
+    /// the
+    /// middle of a call.
     func resumeSource(_ source: UnsafeMutablePointer<FrameSource>, _ socket: SocketID) {
         guard source.pointee.isPaused else { return }
         source.pointee.isPaused = false

@@ -5,9 +5,9 @@ public final class AnswerBudget: Sendable {
     private let budget: AddressBudget
 
     /// - Parameters:
+    ///   - most: in bytes; 0 for no limit.
     ///   - countsLoopback: whether addresses of this machine have shares too; if not, a local proxy may use the whole
     ///     budget.
-    ///   - countsLoopback: whether addresses of this machine have shares too; if not, a proxy there has all of it.
     public init(_ most: Int, countsLoopback: Bool = false) {
         budget = AddressBudget(most, countsLoopback: countsLoopback)
     }
@@ -29,8 +29,9 @@ public final class AnswerBudget: Sendable {
         deinit { budget.giveShare(bytes, of: block) }
     }
 
-    /// Reserves this many bytes more; `nil` if there is no room. They must be released to `all`, and the share releases
-    /// them for their address.
+    /// Reserves this many further bytes; `nil` if there is no room. They must be released to `all`; the share releases
+    /// them
+    /// for their address.
     func take(_ bytes: Int, for peer: PeerAddress) -> Share? {
         let block = budget.block(of: peer)
         return budget.take(bytes, for: block) ? Share(bytes, of: block, in: budget) : nil

@@ -4,8 +4,9 @@
 public protocol BodySink: AnyObject, Sendable {
     /// The next piece, in order. The bytes are valid during the call.
     ///
-    /// - Returns: `false` to stop reading until ``WebSocketServer/resumeBody(_:)``. At most this piece has been read by
-    ///   then; the rest waits in the kernel, which slows the client down.
+    /// - Returns: `false` to stop reading until ``WebSocketServer/resumeBody(_:)``. Bytes after this piece wait in the
+    ///   kernel,
+    ///   which slows the client down.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The body will not be complete: the client has disconnected, was too slow, or was rejected. This is the last
@@ -21,8 +22,9 @@ public protocol BodySource: AnyObject, Sendable {
     var length: Int { get }
 
     /// Requests the next piece. `then` is called once, on the loop and never within the call, with at least one byte
-    /// and at most the remaining ones. With `nil`, for bytes that cannot be read, the connection is dropped, since they
-    /// were announced.
+    /// and at
+    /// most the remaining ones. `nil` means that the bytes cannot be read: the connection is dropped, since they were
+    /// announced.
     func read(_ then: @escaping ([UInt8]?) -> Void)
 
     /// The last call: all bytes were supplied, the client has disconnected, or it requested only the head.
@@ -43,7 +45,7 @@ extension HTTPConnection {
     struct Transfer {
         /// In ms.
         private let window: Int64
-        /// All moved bytes, and those before the window.
+        /// The number of all bytes that moved, and of those that moved before the window.
         private var moved = 0
         private var seen = 0
         /// When the window ends, in ms of the loop.

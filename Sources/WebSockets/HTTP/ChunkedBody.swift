@@ -1,18 +1,18 @@
 /// Parses a body in chunks (RFC 9112, 7.1), as strictly as `RequestHeadReader` reads heads, for the same reason: bytes
 /// in, the body's bytes and its end out.
 ///
-/// The overhead between the body's bytes is limited to a share of them, so a body of many small chunks is rejected.
+/// The overhead between the body's bytes is limited to a share of the body, so a body of many small chunks is rejected.
 /// Extensions of chunks and trailer fields are read and ignored.
 struct ChunkedBody {
     private enum State {
-        /// In a size; `digits` have arrived.
+        /// In a size, of which `digits` have arrived.
         case size(digits: Int)
         /// After the semicolon.
         case extensions
         case sizeEnd
         case data
         case dataEnd(hasReturn: Bool)
-        /// In a line after the last chunk; `length` bytes of it have arrived.
+        /// In a line after the last chunk, of which `length` bytes have arrived.
         case trailer(length: Int)
         case trailerEnd(isEmpty: Bool)
         case ended

@@ -13,7 +13,7 @@ import EventLoops
 /// (`WebSocketServer+Streaming`).
 ///
 /// Without TLS the server owns the descriptor. With TLS libwebsockets owns it from the client's hello on, together with
-/// the TLS session. Until the upgrade it is kept from reading, and the server uses its session directly.
+/// the TLS session. Until the upgrade libwebsockets is kept from reading, and the server uses the session directly.
 ///
 /// Confined to the loop's thread.
 final class HTTPConnection {
@@ -41,30 +41,30 @@ final class HTTPConnection {
     var reader: RequestHeadReader
     /// Bytes that have arrived and are not consumed yet: the beginning of a head.
     var input: [UInt8] = []
-    /// Whether `input` was left over by the request before, and has not been read.
+    /// Whether `input` was left over by the previous request, and has not been read.
     var hasUnreadInput = false
-    /// The number of these bytes that the inbox' budget counts, and for which address.
+    /// The number of input bytes that the inbox' budget counts, and the address for which it counts them.
     var held = 0
     var heldFor = AddressBlock.none
     /// The request whose body is being received.
     var request: HTTPRequest?
-    /// The number of missing bytes of the body; unknown for one in chunks.
+    /// The number of missing bytes of the body; unknown for a body in chunks.
     var missing = 0
     var chunks: ChunkedBody?
     /// Counts the requests.
     var number: UInt32 = 0
     /// The name of the latest request.
     var requestName = ""
-    /// The client of the latest request: the peer, or the one that a trusted proxy names.
+    /// The client of the latest request: the peer, or the client that a trusted proxy names.
     var client: PeerAddress
-    /// Whether its only entry in the server's `idles` is still pending.
+    /// Whether the connection's only entry in the server's `idles` is still pending.
     var isTimed = false
     var isHead = false
     var keepsAlive = false
     /// Whether its client accepts compressed answers.
     var acceptsGzip = false
     var output: [UInt8] = []
-    /// The number of its bytes that have been written.
+    /// The number of bytes of the output that have been written.
     var written = 0
     /// When the latest answer began, or when the kernel last accepted a part of it, in ms of the loop.
     var movedAt: Int64 = 0
@@ -80,7 +80,7 @@ final class HTTPConnection {
     var outflow: Outflow?
     /// Set while a body is streamed, in or out.
     var transfer: Transfer?
-    /// Whether its only entry in the server's `transfers` is still pending.
+    /// Whether the connection's only entry in the server's `transfers` is still pending.
     var isTransferTimed = false
     /// The number of bytes at which the kernel wakes the loop; 1 except in bodies.
     var wakesAt: Int32 = 1
@@ -106,7 +106,8 @@ final class HTTPConnection {
         stage = isSecure ? .greeting : .head
     }
 
-    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one. (A streamed
+    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or another request. (A
+    /// streamed
     /// body has time limits of its own.)
     var waitsForPeer: Bool {
         switch stage {
@@ -116,9 +117,11 @@ final class HTTPConnection {
         }
     }
 
-    /// The time since which only the peer has delayed it, in ms of the loop; `nil` if the server must act, or if it has
-    /// time limits of its own, as a streamed body has. Between two steps of the kernel's buffer (43 KB) a client that
-    /// reads steadily may be silent for long.
+    /// The time since which the connection waits for its peer only, in ms of the loop; `nil` if the server must act, or
+    /// if
+    /// the connection has time limits of its own, as with a streamed body. Between two steps of the kernel's buffer (43
+    /// KB)
+    /// a client that reads steadily may be silent for long.
     ///
     /// - Parameter step: when its current step began.
     func waitsForPeer(since step: Int64) -> Int64? {
@@ -129,10 +132,10 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether an answer is being written whose body comes in pieces.
+    /// Whether an answer whose body comes in pieces is being written.
     var isStreaming: Bool { stage == .writing && transfer != nil }
 
-    /// Whether it was kept after an answer, and no byte of another request has arrived.
+    /// Whether the connection was kept after an answer, and no byte of another request has arrived.
     var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
 
     /// Whether it has not yet sent a first complete request.

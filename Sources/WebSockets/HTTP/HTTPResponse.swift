@@ -1,7 +1,9 @@
 /// An answer to a request, or to a rejected upgrade.
 public struct HTTPResponse: Sendable {
     public var status: Int
-    /// In addition to `Content-Length`, `Date` and `Connection`, which are added. Values must not contain line breaks.
+    /// Headers in addition to `Content-Length`, `Date` and `Connection`, which are always added. Values must not
+    /// contain line
+    /// breaks.
     public var headers: [(name: String, value: String)]
     public var body: [UInt8]
     /// Supplies the rest of the body in pieces, after the bytes in `body`.
@@ -34,7 +36,7 @@ public struct HTTPResponse: Sendable {
             head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
         }
         if status != 204 && status != 304 { head += "Content-Length: \(body.count + (source?.length ?? 0))\r\n" }
-        // Upgrade is about this connection alone (RFC 9110, 7.8).
+        // Upgrade is about this connection only (RFC 9110, 7.8).
         let upgrade = headers.contains { $0.name == "Upgrade" } ? ", upgrade" : ""
         head += "Connection: \(keepAlive ? "keep-alive" : "close")\(upgrade)\r\n\r\n"
         var bytes = Array(head.utf8)

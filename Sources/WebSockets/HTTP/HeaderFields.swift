@@ -66,7 +66,8 @@ public struct HeaderFields: Sendable {
             Int(field.nameEnd - field.nameStart), bytes[Int(field.nameStart)], bytes[Int(field.nameEnd) - 1])
     }
 
-    /// The same for both cases of a letter. Other bytes may collide too; the full comparison distinguishes them.
+    /// The key is the same for both cases of a letter. Other bytes may collide too; the full comparison distinguishes
+    /// them.
     private static func key(_ length: Int, _ first: UInt8, _ last: UInt8) -> UInt32 {
         UInt32(truncatingIfNeeded: length) << 16 | UInt32(first | 0x20) << 8 | UInt32(last | 0x20)
     }

@@ -11,7 +11,7 @@ struct HeaderTable {
     func value(_ token: lws_token_indexes) -> String? {
         let length = Int(lws_hdr_total_length(wsi, token))
         guard length > 0 else { return nil }
-        // One more for the final zero, and one for each comma that joins parts.
+        // Room for the final zero, and for each comma that joins parts.
         let room = length + 64
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: room) { buffer in
             let copied = lws_hdr_copy(wsi, buffer.baseAddress, Int32(room), token)

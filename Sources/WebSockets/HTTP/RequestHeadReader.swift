@@ -2,9 +2,9 @@ import Glibc
 
 /// Parses the head of an HTTP/1 request strictly (RFC 9112), as its bytes arrive: bytes in, a head or a fault out.
 ///
-/// It rejects every deviation that RFC 9112 lets a server tolerate, since a proxy in front of it may tolerate another
-/// one. Lines end with CR LF, one space separates the words of the request line, a name is a token with a colon
-/// directly after it, no line is folded, and fields that determine a request's end or its user occur once.
+/// It rejects every deviation that RFC 9112 lets a server tolerate, since a proxy in front of the server may tolerate
+/// other deviations. Lines end with CR LF, one space separates the words of the request line, a name is a token with a
+/// colon directly after it, no line is folded, and fields that determine a request's end or its user occur once.
 ///
 /// Each byte is visited a fixed number of times, in however many pieces it arrives. A fault is found when its line is
 /// complete.
@@ -95,7 +95,7 @@ struct RequestHeadReader {
 
     // MARK: - The whole
 
-    /// Fields that may occur once: another server might use the second one.
+    /// Fields that may occur once: of two, another server might use the second.
     private static let single = [
         "host", "content-length", "transfer-encoding", "authorization", "origin", "content-type", "expect",
         "sec-websocket-key", "sec-websocket-version",
@@ -117,7 +117,7 @@ struct RequestHeadReader {
             isChunked: try isChunked(headers, line))
     }
 
-    /// Chunked is the only supported transfer coding: with another one the end of the body would be unknown.
+    /// Chunked is the only supported transfer coding: with any other, the end of the body would be unknown.
     private func isChunked(_ headers: HeaderFields, _ line: RequestLine) throws(RequestFault) -> Bool {
         guard let coding = headers["transfer-encoding"] else { return false }
         guard line.isHTTP11 else { throw .malformed("HTTP/1.0 has no Transfer-Encoding") }

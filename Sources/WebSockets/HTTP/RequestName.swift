@@ -1,4 +1,5 @@
-/// A request's name in logs, here and elsewhere: from its client or a proxy (`X-Request-Id`), otherwise generated.
+/// A request's name in logs of this server and of others: from its client or a proxy (`X-Request-Id`), otherwise
+/// generated.
 struct RequestName {
     /// In bytes. A longer name, or one with anything but letters, digits, `-`, `_` and `.`, is not used, because it
     /// appears in logs.

@@ -5,8 +5,9 @@ extension WebSocketServer {
     /// checks.
     static let freeAnswer = 64 * 1024
 
-    /// Returns `response`; or 503 if it is long and too much waits already, for all clients or for its client's
-    /// address.
+    /// Returns `response`; or 503 if it is long and too many bytes wait already, for all clients together or for the
+    /// address
+    /// of its client.
     func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
         let size = response.body.count
         guard size > Self.freeAnswer, !http.isHead else { return response }
@@ -24,7 +25,7 @@ extension WebSocketServer {
         return response
     }
 
-    /// Counts its output until all of it is written: it is one array, which is freed as a whole.
+    /// Counts the output until all of it is written: it is one array, which is freed as a whole.
     func countOutput(_ http: HTTPConnection) {
         let waiting = http.written < http.output.count ? http.output.count : 0
         if waiting == 0 { http.share = nil }

@@ -85,8 +85,9 @@ extension WebSocketServer {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? .nothing : .ended
     }
 
-    /// Reserves room in the inbox' budget for this many bytes more of an address (`.none`: one without a share), also
-    /// for bytes that the delegate keeps. Release them with `letGo`.
+    /// Reserves room in the inbox' budget for this many further bytes of an address (`.none`: an address without a
+    /// share),
+    /// also for bytes that the delegate keeps. Release them with `letGo`.
     public func hold(_ count: Int, for block: AddressBlock) -> Bool {
         guard configuration.inbox.take(count, for: block) else {
             counters.inboxRefusals += 1

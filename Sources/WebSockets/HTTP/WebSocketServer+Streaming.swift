@@ -3,8 +3,9 @@ import EventLoops
 
 /// Bodies in pieces: into a sink, and out of a source. In both directions at most a piece is in memory here.
 ///
-/// Both must move by `transferBytes` in each `transferTimeout`. The server checks each once in that time, not for each
-/// byte: a body that arrives byte by byte is cheap, since the kernel wakes the loop only for `wakeBytes` of it, or for
+/// Both must move by `transferBytes` in each `transferTimeout`. The server checks each body once in that time, not for
+/// each byte. A body that arrives byte by byte is cheap, since the kernel wakes the loop only for every `wakeBytes`, or
+/// for
 /// the rest. After a delay by the server itself, the time begins anew.
 extension WebSocketServer {
     /// The number of body bytes to wait for at a time. The progress of a body is measured with this granularity.
@@ -34,8 +35,9 @@ extension WebSocketServer {
 
     /// Makes the kernel wake the loop when this many bytes have arrived.
     ///
-    /// Not over TLS: OpenSSL has its own buffer for a record that it has read, and the rest may be shorter than the
-    /// missing part of the body.
+    /// Not over TLS: OpenSSL keeps the rest of a record in a buffer of its own, so fewer bytes may still arrive than
+    /// the body
+    /// lacks.
     func wake(_ index: Int, _ http: HTTPConnection, at bytes: Int) {
         guard table[index].wsi == nil, http.wakesAt != Int32(bytes) else { return }
         http.wakesAt = Int32(bytes)
@@ -82,7 +84,7 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// One entry a connection, which fires no later than it is due.
+    /// One entry for each connection, which fires no later than `due`.
     private func timeTransfer(_ socket: SocketID, _ http: HTTPConnection, due: Int64) {
         guard !http.isTransferTimed else { return }
         http.isTransferTimed = true

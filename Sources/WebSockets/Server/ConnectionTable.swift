@@ -14,7 +14,7 @@ struct ConnectionTable {
         case open
         /// The server sent a close frame and waits for the peer's, or for the deadline. Input is discarded.
         case closing
-        /// Rejected over HTTP; the rest of the request's body is discarded until the peer ends, or the deadline.
+        /// Rejected over HTTP; the rest of the request's body is discarded until the peer ends, or until the deadline.
         case draining
     }
 
@@ -34,7 +34,7 @@ struct ConnectionTable {
         /// libwebsockets' connection, for TLS after the client's hello.
         var wsi: OpaquePointer?
         var generation: UInt32 = 0
-        /// The descriptor of a WebSocket without TLS, owned by it; -1 for all others.
+        /// The descriptor of a WebSocket without TLS, which owns it; -1 for all other connections.
         var descriptor: Int32 = -1
         var state = State.free
         /// The delegate was called with `opened`, so it must be called with `closed`.
@@ -53,7 +53,7 @@ struct ConnectionTable {
         /// The state for reading and writing a WebSocket without TLS. Owned; freed before the entry is removed.
         var source: UnsafeMutablePointer<FrameSource>?
         var extras: Extras?
-        /// The block under which the inbox' budget counts a WebSocket.
+        /// The address block under which the inbox' budget counts a WebSocket.
         var block = AddressBlock.none
         /// Whether its messages may have `maxMessageBytes`.
         var mayBeLong = false
@@ -116,7 +116,7 @@ struct ConnectionTable {
 
     struct Writable {
         let index: Int
-        /// -1 if it cannot be written to directly, because of TLS or because bytes wait already.
+        /// -1 if the connection cannot be written to directly, because of TLS or because bytes wait already.
         let descriptor: Int32
     }
 

@@ -1,4 +1,4 @@
-/// Deadlines with the same delay: a queue, so that each costs O(1).
+/// Deadlines with the same delay: in a queue, each costs O(1).
 ///
 /// (libwebsockets' own timers are in one sorted list, so more waiting connections make each handshake slower.) Deletion
 /// is lazy: the code that takes an entry checks whether it still applies.
@@ -19,7 +19,7 @@ struct DeadlineQueue {
         entries.append((now + delay, socket))
     }
 
-    /// Adds a deadline that may be earlier than others; the cost grows with the number of later ones.
+    /// Adds a deadline that may be earlier than queued ones; the cost grows with the number of later deadlines.
     mutating func add(_ socket: SocketID, due: Int64) {
         var place = entries.count
         while place > head, entries[place - 1].due > due { place -= 1 }
@@ -29,7 +29,7 @@ struct DeadlineQueue {
     /// The number of deadlines.
     var count: Int { entries.count - head }
 
-    /// Removes and returns one that is due, nil if none is.
+    /// Removes and returns the connection of a deadline that is due, nil if none is.
     mutating func take(now: Int64) -> SocketID? {
         guard head < entries.count, entries[head].due <= now else { return nil }
         defer {

@@ -77,7 +77,7 @@ public final class ListeningPort: Sendable {
         if let marker { Glibc.close(marker) }
     }
 
-    /// Another socket that listens on the port; one for each shard.
+    /// Another socket that listens on the port; each shard needs one.
     ///
     /// - Throws: `ListeningError`.
     public func socket() throws -> ListeningSocket {

@@ -4,7 +4,8 @@ import Glibc
 /// A server's certificate with its chain and its private key, for TLS.
 ///
 /// The files are read once, completely; files that do not match are rejected. All shards share one identity. A
-/// connection keeps the one that it began with, even if the files change.
+/// connection
+/// keeps the identity that it began with, even if the files change.
 // @unchecked: the SSL_CTX never changes after it is made, and OpenSSL counts references to it atomically.
 public final class TLSIdentity: @unchecked Sendable {
     /// Owned; freed in `deinit`. Connections hold references of their own.
@@ -17,7 +18,7 @@ public final class TLSIdentity: @unchecked Sendable {
     public let isKeyExposed: Bool
 
     /// - Parameters:
-    ///   - certificateFile: PEM, the server's own certificate first, then those between it and an authority.
+    ///   - certificateFile: PEM, the server's own certificate first, then the ones between it and an authority.
     ///   - keyFile: PEM, without a passphrase.
     /// - Throws: ``TLSIdentityError``.
     public init(certificateFile: String, keyFile: String) throws(TLSIdentityError) {

@@ -24,8 +24,9 @@ extension WebSocketServer {
     }
 
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
-        // An accept that finds no client costs as much as one that finds one, so the kernel is first asked for their
-        // number.
+        // An accept that finds no client costs as much as one that finds a client, so the kernel is first asked for the
+        // number
+        // of clients.
         var waiting = max(1, socket.waiting)
         while waiting > 0, takesTurn() {
             waiting -= 1
@@ -34,7 +35,7 @@ extension WebSocketServer {
                 return pauseAccepting()
             }
             if table.unsettledCount >= configuration.maxHandshakes {
-                // Without a waiting client no connection has to make room.
+                // If no client waits, no connection has to make room.
                 guard socket.hasClient else { return }
                 guard makeRoom() else {
                     roomRetry?.set(after: Self.roomDelay)

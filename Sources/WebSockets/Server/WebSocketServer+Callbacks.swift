@@ -109,7 +109,8 @@ extension WebSocketServer {
 
     func noteIdle(_ index: Int) { table[index].idleFrames &+= 1 }
 
-    /// The delegate charges the client for them: without a limit they would use up a core without counting as messages.
+    /// The delegate charges the client for such frames: without a limit they would use up a core without counting as
+    /// messages.
     func tellIdle(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open, table[index].idleFrames >= 100 else {
             return
@@ -124,7 +125,7 @@ extension WebSocketServer {
         return table[index].mayBeLong ? most : min(most, configuration.maxFirstMessageBytes)
     }
 
-    /// Allows `maxMessageBytes` for this connection's messages: its client is authenticated.
+    /// Allows messages of up to `maxMessageBytes` on this connection: its client is authenticated.
     public func allowLongMessages(_ socket: SocketID) {
         if let index = table.index(socket) { table[index].mayBeLong = true }
     }
@@ -135,7 +136,7 @@ extension WebSocketServer {
         beginClosing(index, code: 1009, reason: "at most \(mostMessageBytes(index)) bytes")
     }
 
-    /// Adds a piece of a text message, which is not too long.
+    /// Adds a piece to a text message that is not too long.
     func collect(_ piece: UnsafeRawBufferPointer, isLast: Bool, _ index: Int) {
         if table[index].message.isEmpty && isLast {
             return deliver(piece, index)

@@ -5,9 +5,11 @@ import Glibc
 /// Ends connections.
 ///
 /// The server writes the close frame, discards further input, and ends the connection when the peer's close frame
-/// arrives or the deadline passes. It does so over TLS too, since libwebsockets' own closing handshake keeps a timer
-/// for each connection in a sorted list and waits up to 5 s to flush a slow one; but over TLS libwebsockets answers the
-/// peer's close frame.
+/// arrives
+/// or the deadline passes. It does so over TLS too, since libwebsockets' own closing handshake keeps a timer for each
+/// connection in a sorted list and waits up to 5 s to flush a slow connection. But a close frame that the peer sends
+/// first
+/// is answered by libwebsockets over TLS.
 extension WebSocketServer {
     /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. Then `closed` is called,
     /// never from inside this call.
@@ -103,8 +105,9 @@ extension WebSocketServer {
         timer.set(at: max(next, excusedUntil))
     }
 
-    /// In ms. Deadlines are met later than this only if the loop was suspended (SIGSTOP, a stalled machine). They are
-    /// then put off by this time, so that input that arrived meanwhile is read first.
+    /// In ms. Deadlines are met later than this only if the loop was suspended (SIGSTOP, a stalled machine). Deadlines
+    /// are
+    /// then put off by the pause, so that input that arrived meanwhile is read first.
     private static let standstill: Int64 = 1_000
 
     func meetDeadlines() {
@@ -126,7 +129,7 @@ extension WebSocketServer {
         armDeadlines()
     }
 
-    /// A connection in HTTP had its time since the last check, though possibly not for its current step.
+    /// A connection in HTTP has had its time since the last check, though possibly not for its current step.
     private func checkIdle(_ socket: SocketID) {
         guard let index = table.index(socket), let http = table[index].extras?.http, http.isTimed else { return }
         http.isTimed = false
@@ -182,8 +185,8 @@ extension WebSocketServer {
         return extras
     }
 
-    /// libwebsockets begins to close: at the end of every connection, and after a violation of the protocol. In that
-    /// case it sends a close frame itself, after which nothing may be written, and would wait 5 s for the peer.
+    /// libwebsockets begins to close: at the end of every connection, and after a violation of the protocol. After a
+    /// violation it sends a close frame itself, after which nothing may be written, and would wait 5 s for the peer.
     func closingBegins(_ index: Int) {
         guard table[index].state == .open else { return }
         table[index].state = .closing

@@ -81,8 +81,9 @@ extension WebSocketServer {
         counters.requests += 1
         http.keepsAlive = head.keepsAlive
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
-        // A request without a length has no body (RFC 9112, 6.3). If the client sent one nevertheless, it would be read
-        // as the next request.
+        // A request without a length has no body (RFC 9112, 6.3). If the client sent a body nevertheless, its bytes
+        // would be
+        // read as the next request.
         if mayHaveBody && head.contentLength == nil && !head.isChunked { http.keepsAlive = false }
         let length = head.contentLength ?? 0
         guard length > 0 || head.isChunked else { return dispatch(index, http, request) }
@@ -100,7 +101,7 @@ extension WebSocketServer {
         }
     }
 
-    /// Accepts the body of a request for which the delegate returned `later`. Does nothing if its client has
+    /// Accepts the body of a request for which the delegate returned `later`. Does nothing if the client has
     /// disconnected.
     ///
     /// - Parameters:
@@ -116,7 +117,7 @@ extension WebSocketServer {
         if expectBody(index, http, request, http.missing) { advance(exchange.socket) }
     }
 
-    /// Rejects the body; or, if its sink does not accept the rest of it, cancels the sink.
+    /// Rejects the body; or, if the body's sink does not accept the rest of it, cancels the sink.
     public func refuse(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard let (index, http) = judged(exchange) ?? streamed(exchange) else { return }
         if refuse(index, http, response) { advance(exchange.socket) }
@@ -146,7 +147,7 @@ extension WebSocketServer {
         return http.stage == .head || http.stage == .draining
     }
 
-    /// Starts the time for the next step: for an answer, or for the next request.
+    /// Starts the time limit of the next step: of an answer, or of the next request.
     private func begins(_ index: Int) {
         table[index].extras?.since = loop.now
         guard let http = table[index].extras?.http, !http.isTimed else { return }
@@ -173,7 +174,7 @@ extension WebSocketServer {
             + response.encoded(
                 keepAlive: false, withBody: !http.isHead, date: date.value(now: loop.now), request: http.requestName)
         http.written = 0
-        // There may be no request for which an answer has begun.
+        // There may be no request whose answer has begun.
         table[index].state = .http
         begins(index)
         flush(index, http, lingers: true)

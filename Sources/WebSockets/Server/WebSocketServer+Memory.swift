@@ -4,11 +4,12 @@ import EventLoops
 /// Returns memory after a crowd of handshakes.
 ///
 /// TLS sessions are tens of kilobytes each, in many pieces, with longer-lived memory between them, so the allocator
-/// keeps their memory. The server makes it return the memory once most of a crowd has left.
+/// keeps
+/// the memory of ended sessions. The server makes it return that memory once most of a crowd has left.
 extension WebSocketServer {
     /// A smaller crowd leaves too little memory for the effort.
     private static let crowd = 256
-    /// In ms. Connections that end in this time return their memory with the rest.
+    /// In ms. Connections that end within this time return their memory together with the crowd's.
     private static let memoryDelay: Int64 = 1_000
 
     /// Records a new connection.

@@ -3,9 +3,11 @@ import EventLoops
 
 /// Pauses reading from connections.
 ///
-/// Over TLS, reading must not be paused while libwebsockets reads: with bytes of a record that it may not deliver, it
-/// retries forever inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages that it reads in this turn, at
-/// most a record of 16 KiB, wait here, and its reading is paused at the end of the turn.
+/// Over TLS, reading must not be paused while libwebsockets reads: if it may not deliver the rest of a record, it
+/// retries
+/// forever inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages that it reads in this turn, at most a
+/// record
+/// of 16 KiB, wait here, and its reading is paused at the end of the turn.
 extension WebSocketServer {
     /// Pauses reading until `resumeReading`, so that the peer's sends are slowed down. (Messages on their way through
     /// libwebsockets may still arrive.) A disconnection is noticed only after `resumeReading`.
@@ -30,7 +32,8 @@ extension WebSocketServer {
         if isHeldBack { lws_rx_flow_control(table[index].wsi, 1) }
     }
 
-    /// Keeps a message that arrives while the connection is paused, or after a kept one. Returns false otherwise.
+    /// Keeps a message that arrives while the connection is paused, or while earlier messages are kept. Returns false
+    /// otherwise.
     func keepIfPaused(_ message: UnsafeRawBufferPointer, _ index: Int) -> Bool {
         guard !paused.isEmpty || !backlogs.isEmpty else { return false }
         let socket = table.id(index)

@@ -3,15 +3,15 @@ import EventLoops
 /// The share of a loop's turn that new clients and HTTP calls may use. A crowd of them is spread over many turns, so
 /// that connected clients wait for milliseconds, not for the whole crowd.
 struct TurnShare {
-    /// The number that is handled in each turn, however long it has lasted.
+    /// The number of connections that each turn handles, however long the turn has lasted.
     private static let least = 8
-    /// In µs: more are handled until then.
+    /// In µs: until then, a turn handles further connections.
     private static let longest: Int64 = 2_000
 
     private var turn: UInt64 = 0
     private var taken = 0
 
-    /// Counts one more, if this turn has room for it.
+    /// Counts another connection, if this turn has room for it.
     mutating func take(_ loop: EventLoop) -> Bool {
         if turn != loop.turnNumber { (turn, taken) = (loop.turnNumber, 0) }
         guard taken < Self.least || loop.turnTook < Self.longest else { return false }
@@ -21,8 +21,8 @@ struct TurnShare {
 }
 
 extension WebSocketServer {
-    /// Counts one more connection without a WebSocket, if this turn has room to accept it or read from it. Postponed
-    /// ones have priority.
+    /// Counts another connection without a WebSocket, if this turn has room to accept it or read from it. Postponed
+    /// connections have priority.
     func takesTurn() -> Bool { postponed.isEmpty && share.take(loop) }
 
     /// Reads the connection's input in one of the next turns.
@@ -32,7 +32,7 @@ extension WebSocketServer {
         loop.execute {}
     }
 
-    /// Reads postponed connections at the end of the turn, in order, as many as it has room for.
+    /// Reads postponed connections at the end of the turn, in order, as many as the turn has room for.
     func advancePostponed() {
         guard !postponed.isEmpty else { return }
         let sockets = postponed

@@ -28,7 +28,8 @@ extension WebSocketServer {
                 callback: serverCallback))
     }
 
-    /// Waits for the whole hello: before that, a connection costs no TLS session. Returns whether there is more to do
+    /// Waits for the whole hello, because a connection costs no TLS session until then. Returns whether there is more
+    /// to do
     /// now.
     func greet(_ index: Int, _ http: HTTPConnection) -> Bool {
         let descriptor = http.descriptor
@@ -67,9 +68,11 @@ extension WebSocketServer {
 
     /// Passes the connection to libwebsockets, which makes a TLS session for it and sends the server's answer.
     ///
-    /// It gets all of its head except the last byte (see `upgrade`): only now can bytes be passed on as already read,
-    /// and the last byte of the client's own head is the same. With bytes that it may read, it would retry forever; so
-    /// its reading is paused until it can continue (see `beginAdoption`).
+    /// libwebsockets gets all of its head except the last byte (see `upgrade`): bytes can be passed on as already read
+    /// only
+    /// now, and the last byte of the client's own head is the same. If libwebsockets had bytes that it may read, it
+    /// would retry
+    /// forever; so its reading is paused until it can continue (see `beginAdoption`).
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let host = context?.host else { return false }
         let socket = table.id(index)

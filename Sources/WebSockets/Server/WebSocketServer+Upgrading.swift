@@ -2,14 +2,14 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// Turns a request into a WebSocket: one of the server's own, or over TLS one of libwebsockets.
+/// Turns a request into a WebSocket: the server's own, or over TLS one of libwebsockets.
 ///
 /// libwebsockets makes a WebSocket only from a head that it has read. So it gets a constant head (`clws_upgrade_head`),
 /// as bytes that have been read already, and before it sends its answer, the server replaces this with the answer to
 /// the client's own request. Only the last byte of that request, a line feed, reaches libwebsockets' parser, which
 /// mistakes unknown header names for the beginnings of known ones.
 extension WebSocketServer {
-    /// The head that libwebsockets reads, without its last byte, which is that of the client's own head.
+    /// The head that libwebsockets reads, without its last byte: that comes from the client's own head.
     private static let upgradeHead = Array(String(cString: clws_upgrade_head()).utf8.dropLast())
 
     struct Upgrade {
@@ -133,7 +133,7 @@ extension WebSocketServer {
         guard let adopting, let index = table.index(adopting) else { return }
         lws_set_opaque_user_data(wsi, Self.opaque(adopting))
         table[index].wsi = wsi
-        // Before it has bytes: afterwards this would also make it wait until the socket can be written.
+        // Before libwebsockets has bytes: later, this call would also make it wait until the socket can be written.
         lws_rx_flow_control(wsi, 0)
     }
 

@@ -10,7 +10,7 @@ import Glibc
 ///
 /// Frames are written as ready-made bytes, directly to the kernel: a message to many is framed once. A connection whose
 /// peer reads too slowly is `congested`: the server rejects further writes until it has called `writable`, so the
-/// connection holds at most one write.
+/// connection holds the rest of at most one write.
 public final class WebSocketServer {
     let loop: EventLoop
     let configuration: WebSocketServerConfiguration
@@ -47,7 +47,8 @@ public final class WebSocketServer {
     /// The buffer for input of connections before they are WebSockets, for one read at a time. Owned; freed in
     /// `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
-    /// The same for open connections. It is separate because their messages stay valid in it while other connections
+    /// The buffer for input of open connections. It is separate because messages stay valid in it while other
+    /// connections
     /// are read. Owned; freed in `deinit`.
     let frameScratch: UnsafeMutableRawBufferPointer
     /// The answers to pings of the current read.
@@ -59,8 +60,9 @@ public final class WebSocketServer {
 
     /// The certificate for new connections over TLS.
     private var identity: TLSIdentity?
-    /// The position where OpenSSL finds it at each handshake, on this loop's thread. Freed in `deinit`, after the
-    /// context.
+    /// The position at which OpenSSL finds the identity at each handshake, on this loop's thread. Freed in `deinit`,
+    /// after
+    /// the context.
     let identityPlace: UnsafeMutablePointer<OpaquePointer?>
 
     var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []
@@ -70,7 +72,7 @@ public final class WebSocketServer {
     var acceptRetry: LoopTimer?
     /// Set while accepting is paused because there are too many handshakes.
     var roomRetry: LoopTimer?
-    /// The search is expensive: not before this time, unless the last one succeeded.
+    /// The search for room is expensive: it does not run before this time, unless the last one succeeded.
     var nextLookForRoom: Int64 = 0
 
     /// The most connections without a WebSocket since memory was last returned.
@@ -88,14 +90,14 @@ public final class WebSocketServer {
     var excusedUntil: Int64 = 0
     var date = DateHeader()
     var doomed: [SocketID] = []
-    /// Connections with more input to read, after others had their turn.
+    /// Connections with more input to read, after other connections had their turn.
     var unfinished: [SocketID] = []
-    /// The share of a turn for new clients and calls, and those that must wait for the next one.
+    /// The share of a turn for new clients and calls, and the connections that must wait for the next turn.
     var share = TurnShare()
     var postponed: [SocketID] = []
     /// Paused connections over TLS (`WebSocketServer+Pausing`), and whether libwebsockets' reading is paused already.
     var paused: [SocketID: Bool] = [:]
-    /// Their messages from before that.
+    /// Their messages that libwebsockets had read before its reading was paused.
     var backlogs: [SocketID: [[UInt8]]] = [:]
     /// Connections that libwebsockets may read again once their backlog is delivered.
     var heldBack: Set<SocketID> = []

@@ -4,7 +4,7 @@ public struct WebSocketServerConfiguration: Sendable {
     public var subprotocols: [String] = []
     /// The longest message that is accepted; a longer one closes with 1009, before all of it is buffered.
     public var maxMessageBytes = 256 * 1024
-    /// The same until the delegate allows long messages (`allowLongMessages`).
+    /// The longest message until the delegate allows long messages (`allowLongMessages`).
     public var maxFirstMessageBytes = Int.max
     /// The longest body of an HTTP request that is collected in memory; a longer one is answered 413.
     public var maxBodyBytes = 1024 * 1024
@@ -13,26 +13,31 @@ public struct WebSocketServerConfiguration: Sendable {
     /// The number of headers; more are answered 431.
     public var maxHeaders = 100
     /// The limit on bytes of incomplete requests and messages, shared with the servers of other loops. Beyond it, or
-    /// beyond the share of its client's address, a request is answered 503, and a WebSocket closed with 1013.
+    /// beyond
+    /// the share of the client's address, a request is answered 503, and a WebSocket closed with 1013.
     public var inbox = AddressBudget(0)
-    /// The limit on bytes of answers to slow clients, shared in the same way. A long answer beyond it, or beyond the
-    /// share of its client's address, is replaced by 503.
+    /// The limit on bytes of answers to slow clients, shared with the servers of other loops. A long answer beyond it,
+    /// or
+    /// beyond the share of the client's address, is replaced by 503.
     public var answers = AnswerBudget(0)
-    /// The number of WebSockets. Further ones are closed with 1013 after the upgrade.
+    /// The most WebSockets. Further ones are closed with 1013 after the upgrade.
     public var maxConnections = 15_000
-    /// Connections beyond `maxConnections`, to inform clients that the server is full, and for HTTP. When they are used
-    /// up too, new ones wait in the kernel.
+    /// The most connections beyond `maxConnections`, to inform clients that the server is full, and for HTTP. When
+    /// these are
+    /// used up too, new connections wait in the kernel.
     public var reservedConnections = 64
     /// Milliseconds from the acceptance of a connection to the end of its upgrade or its first request's headers and
     /// body, TLS included.
     public var handshakeTimeout: Int64 = 10_000
-    /// The number of connections without a WebSocket: handshakes and HTTP. When all are in use, those that have waited
-    /// longest for their peers make room, after a fifth of `handshakeTimeout`; until then new ones wait in the kernel.
+    /// The most connections without a WebSocket: handshakes and HTTP. When all are in use, those that have waited
+    /// longest
+    /// for their peers make room, after a fifth of `handshakeTimeout`; until then new connections wait in the kernel.
     public var maxHandshakes = 100_000
     /// The time for a peer's answer to our close frame, in milliseconds.
     public var closeTimeout: Int64 = 3_000
-    /// Seconds from one answer to the end of the next request, at any speed, for which an HTTP connection is kept, and
-    /// the time limit of an answer.
+    /// The time, in seconds, for which an HTTP connection is kept: from one answer to the end of the next request, at
+    /// any
+    /// speed. It is also the time limit of an answer.
     public var httpTimeout: UInt32 = 30
 
     /// Milliseconds in which a streamed body, in either direction, must move by `transferBytes`; otherwise its
@@ -64,7 +69,7 @@ public struct WebSocketServerCounters: Sendable {
     public var handshakesDisplaced = 0
     /// Connections over TLS that sent a first request.
     public var tlsHandshakes = 0
-    /// Connections over TLS that ended before: no agreement, no trust, not TLS at all, or given up.
+    /// Connections over TLS that ended before a first request: no agreement, no trust, not TLS at all, or given up.
     public var tlsFailures = 0
     public var writes = 0
     public var partialWrites = 0
@@ -74,9 +79,9 @@ public struct WebSocketServerCounters: Sendable {
     public var requests = 0
     /// Requests that the delegate had not answered within `httpTimeout`.
     public var lateAnswers = 0
-    /// Requests and messages that were rejected because too many bytes of others waited.
+    /// Requests and messages that were rejected because too many bytes of other requests and messages waited.
     public var inboxRefusals = 0
-    /// Long answers that were replaced by 503 because too many bytes of others waited.
+    /// Long answers that were replaced by 503 because too many bytes of other answers waited.
     public var answerRefusals = 0
     /// Streamed bodies that were aborted because their clients were too slow.
     public var slowTransfers = 0

@@ -12,8 +12,10 @@ public protocol WebSocketServerDelegate: AnyObject {
     /// The head of a request with a body has arrived: decides whether to accept the body.
     ///
     /// The delegate may set `grant` to its result, clear `keepsBody` if it does not want the body, and set `sink` to
-    /// receive it in pieces. A body without a sink has at most `maxBodyBytes`; for one with a sink, the delegate checks
-    /// the head's `contentLength`.
+    /// receive
+    /// the body in pieces. A body without a sink has at most `maxBodyBytes`; for a body with a sink, the delegate
+    /// checks the
+    /// head's `contentLength`.
     func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission
 
     /// Decides whether the request may become a WebSocket.
@@ -25,8 +27,7 @@ public protocol WebSocketServerDelegate: AnyObject {
     /// A whole text message has arrived; valid UTF-8. The bytes are valid during the call.
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID)
 
-    /// The peer gave a sign of life: a message or a part of one, a ping, a pong. Called before the event that it
-    /// belongs to.
+    /// The peer gave a sign of life: a message or a part of one, a ping, a pong. Called before the call for that event.
     func heard(_ socket: SocketID)
 
     /// This many times 100 frames have arrived that ended no message: pings, pongs, fragments.
@@ -63,7 +64,7 @@ public enum BodyAdmission {
     case granted
     /// The request gets this answer, and its body is not kept.
     case refused(HTTPResponse)
-    /// Nothing more is read from it until ``WebSocketServer/admit(_:grant:sink:)`` or ``WebSocketServer/refuse(_:_:)``,
-    /// which is never called within this call.
+    /// Nothing more is read from the connection until ``WebSocketServer/admit(_:grant:sink:)`` or
+    /// ``WebSocketServer/refuse(_:_:)``, neither of which may be called within this call.
     case later
 }
