@@ -4,17 +4,17 @@ import EventLoops
 public protocol CancellableWork: AnyObject {
     /// Prevents the work if it has not begun; otherwise drops its result. The submitter gets no result.
     ///
-    /// - Returns: Whether it had not begun.
+    /// - Returns: Whether the work had not begun.
     @discardableResult func cancel() -> Bool
 }
 
 /// A submitted job, as its submitter sees it.
-// @unchecked: `then` is used on the loop's thread only (after that has ended, on the thread that does its late work).
-// The rest does not change once the submitter has the job.
+// @unchecked: `then` is used on the loop's thread only (after the loop has ended, on the thread that does its late
+// work). The rest does not change once the submitter has the job.
 public final class Job<Value: Sendable>: CancellableWork, @unchecked Sendable {
     private let queue: WorkQueue
     private let loop: EventLoop
-    /// Its captures belong to the loop, and are released on it, by `cancel` or after the call.
+    /// The captures of `then` belong to the loop, and are released on it, by `cancel` or after the call.
     private var then: ((Result<Value, WorkRefusal>) -> Void)?
     /// Set before any other thread can see the job's number.
     var number: UInt64 = 0

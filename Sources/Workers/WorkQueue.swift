@@ -39,7 +39,7 @@ final class WorkQueue: @unchecked Sendable {
         var runningTimes = MetricHistogram(bounds: WorkQueue.bounds)
     }
 
-    /// In µs: from signatures (100) to a queue full of hashes (1.5 s).
+    /// The histogram's bounds in µs: from signatures (100) to a queue full of hashes (1.5 s).
     private static let bounds: [Int64] = [
         50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_500_000, 5_000_000,
     ]
@@ -49,8 +49,9 @@ final class WorkQueue: @unchecked Sendable {
     /// In seconds.
     private let longestWait: Double
     private let state = Locked(State())
-    /// Rung once for each job, and for each thread when the queue is closed. (The ring of a cancelled job stays: some
-    /// thread then finds no job.) Owned; freed in `deinit`.
+    /// Rung once for each job, and for each thread when the queue is closed. (The ring of a cancelled job stays: a
+    /// thread
+    /// then wakes and finds no job.) Owned; freed in `deinit`.
     private let bell: UnsafeMutablePointer<sem_t>
 
     init(threads: Int, bound: Int, longestWait: Double = .infinity) {
@@ -100,10 +101,10 @@ final class WorkQueue: @unchecked Sendable {
 
     func freePlace() { state.withLock { $0.kept -= 1 } }
 
-    /// The reason why there is no place for one more; `nil` if there is one.
+    /// The reason why there is no place for another job; `nil` if there is one.
     private func judge(_ state: inout State, _ now: Int64) -> WorkRefusal? {
         guard !state.isClosed else { return .stopped }
-        // Each free thread takes a job, though it may not have woken up yet.
+        // Each free thread takes a job, even if the thread may not have woken up yet.
         let queued = state.waiting.count + state.running.count + state.kept
         guard queued < threads || queued < bound + threads && expectedWait(state, now) <= longestWait else {
             state.refused += 1
@@ -112,7 +113,7 @@ final class WorkQueue: @unchecked Sendable {
         return nil
     }
 
-    /// In seconds. The expected time of a job that runs for longer than the mean is the time it has run so far.
+    /// In seconds. A job that has run for longer than the mean is expected to take the time that it has run so far.
     private func expectedWait(_ state: State, _ now: Int64) -> Double {
         let oldest = state.running.values.map { Double(now - $0.beganAt) }.max() ?? 0
         let time = max(state.meanTime ?? 0, oldest)
@@ -121,7 +122,7 @@ final class WorkQueue: @unchecked Sendable {
 
     /// Returns whether the job was waiting.
     @discardableResult func cancel(_ number: UInt64) -> Bool {
-        // Releases what the job retains after the lock.
+        // What the job retains is released outside the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
                 state.running[number]?.isCancelled = true
@@ -190,7 +191,7 @@ final class WorkQueue: @unchecked Sendable {
     /// Returns whether the result is still wanted.
     private func finished(_ number: UInt64) -> Bool {
         let now = MonotonicClock.microseconds
-        // Releases what the job retains after the lock.
+        // What the job retains is released outside the lock.
         var released: Work?
         defer { _ = released }
         return state.withLock { state in

@@ -6,9 +6,10 @@ public import EventLoops
 /// It guarantees that
 /// - jobs begin in the order of submission and at most `queue` wait; a job that would exceed this, or would wait for
 ///   longer than `longestWait` as estimated from earlier jobs, is rejected at once, with the time after which there may
-///   be room;
-/// - each submitter gets one result on its loop: the job's, or that the pool was stopped before it; a cancelled job
-///   delivers no result;
+///   be
+///   room;
+/// - each submitter gets one result on its loop: the job's result, or that the pool was stopped before the job ran; a
+///   cancelled job delivers no result;
 /// - a job that is cancelled while it waits is never run.
 ///
 /// Slow jobs do not delay quick ones if they have a pool of their own. A round trip costs 2 to 4 µs of CPU (measured).
@@ -65,8 +66,8 @@ public final class WorkerPool: Sendable {
         return job
     }
 
-    /// Reserves a place for a job that is still to come. The place counts as a waiting job until the job uses it or it
-    /// is freed.
+    /// Reserves a place for a job that is still to come. The place counts as a waiting job until the job uses it or the
+    /// place is freed.
     ///
     /// - Throws: ``WorkRefusal`` as for a job.
     public func keepPlace() throws(WorkRefusal) { try queue.keepPlace() }
@@ -89,7 +90,7 @@ public final class WorkerPool: Sendable {
         _ = join(until: .max)
     }
 
-    /// The same, but blocks for at most `grace`. A job that takes longer is abandoned: its submitter gets
+    /// Stops accepting jobs, but blocks for at most `grace`. A job that takes longer is abandoned: its submitter gets
     /// ``WorkRefusal/stopped``, and its thread ends with the job.
     ///
     /// - Parameter grace: In seconds.
