@@ -1,7 +1,7 @@
 /// The loop as an executor: a job is posted work like any other, and runs in its order.
 ///
-/// A continuation resumes on the task's preferred executor and then changes to the actor's. A task that prefers the actor's own
-/// loop stays on its thread; without that each `await` goes over the global pool.
+/// A continuation resumes on the task's preferred executor and then changes to the actor's. A task that prefers the actor's
+/// own loop stays on that loop's thread; without the preference each `await` passes through the global pool.
 extension EventLoop {
     public func enqueue(_ job: consuming ExecutorJob) {
         post(.job(UnownedJob(job)))

@@ -96,7 +96,7 @@ public final class LoopTimer {
         }
 
         private func expired() {
-            // libev read the clock a moment earlier, and before the loop starts its time is outdated.
+            // libev read its clock a moment earlier; and before the loop starts, libev's time is outdated.
             guard loop.now >= due else { return arm() }
             loop.lag.latestTimer = max(loop.lag.latestTimer, loop.now - due)
             withExtendedLifetime(self) {
