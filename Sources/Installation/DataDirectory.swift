@@ -36,7 +36,8 @@ public struct DataDirectory: Sendable, Equatable {
         return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
     }
 
-    /// Whether other users of this machine can read the directory's files or add some. False if a parent folder keeps
+    /// Whether other users of this machine can read the directory's files or add files to it. False if a parent folder
+    /// keeps
     /// them out.
     public var isExposed: Bool {
         var status = stat()

@@ -2,9 +2,9 @@ import Foundation
 
 /// The right of one server to run a Redis of its own in a data directory, until this value is released.
 ///
-/// The kernel keeps the lock (`flock`), so it ends with the process, however that ends.
+/// The kernel keeps the lock (`flock`), so it ends with the process, in whatever way the process ends.
 package final class DirectoryLock: Sendable {
-    /// Open from `init` to `deinit`, owned by this object alone. Not inherited by children.
+    /// Open from `init` to `deinit`, owned by this object only. Not inherited by children.
     private let descriptor: Int32
 
     /// - Throws: ``StartFailure`` naming the process that holds the lock.

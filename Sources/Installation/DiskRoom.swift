@@ -1,7 +1,7 @@
 import Glibc
 
-/// The free space on a folder's file system, and the part of it that is reserved. When users' files have filled the
-/// rest, the reserve is above all for the log of the server's own Redis, whose failure would stop every change.
+/// The free space on a folder's file system, and the part of it that is reserved. Users' files may fill the rest. The
+/// reserve is above all for the log of the server's own Redis, whose failure would stop every change.
 public struct DiskRoom: Sendable, Equatable {
     /// In bytes, for users other than root.
     public let free: Int

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The memory of this process: the machine's, or less if its control groups limit it.
+/// The memory that this process may use: the machine's, or less if its control groups limit it.
 enum MachineMemory {
     /// In bytes.
     static var bytes: Int {
@@ -14,7 +14,8 @@ enum MachineMemory {
         text.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
     }
 
-    /// The memory limits of a group and of its parents. In a container the mounted tree begins with its own group.
+    /// The memory limits of a group and of its parents. In a container the mounted tree begins with the container's own
+    /// group.
     static func limits(of group: String, in root: String) -> [Int] {
         var path = group == "/" ? "" : group
         var limits: [Int] = []

@@ -37,8 +37,9 @@ public enum PlainFile {
         return stat(path, &status) == 0 && status.st_mode & (S_IROTH | S_IWOTH) != 0
     }
 
-    /// Runs work that a disk or a network may block on a thread of its own, so that only its caller waits. Swift has
-    /// only as many task threads as cores, and other tasks would miss one that hangs.
+    /// Runs work that a disk or a network may block, on a thread of its own, so that only its caller waits. Swift has
+    /// only as
+    /// many task threads as cores, and other tasks would miss a thread that hangs.
     public static func apart<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global(qos: .utility).async { continuation.resume(returning: work()) }

@@ -6,16 +6,18 @@ extension RedisServerProcess {
 
     /// Ends every `redis-server` that still runs in the data directory, left over by a server that was killed.
     ///
-    /// The leftover is not reused: a new one is a child that can be waited for, with the current settings. Nothing is
-    /// lost, since the old one gets time to write out its log. Called with the directory locked, so it belongs to no
-    /// other server.
+    /// The leftover is not reused: a new `redis-server` is a child that can be waited for, with the current settings.
+    /// Nothing
+    /// is lost, since the leftover gets time to write out its log. Called with the directory locked, so the leftover
+    /// belongs
+    /// to no other server.
     ///
     /// - Throws: ``StartFailure`` if one cannot be ended.
     func endLeftovers() throws(StartFailure) {
         for process in Self.leftovers(in: directory) {
             logger.notice("ending a Redis left over by a server that was killed", metadata: ["pid": "\(process)"])
             for (signal, patience) in [(SIGTERM, Self.patience), (SIGKILL, .seconds(5))] {
-                // Checked again right before the kill, because the number may belong to another process by now.
+                // Checked again right before the kill, because the process id may belong to another process by now.
                 guard Self.isLeftover(process, in: directory) else { break }
                 kill(process, signal)
                 let deadline = ContinuousClock.now + patience

@@ -1,5 +1,5 @@
 extension RedisServerProcess {
-    /// The settings of the server's own Redis; config/redis.conf is for one that is started by hand.
+    /// The settings of the server's own Redis; config/redis.conf is for a Redis that is started by hand.
     static func settings(
         directory: DataDirectory, socket: String, appendfsync: AppendFsync
     ) -> [(name: String, value: [String])] {
@@ -17,9 +17,11 @@ extension RedisServerProcess {
         ] + sharedSettings
     }
 
-    /// In bytes: three fifths of the memory of the machine or container. Beyond it Redis rejects changes until some
-    /// data is removed; without a limit, the kernel would kill Redis or another process. The rest is for the changes
-    /// during a rewrite of Redis' log, for connections, and for presenced.
+    /// In bytes: three fifths of the memory of the machine or container. When that much is used, Redis rejects changes
+    /// until
+    /// some data is removed; without a limit, the kernel would kill Redis or another process. The remaining memory is
+    /// for the
+    /// changes during a rewrite of Redis' log, for connections, and for presenced.
     static var mostMemory: Int { MachineMemory.bytes / 5 * 3 }
 
     /// The setting for Redis itself. `everysec` becomes `no`, because the server syncs the log from outside (``syncLog(until:)``).
@@ -37,7 +39,8 @@ extension RedisServerProcess {
         ("save", [""]),
         // A full Redis rejects new writes with an error. Any other policy would silently evict users.
         ("maxmemory-policy", ["noeviction"]),
-        // A user is one small hash. Up to this many fields, none longer than this many bytes, it is stored as a list,
+        // A user is one small hash. Up to this many fields, none longer than this many bytes, Redis stores the hash as
+        // a list,
         // which takes half the memory of a table.
         ("hash-max-listpack-entries", ["128"]),
         ("hash-max-listpack-value", ["512"]),

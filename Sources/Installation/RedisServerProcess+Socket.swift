@@ -3,7 +3,7 @@ import Redis
 
 extension RedisServerProcess {
     /// The socket's path: in the data directory. If that path is too long for the kernel or has characters that a Redis
-    /// address cannot contain, a directory in `/tmp`, always the same one for a data directory.
+    /// address cannot contain, it is in a directory in `/tmp`, always the same one for a data directory.
     ///
     /// - Throws: ``StartFailure`` if that directory belongs to another user.
     package static func socketPath(in directory: DataDirectory) throws(StartFailure) -> String {

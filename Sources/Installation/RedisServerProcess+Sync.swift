@@ -34,7 +34,7 @@ extension RedisServerProcess {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: log)) ?? [] where name.hasSuffix(".incr.aof")
         {
             let descriptor = open(log + "/" + name, O_RDONLY | O_CLOEXEC)
-            // A rewrite may have replaced it meanwhile; the new file is complete.
+            // A rewrite may have replaced the file meanwhile; the new file is complete.
             guard descriptor >= 0 else { continue }
             if fdatasync(descriptor) != 0 { failure = String(cString: strerror(errno)) }
             close(descriptor)

@@ -7,15 +7,15 @@ public import Logging
 /// - One for a data directory: the directory is locked first.
 /// - It ends with this process: by ``stop()``, by the kernel's signal if this process is killed, and if even that
 ///   fails, at the next start in the same directory.
-/// - If it dies before, it is restarted, at first immediately and then with growing pauses (0.1 to 5 s).
+/// - If it dies before, it is restarted, at first immediately and then after growing pauses (0.1 to 5 s).
 /// - It leaves no zombie, and reads no files of a system-wide Redis.
 ///
-/// One thread does all this (except for syncing the log), because the kernel ties the child's end to the thread that
-/// started it, and because waiting for a child blocks.
+/// One thread does all this except syncing the log, because the kernel ties the child's end to the thread that started
+/// it, and because waiting for a child blocks.
 public final class RedisServerProcess: Sendable {
     /// Changes of the child's state after its first start.
     public enum Event: Sendable, Equatable {
-        /// It ended unexpectedly; `reason` is how. Its connections break by themselves.
+        /// It ended unexpectedly; `reason` is the way in which it ended. Its connections break by themselves.
         case died(reason: String)
         /// It answers again.
         case restarted

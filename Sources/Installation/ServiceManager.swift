@@ -8,7 +8,7 @@ import Synchronization
 /// Each message is one datagram to the socket that the environment names. It is sent without waiting and is never
 /// answered: a manager that does not read cannot block the process.
 package final class ServiceManager: Sendable {
-    /// Open from `init` to `deinit`, owned by this object alone. Not inherited by children.
+    /// Open from `init` to `deinit`, owned by this object only. Not inherited by children.
     private let descriptor: Int32
     private let address: sockaddr_un
     private let length: socklen_t
