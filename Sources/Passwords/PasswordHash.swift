@@ -21,7 +21,7 @@ public struct PasswordHash: Sendable, Equatable {
             self.passes = passes
         }
 
-        /// The default for hashing and verifying. Only tests with drawn histories, which hash thousands of passwords,
+        /// The default for hashing and verifying. Only tests that hash thousands of passwords, in drawn histories,
         /// change it.
         @TaskLocal package static var standard = Parameters()
     }
@@ -31,7 +31,7 @@ public struct PasswordHash: Sendable, Equatable {
     private static let hashCount = 32
     private static let headCount = 6
 
-    /// A stored hash; `nil` if the bytes are not one.
+    /// A stored hash; `nil` if the bytes are no stored hash.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.headCount + Self.saltCount + Self.hashCount, bytes[0] == Self.version else {
             return nil
@@ -55,8 +55,9 @@ public struct PasswordHash: Sendable, Equatable {
         bytes = [Self.version] + memory + [parameters.passes] + salt + hash
     }
 
-    /// Random bytes instead of a hash, which no password matches. Verified for users who do not exist, so that it takes
-    /// as long.
+    /// Random bytes in place of a hash, which no password matches. They are verified for users who do not exist, so
+    /// that
+    /// this takes as long as for users who do.
     public static var ofNobody: PasswordHash {
         PasswordHash(.standard, Sodium.random(saltCount), hash: Sodium.random(hashCount))
     }
