@@ -131,8 +131,9 @@ private struct KeySet: Decodable {
         /// `nil` if the key is of an unsupported kind.
         let key: JWK?
 
-        /// Whether its issuer meant it for this (RFC 7517, 4.2 and 4.3): a key without `use` and `key_ops` is for
-        /// anything.
+        /// Whether the key's issuer meant it for verifying (RFC 7517, 4.2 and 4.3): a key without `use` and `key_ops`
+        /// is for any
+        /// use.
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
         /// Its `alg`, or the algorithm of its kind.

@@ -11,8 +11,9 @@ public struct Claims: Sendable, Equatable {
     /// When it was issued (`iat`), by its issuer's clock; `nil` without the claim.
     public let issuedAt: Timestamp?
 
-    /// The grant of the device for which it was made (`grant`), in tokens that the server itself has issued: the token
-    /// becomes invalid when the grant ends. `nil` in all others.
+    /// The grant of the device for which the token was made (`grant`), in tokens that the server itself has issued: the
+    /// token
+    /// becomes invalid when the grant ends. `nil` in all other tokens.
     public let grant: Identifier?
 
     package init(
@@ -42,7 +43,7 @@ public enum AuthenticationFailure: Error, Sendable, Equatable, CustomStringConve
     case notYetValid
     /// The token was issued before all tokens of its user were revoked.
     case revoked
-    /// The claim is missing although required, or has an invalid value.
+    /// A claim is missing although it is required, or has an invalid value.
     case badClaim(Claim)
 
     /// The claims that are checked.

@@ -33,7 +33,7 @@ struct TokenPayload {
     private(set) var issuedAt: Double?
     private(set) var issuer: String?
     private(set) var audience: [String]?
-    /// `nil` without `role`, and if it is not a string: it then gives no rights.
+    /// `nil` if there is no `role`, or if it is not a string: then it gives no rights.
     private(set) var role: String?
     private(set) var grant: Identifier?
     /// Whether `grant` is present, but not an id.
@@ -90,7 +90,7 @@ private func forEachMember(
     try outcome.get()
 }
 
-/// The names of an object so far. A token has some five: comparing them is cheaper than hashing.
+/// The names of an object that were read so far. A token has some five: comparing them is cheaper than hashing.
 private struct SeenNames {
     private var few: [String] = []
     private var many: Set<String> = []
