@@ -6,7 +6,7 @@ package enum Base64URL {
     package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var isValid = true
-        // Unsafe: the memory is the new array's own, and has room for as many bytes as whole ones come out.
+        // Unsafe: the memory is the new array's own, and has room for all the whole bytes that the text encodes.
         let decoded = Array<UInt8>(unsafeUninitializedCapacity: text.count * 3 / 4) { buffer, length in
             isValid = text.withUnsafeBufferPointer { text in
                 values.withUnsafeBufferPointer { decode(text, by: $0, into: buffer, &length) }
@@ -15,12 +15,12 @@ package enum Base64URL {
         return isValid ? decoded : nil
     }
 
-    /// Four characters at a time are three bytes; the last two or three are one or two.
+    /// Four characters at a time encode three bytes; the last two or three characters encode one or two bytes.
     private static func decode(
         _ text: UnsafeBufferPointer<UInt8>, by values: UnsafeBufferPointer<UInt8>,
         into buffer: UnsafeMutableBufferPointer<UInt8>, _ length: inout Int
     ) -> Bool {
-        // The upper two bits of all values: of a foreign character they are set.
+        // The upper two bits of all values: a foreign character sets them.
         var foreign: UInt8 = 0
         var bits: UInt32 = 0
         func take(_ character: UInt8) {

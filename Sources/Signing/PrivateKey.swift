@@ -20,7 +20,7 @@ public struct PrivateKey: Sendable {
     /// The half that verifies.
     public var publicKey: PublicKey { PublicKey(algorithm, key: key) }
 
-    /// The signature over these bytes. ECDSA and PSS make another one each time.
+    /// The signature over these bytes. ECDSA and PSS make a different one each time.
     public func sign(_ bytes: [UInt8]) throws(SigningFailure) -> [UInt8] {
         // Unsafe: the memory is the new array's own, and has room for the longest signature.
         let signature = [UInt8](unsafeUninitializedCapacity: Int(csigning_longest_signature)) { buffer, length in

@@ -13,7 +13,7 @@ public struct PublicKey: Sendable {
         self.key = key
     }
 
-    /// Reads PEM: a public key, or a certificate, of which only the key counts, not the dates nor the issuer.
+    /// Reads PEM: a public key, or a certificate, of which only the key counts, not its dates or its issuer.
     ///
     /// - Returns: `nil` unless the text has exactly one key, for this algorithm. Private keys are refused too.
     public init?(_ algorithm: SignatureAlgorithm, pem: String) {
@@ -34,7 +34,7 @@ public struct PublicKey: Sendable {
         self.init(algorithm, key: key)
     }
 
-    /// Whether `signature` is the key's over exactly these bytes.
+    /// Whether `signature` is this key's signature over exactly these bytes.
     ///
     /// Measured, in µs of CPU: RS256 with 2048 bits 16, ES256 45, EdDSA 65.
     public func verify(_ signature: [UInt8], of bytes: ArraySlice<UInt8>) -> Bool {

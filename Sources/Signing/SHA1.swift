@@ -1,7 +1,7 @@
 import CSigning
 
-/// For names only: in the handshake of WebSockets (RFC 6455, section 4), of Redis' scripts, of versions of files. SHA-1 protects
-/// nothing any more.
+/// For identifying only, in the handshake of WebSockets (RFC 6455, section 4), for Redis' scripts and for versions of
+/// files. SHA-1 protects nothing any more.
 public enum SHA1 {
     /// 20 bytes.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {
