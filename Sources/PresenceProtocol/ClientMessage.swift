@@ -20,7 +20,7 @@ public struct ClientMessage: Hashable, Sendable {
         case status(StatusChange)
         case activity(Activity)
         case updateProfile(ProfileChanges)
-        /// If the user repeats a request with the same `key`, the reply is the conversation of the first one.
+        /// If the user repeats a request with the same `key`, the reply is the conversation of the first request.
         case createConversation(participants: [UserID], key: CreationKey? = nil)
         case typing(conversation: ConversationID, typing: Bool)
         case setVisibility(VisibilityChange)
@@ -37,7 +37,7 @@ public struct ClientMessage: Hashable, Sendable {
         public var token: String?
         public var device: Device?
         public var activity: Activity
-        /// Effective from the first moment; on the wire an object like a `status` message without `type`.
+        /// Effective from the first moment; on the wire an object like a `status` message, but without `type`.
         public var status: StatusChange?
 
         public init(token: String?, device: Device? = nil, activity: Activity = .active, status: StatusChange? = nil) {

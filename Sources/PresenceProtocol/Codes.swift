@@ -17,7 +17,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let tooLarge = ErrorCode(rawValue: "too_large")
     /// A value out of range; `field` names it.
     public static let validationFailed = ErrorCode(rawValue: "validation_failed")
-    /// Another user has it, or it changed meanwhile.
+    /// Another user has the name or address, or the object changed meanwhile.
     public static let conflict = ErrorCode(rawValue: "conflict")
     /// A limit on a number is exceeded.
     public static let tooMany = ErrorCode(rawValue: "too_many")

@@ -6,7 +6,7 @@ public struct DecodingFailure: Error, Hashable, Sendable {
     public var message: String
     /// The member that is wrong, as a path such as `device.kind`.
     public var field: String?
-    /// The request's id, wherever it stands in the message; `nil` if it is missing, invalid or unreadable.
+    /// The request's id, at whatever place it has in the message; `nil` if it is missing, invalid or unreadable.
     public var id: Int64?
 
     public init(code: ErrorCode, message: String, field: String? = nil, id: Int64? = nil) {

@@ -1,7 +1,8 @@
 /// The id of a user, a conversation or a device: 1 to 128 bytes of printable ASCII without space (0x21 to 0x7E).
 ///
-/// Every instance is valid, so no user of it needs to check again. Ids are compared byte by byte. Swift's own `String
-/// ==` would merge ids that Redis distinguishes, but for ASCII the two are the same.
+/// Every instance is valid, so code that gets one need not check it. Ids are compared byte by byte, as in Redis.
+/// Swift's
+/// own `String ==` would merge texts that differ in bytes, but for ASCII the two comparisons are the same.
 public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The longest id, in bytes.
     public static let maximumLength = 128
@@ -23,7 +24,7 @@ public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static func < (a: Identifier, b: Identifier) -> Bool { a.string < b.string }
 }
 
-/// A client's name for a creation, so that it can repeat it: 1 to 64 bytes of printable ASCII without space.
+/// A client's name for a creation, so that the client can repeat it: 1 to 64 bytes of printable ASCII without space.
 public struct CreationKey: Hashable, Sendable, CustomStringConvertible {
     /// The longest key, in bytes.
     public static let maximumLength = 64

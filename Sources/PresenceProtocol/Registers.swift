@@ -5,8 +5,8 @@ public struct Presence: Hashable, Sendable {
     public var status: PresenceStatus
     /// When `status` began; `nil` with version 0.
     public var since: Timestamp?
-    /// Only with `offline`, and only for a user who was online before: when the server last received anything from
-    /// them.
+    /// Only with `offline`, and only for a user who was online before: when the server last received anything from the
+    /// user.
     public var lastSeen: Timestamp?
     /// The status text, if set; never with `offline`.
     public var text: String?

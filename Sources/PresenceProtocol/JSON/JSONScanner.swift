@@ -9,13 +9,15 @@
 /// It also rejects nesting deeper than 32, invalid UTF-8 and lone surrogates. Every byte is checked exactly once, also
 /// in values that are skipped. It allocates nothing.
 ///
-/// Unsafe: the scanner and its results point into the bytes given to `init`. The caller owns those and keeps them in
-/// place while any of these is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
+/// Unsafe: the scanner and its results point into the bytes given to `init`. The caller owns the bytes and keeps them
+/// in
+/// place while the scanner or a result is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
 public struct JSONScanner {
     /// Deeper nesting is rejected: no message of the protocol needs more than five levels.
     public static let maximumDepth = 32
 
-    /// The limit for messages of servers. They contain objects of other clients, which passed the smaller limit when
+    /// The limit for messages of servers. They contain objects from other clients, which were within the smaller limit
+    /// when
     /// they arrived. (A container that is skipped has a bit for each level.)
     static let maximumDepthOfServers = 64
 
@@ -30,7 +32,7 @@ public struct JSONScanner {
     private var isFirst = false
 
     public init(_ bytes: UnsafeRawBufferPointer) {
-        // An empty buffer may have no address. The replacement is never read, since it is also the end.
+        // An empty buffer may have no address. The replacement is never read, since the end has the same address.
         start = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
         end = start + bytes.count
         cursor = start

@@ -66,7 +66,7 @@ extension JSONValue {
         guard kind == .array else { throw .wrongKind(field, wanted: "an array") }
         if count == 2 { return [] }
         var elements: [Element] = []
-        // An estimate for elements of eight bytes. A malicious message gets no more memory than its own length.
+        // An estimate for elements of eight bytes. A malicious message gets no more memory than it is long.
         elements.reserveCapacity(Swift.min(count / 11 + 1, 1024))
         var scanner = JSONScanner(self)
         do throws(JSONError) { try scanner.beginArray() } catch { throw DecodingFailure(error) }
@@ -143,8 +143,9 @@ extension Array where Element == Identifier {
         return filter { seen.insert($0).inserted }
     }
 
-    /// Whether two of at most 100 ids are equal. They are put in a table of 256 places, so that few collide, and only
-    /// those with equal hashes are compared as strings.
+    /// Whether two of at most 100 ids are equal. The ids are put in a table of 256 places, so that few collide; only
+    /// ids with
+    /// equal hashes are compared as strings.
     private var hasRepetitions: Bool {
         // Unsafe: the memory belongs to this call.
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 356) { memory in

@@ -25,12 +25,12 @@ package struct ClientMembers {
     package private(set) var visibility: JSONValue?
     /// Members with other keys. Features' requests may know some of them.
     private var others: [(key: JSONValue, value: JSONValue)] = []
-    /// The most members of this kind that are kept.
+    /// The most members with other keys that are kept.
     private static let mostOthers = 32
 
     package init() {}
 
-    /// A member with another key than those above.
+    /// A member with a key that no property above has.
     package subscript(key: StaticString) -> JSONValue? {
         others.last { $0.key.equals(key) }.flatMap { $0.value.kind == .null ? nil : $0.value }
     }

@@ -34,7 +34,7 @@ extension ClientMessage {
 }
 
 extension ClientMembers {
-    /// The members and the id of a message; the id is `nil` if there is none.
+    /// The members and the id of a message; the id is `nil` if the message has none.
     ///
     /// - Throws: `badRequest` if the message is not JSON; with the id if it was found nevertheless.
     package static func scan(

@@ -26,7 +26,7 @@ extension Presence {
         }
         guard hasVersion else { throw .missing("presence.version") }
         guard let statusName else { throw .missing("presence.status") }
-        // With an unknown status, an old client can still show whether the user is online.
+        // An old client that does not know the status can still show whether the user is online.
         let unknown: PresenceStatus = devices.isEmpty ? .offline : .away
         status = PresenceStatus(rawValue: try statusName.checkedString("presence.status")) ?? unknown
     }

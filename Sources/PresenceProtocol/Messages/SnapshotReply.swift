@@ -4,9 +4,9 @@
 ///     {"type":"subscribed","id":2,"users":[…],"conversations":[…]}
 ///
 /// Users come first, then conversations. All parts except the last have `"more":true`. A reply without users is one
-/// message with an empty list. An entry that does not fit into a part begins the next one. A single user or
-/// conversation is never split, so one that alone exceeds the limit makes a part that does too (registers are bounded
-/// far below it).
+/// message with an empty list. An entry that does not fit into a part begins the next part. A single user or
+/// conversation
+/// is never split: if its entry alone exceeds the limit, so does its part (registers are bounded far below the limit).
 public struct SnapshotReply {
     public enum Kind: Sendable {
         case subscribed, users
@@ -92,7 +92,7 @@ public struct SnapshotReply {
         addEntry(to: .conversations)
     }
 
-    /// The reply has messages: each part then has a list of users too. Call it before adding anything.
+    /// The reply has messages: each part then has a list of users too. Call this before adding anything.
     package mutating func beginMessages() { alwaysHasUsers = true }
 
     /// Adds a watched conversation, as an object that is JSON already.
@@ -101,7 +101,7 @@ public struct SnapshotReply {
         addEntry(to: .conversations)
     }
 
-    /// Adds a conversation of the list, likewise. Only notifications may be added after it.
+    /// Adds a conversation of the list, as an object that is JSON already. Only notifications may be added after it.
     package mutating func add(listed object: [UInt8]) {
         entry = object
         addEntry(to: .conversationList)
@@ -120,7 +120,7 @@ public struct SnapshotReply {
         if list != .notifications { open(.notifications) }
     }
 
-    /// Adds a notification, likewise, after `begin`. Nothing else may be added after it.
+    /// Adds a notification, as an object that is JSON already, after `begin`. Nothing else may be added after it.
     package mutating func add(notification object: [UInt8]) {
         entry = object
         addEntry(to: .notifications)

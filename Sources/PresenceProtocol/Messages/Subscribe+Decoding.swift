@@ -14,7 +14,7 @@ extension ClientMessage.Subscribe {
         if let known = members.known { try readKnown(known) }
     }
 
-    /// An id alone subscribes to typing, an object to the messages as well.
+    /// A bare id subscribes to typing, an object to the messages as well.
     private mutating func readConversations(
         _ list: JSONValue?, limit: Int, _ tooMany: () -> DecodingFailure
     ) throws(DecodingFailure) {
@@ -53,8 +53,9 @@ extension ClientMessage.Subscribe {
         return (id, cursor)
     }
 
-    /// No conversation has so large a version: a client that claims one has an outdated version, and gets the current
-    /// one.
+    /// No conversation has so large a version: the client's version is not one of this server's, and the client gets
+    /// the
+    /// current one.
     private static func knownVersion(_ value: JSONValue) throws(DecodingFailure) -> Int64 {
         switch value.number {
         case .integer(let version) where version <= ClientMessage.maximumID: version
@@ -63,7 +64,7 @@ extension ClientMessage.Subscribe {
         }
     }
 
-    /// Users have an object of two versions each, conversations one version.
+    /// For users, an object of two versions each; for conversations, one version each.
     private mutating func readKnown(_ value: JSONValue) throws(DecodingFailure) {
         var versions = try value.object("known")
         let few = users.count <= 16

@@ -10,7 +10,7 @@ extension Visibility {
         JSONWriter.raw("}", to: &output)
     }
 
-    /// As a client reads it: an unknown audience of a later server counts as `nobody`.
+    /// Decodes as a client reads it: an unknown audience of a later server counts as `nobody`.
     init(_ value: JSONValue) throws(DecodingFailure) {
         self.init()
         var members = try value.object("visibility")
@@ -136,7 +136,8 @@ extension VisibilityLists {
         var parts = [VisibilityLists(visibility: visibility)]
         var used = 0
         func room(for id: UserID) -> Bool {
-            // The longest encoding of an id of printable ASCII: each byte escaped, quotes and a comma.
+            // The longest encoding of an id of printable ASCII: each quote and backslash escaped, with quotes around it
+            // and a comma.
             let needed = id.string.utf8.reduce(3) { $0 + ($1 == 0x22 || $1 == 0x5C ? 2 : 1) }
             defer { used += needed }
             guard used + needed > limit, used > 0 else { return true }

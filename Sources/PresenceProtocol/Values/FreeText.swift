@@ -39,9 +39,11 @@ public enum FreeText {
         return nil
     }
 
-    /// Whether any part of it is visible: a letter, digit, punctuation mark or symbol that can stand alone. Spaces,
-    /// joiners, fillers, variation selectors, tags, and combining marks without a base are invisible, as are
-    /// private-use and unassigned code points.
+    /// Whether any part of the text is visible: a letter, digit, punctuation mark or symbol that can stand alone.
+    /// Spaces,
+    /// joiners, fillers, variation selectors, tags, and combining marks without a base are invisible, and so are
+    /// private-use
+    /// and unassigned code points.
     public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
@@ -58,8 +60,8 @@ public enum FreeText {
         }
     }
 
-    /// Whether it is a code point without effect or meaning in a name: a deprecated format character (U+206A to U+206F)
-    /// or a noncharacter.
+    /// Whether the code point has no effect or meaning in a name: a deprecated format character (U+206A to U+206F) or a
+    /// noncharacter.
     public static func isMeaningless(_ scalar: Unicode.Scalar) -> Bool {
         (0x206A...0x206F).contains(scalar.value) || scalar.properties.isNoncharacterCodePoint
     }
