@@ -10,8 +10,8 @@ import Synchronization
 /// before `start`, to the creator.
 ///
 /// An actor keeps its loop alive by a strong reference. Work posted after the thread has ended runs on a thread made
-/// for
-/// that work. Otherwise a task that returns to the actor then (from a continuation, for example) would never resume.
+/// for that work. Otherwise a task that returns to the actor then (from a continuation, for example) would never
+/// resume.
 // @unchecked: `mailbox`, `thread` and `afterwards` lock themselves. Other mutable state is confined to the loop's
 // thread (before `start` and after `join`, to the one thread that has the loop, or `afterwards`).
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
@@ -24,8 +24,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// The time of this turn: milliseconds of `CLOCK_MONOTONIC`, read once when the loop woke up.
     ///
     /// After a suspension of the whole process (SIGSTOP, a stalled machine) it jumps by the pause. To detect that,
-    /// compare it
-    /// with its value in an earlier turn.
+    /// compare it with its value in an earlier turn.
     public var now: Int64 { turnBegan / 1000 }
 
     /// The current time in microseconds of the same clock, for measuring latencies.
@@ -46,8 +45,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var hooks = EndOfTurnHooks()
 
     /// The most passes over posted work and hooks at the end of one turn. After these passes sockets and timers get
-    /// their
-    /// turn, even if work is left.
+    /// their turn, even if work is left.
     private static let passesAtEndOfTurn = 8
 
     /// Owned; initialised and started in `init`, so that their addresses are fixed; freed in `deinit`.

@@ -37,8 +37,7 @@ public struct DataDirectory: Sendable, Equatable {
     }
 
     /// Whether other users of this machine can read the directory's files or add files to it. False if a parent folder
-    /// keeps
-    /// them out.
+    /// keeps them out.
     public var isExposed: Bool {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & (S_IXOTH | S_IWOTH) != 0 else { return false }

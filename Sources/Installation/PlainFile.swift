@@ -38,8 +38,7 @@ public enum PlainFile {
     }
 
     /// Runs work that a disk or a network may block, on a thread of its own, so that only its caller waits. Swift has
-    /// only as
-    /// many task threads as cores, and other tasks would miss a thread that hangs.
+    /// only as many task threads as cores, and other tasks would miss a thread that hangs.
     public static func apart<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global(qos: .utility).async { continuation.resume(returning: work()) }

@@ -7,10 +7,8 @@ extension RedisServerProcess {
     /// Ends every `redis-server` that still runs in the data directory, left over by a server that was killed.
     ///
     /// The leftover is not reused: a new `redis-server` is a child that can be waited for, with the current settings.
-    /// Nothing
-    /// is lost, since the leftover gets time to write out its log. Called with the directory locked, so the leftover
-    /// belongs
-    /// to no other server.
+    /// Nothing is lost, since the leftover gets time to write out its log. Called with the directory locked, so the
+    /// leftover belongs to no other server.
     ///
     /// - Throws: ``StartFailure`` if one cannot be ended.
     func endLeftovers() throws(StartFailure) {

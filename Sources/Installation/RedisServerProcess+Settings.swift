@@ -18,10 +18,8 @@ extension RedisServerProcess {
     }
 
     /// In bytes: three fifths of the memory of the machine or container. When that much is used, Redis rejects changes
-    /// until
-    /// some data is removed; without a limit, the kernel would kill Redis or another process. The remaining memory is
-    /// for the
-    /// changes during a rewrite of Redis' log, for connections, and for presenced.
+    /// until some data is removed; without a limit, the kernel would kill Redis or another process. The remaining
+    /// memory is for the changes during a rewrite of Redis' log, for connections, and for presenced.
     static var mostMemory: Int { MachineMemory.bytes / 5 * 3 }
 
     /// The setting for Redis itself. `everysec` becomes `no`, because the server syncs the log from outside (``syncLog(until:)``).
@@ -40,8 +38,7 @@ extension RedisServerProcess {
         // A full Redis rejects new writes with an error. Any other policy would silently evict users.
         ("maxmemory-policy", ["noeviction"]),
         // A user is one small hash. Up to this many fields, none longer than this many bytes, Redis stores the hash as
-        // a list,
-        // which takes half the memory of a table.
+        // a list, which takes half the memory of a table.
         ("hash-max-listpack-entries", ["128"]),
         ("hash-max-listpack-value", ["512"]),
         // Redis' own percentiles of each command (LATENCY HISTOGRAM) are not read: presenced measures the replies of

@@ -61,8 +61,7 @@ extension RedisServerProcess {
         let environment = [strdup("PATH=/usr/bin:/bin"), strdup("LC_ALL=C"), nil]
         defer { for string in argv + environment { free(string) } }
         // For the whole process, and permanently: the files of a server with data of its own are for its user only.
-        // Redis' log
-        // contains values that would let a reader take over accounts.
+        // Redis' log contains values that would let a reader take over accounts.
         umask(0o077)
         var child: pid_t = 0
         let failure = posix_spawn(&child, arguments[0], &files, &attributes, argv, environment)
@@ -73,8 +72,8 @@ extension RedisServerProcess {
     }
 
     /// Our open files beyond the standard three that a child would inherit: those of libraries that do not set
-    /// O_CLOEXEC. A
-    /// file that another thread opens at this moment may be missed: it stays open in the child, without other harm.
+    /// O_CLOEXEC. A file that another thread opens at this moment may be missed: it stays open in the child, without
+    /// other harm.
     private static func inheritableDescriptors() -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return names.compactMap { Int32($0) }.filter { descriptor in

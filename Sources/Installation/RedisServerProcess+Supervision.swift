@@ -109,8 +109,7 @@ extension RedisServerProcess {
         guard let child = processID else { return "" }
         var information = siginfo_t()
         // Waits without reaping. The child is reaped under the lock, so that `stop()` cannot signal another process
-        // that has got
-        // the child's number.
+        // that has got the child's number.
         while waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         var status: Int32 = 0
         state.withLock { state in

@@ -65,8 +65,7 @@ extension OutgoingClient {
 
 /// A transfer that was started on a loop, as its sender sees it.
 // @unchecked: `then` is used on the loop's thread only (after the loop has ended, on the thread that does its late
-// work).
-// The rest does not change once the sender has the task.
+// work). The rest does not change once the sender has the task.
 public final class OutgoingTask: @unchecked Sendable {
     private let queue: TransferQueue
     private let loop: EventLoop

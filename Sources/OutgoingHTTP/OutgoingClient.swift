@@ -44,8 +44,7 @@ public final class OutgoingClient: Sendable {
     }
 
     /// Rejects new requests, lets the running ones continue for `grace` seconds, then aborts the rest, whose senders
-    /// get
-    /// ``OutgoingFailure/stopped``. Blocks until that is done: at most a second longer than `grace`. May be called
+    /// get ``OutgoingFailure/stopped``. Blocks until that is done: at most a second longer than `grace`. May be called
     /// again.
     ///
     /// - Parameter grace: in seconds.

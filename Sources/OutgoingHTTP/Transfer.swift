@@ -22,16 +22,14 @@ final class Transfer {
     /// The reason why a callback aborted the transfer.
     private var brokenOff: OutgoingFailure?
     /// For a mail: copies of its sockets, which lead to the same connections even after libcurl has closed its own.
-    /// Owned;
-    /// closed by `free`.
+    /// Owned; closed by `free`.
     private var sockets: [Int32] = []
     /// For a mail: the number of complete replies, and the lines of the last one.
     private var replies = 0
     private var reply: [String] = []
     private var isReplyWhole = true
     /// The number of 250 replies since the server's greeting, or since TLS began: the first one accepts the client's
-    /// name,
-    /// the second one the sender.
+    /// name, the second one the sender.
     private var agreed = 0
     private let queue: TransferQueue
 

@@ -56,8 +56,7 @@ public struct PasswordHash: Sendable, Equatable {
     }
 
     /// Random bytes in place of a hash, which no password matches. They are verified for users who do not exist, so
-    /// that
-    /// this takes as long as for users who do.
+    /// that this takes as long as for users who do.
     public static var ofNobody: PasswordHash {
         PasswordHash(.standard, Sodium.random(saltCount), hash: Sodium.random(hashCount))
     }

@@ -1,8 +1,7 @@
 /// The id of a user, a conversation or a device: 1 to 128 bytes of printable ASCII without space (0x21 to 0x7E).
 ///
 /// Every instance is valid, so code that gets one need not check it. Ids are compared byte by byte, as in Redis.
-/// Swift's
-/// own `String ==` would merge texts that differ in bytes, but for ASCII the two comparisons are the same.
+/// Swift's own `String ==` would merge texts that differ in bytes, but for ASCII the two comparisons are the same.
 public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The longest id, in bytes.
     public static let maximumLength = 128

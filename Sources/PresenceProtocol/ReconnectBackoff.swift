@@ -12,9 +12,8 @@
 ///
 /// No wait leads past the end of linger while there is time for another attempt before that end. So all clients of a
 /// server that is away for up to 85 % of linger are back within linger. In no tenth of a second do more of them arrive
-/// than
-/// after a loss of only the connections. The price is about nine attempts of each client within linger. A short-lived
-/// connection does not reset the count.
+/// than after a loss of only the connections. The price is about nine attempts of each client within linger. A
+/// short-lived connection does not reset the count.
 public struct ReconnectBackoff: Hashable, Sendable {
     /// The bound of the first wait.
     public let base: Duration

@@ -11,12 +11,10 @@ public struct Visibility: Hashable, Sendable {
     /// Other users see the user as unknown, presence and profile alike.
     public var presence: Audience
     /// Which viewers of the presence also see since when the user is offline. This is mutual: a user sees it only of
-    /// users
-    /// who may see the user's own.
+    /// users who may see the user's own.
     public var lastSeen: Audience
     /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`; mutual. `nil` means
-    /// that
-    /// the user has never set it, and counts as `everyone`.
+    /// that the user has never set it, and counts as `everyone`.
     public var receipts: Audience?
 
     public init(presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil) {

@@ -4,9 +4,8 @@ import Foundation
 /// Receives signals to this process, for as long as this object is kept.
 ///
 /// After `init` no signal is missed, and none has its default effect, even after this object is released. Several
-/// objects
-/// may listen to one signal. Dispatch's own sources do not suffice: they are registered some time after `resume`, and a
-/// signal that arrives earlier is lost (19 of 20 that a process sent to itself at once).
+/// objects may listen to one signal. Dispatch's own sources do not suffice: they are registered some time after
+/// `resume`, and a signal that arrives earlier is lost (19 of 20 that a process sent to itself at once).
 package final class ProcessSignals: Sendable {
     private let listener: UInt64
 

@@ -132,8 +132,7 @@ private struct KeySet: Decodable {
         let key: JWK?
 
         /// Whether the key's issuer meant it for verifying (RFC 7517, 4.2 and 4.3): a key without `use` and `key_ops`
-        /// is for any
-        /// use.
+        /// is for any use.
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
         /// Its `alg`, or the algorithm of its kind.

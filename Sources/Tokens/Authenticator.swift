@@ -27,8 +27,7 @@ public struct Authenticator: Sendable {
     private let issuer: String?
     private let audience: String?
     /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may be slightly ahead. `exp` has no such grace:
-    /// a
-    /// connection ends at that moment, and a connection that began after it would have to end at once.
+    /// a connection ends at that moment, and a connection that began after it would have to end at once.
     private let leeway: Milliseconds
 
     struct Key: Sendable {
@@ -103,8 +102,7 @@ public struct Authenticator: Sendable {
     }
 
     /// Does the fast part of a verification. That is the whole verification if the token is malformed, names an unknown
-    /// key,
-    /// or is signed by HMAC.
+    /// key, or is signed by HMAC.
     public func begin(_ token: String, now: Timestamp) -> Verification {
         begin(Array(token.utf8)[...], now: now)
     }
@@ -205,8 +203,7 @@ public struct Authenticator: Sendable {
             }
         }
         // In tokens of other issuers `grant` may have another meaning. In our own tokens an invalid `grant` is
-        // rejected, because
-        // ending a grant could not revoke such a token.
+        // rejected, because ending a grant could not revoke such a token.
         if key.isOwn, token.hasBadGrant { throw .badClaim(.grant) }
         return Claims(
             subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt,

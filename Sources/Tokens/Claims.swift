@@ -12,8 +12,7 @@ public struct Claims: Sendable, Equatable {
     public let issuedAt: Timestamp?
 
     /// The grant of the device for which the token was made (`grant`), in tokens that the server itself has issued: the
-    /// token
-    /// becomes invalid when the grant ends. `nil` in all other tokens.
+    /// token becomes invalid when the grant ends. `nil` in all other tokens.
     public let grant: Identifier?
 
     package init(

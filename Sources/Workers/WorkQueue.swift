@@ -50,8 +50,7 @@ final class WorkQueue: @unchecked Sendable {
     private let longestWait: Double
     private let state = Locked(State())
     /// Rung once for each job, and for each thread when the queue is closed. (The ring of a cancelled job stays: a
-    /// thread
-    /// then wakes and finds no job.) Owned; freed in `deinit`.
+    /// thread then wakes and finds no job.) Owned; freed in `deinit`.
     private let bell: UnsafeMutablePointer<sem_t>
 
     init(threads: Int, bound: Int, longestWait: Double = .infinity) {

@@ -6,8 +6,7 @@ public import EventLoops
 /// It guarantees that
 /// - jobs begin in the order of submission and at most `queue` wait; a job that would exceed this, or would wait for
 ///   longer than `longestWait` as estimated from earlier jobs, is rejected at once, with the time after which there may
-///   be
-///   room;
+///   be room;
 /// - each submitter gets one result on its loop: the job's result, or that the pool was stopped before the job ran; a
 ///   cancelled job delivers no result;
 /// - a job that is cancelled while it waits is never run.

@@ -32,8 +32,7 @@ extension Policies {
     func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
 
     /// The number of the person's partition (`rounds`). The caller notes the number before it asks Redis, and sets it
-    /// in the
-    /// topic (`policyRound`) with the reply.
+    /// in the topic (`policyRound`) with the reply.
     func round(of person: UserID) -> Int { rounds[shard.partitions.index(of: person)] }
 
     /// Events of all partitions, or of these, may have been missed.

@@ -140,8 +140,7 @@ package final class Policies {
     }
 
     /// Calls `done` once a user's policy is complete: usually at once. `payer` is charged for lists that have to be
-    /// read, by
-    /// the lengths known before the read.
+    /// read, by the lengths known before the read.
     func complete(_ user: UserID, for payer: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void) {
         guard let policy = self[user], !policy.isComplete else { return done(.loaded) }
         policy.waiters.append(done)

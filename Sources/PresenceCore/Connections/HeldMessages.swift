@@ -25,8 +25,7 @@ extension ShardLogic {
     }
 
     /// The token was verified, the session was admitted, or Redis is unreachable: handles the held messages, until one
-    /// of
-    /// them (a `refresh`) makes the rest wait again.
+    /// of them (a `refresh`) makes the rest wait again.
     func handleHeld(of connection: Connection) {
         guard !connection.held.isEmpty else { return }
         while !connection.held.isEmpty, !connection.isClosed, !mustWait(connection) {

@@ -6,10 +6,8 @@ import WebSockets
 /// responses, in bytes. (Pending events are marks, 4 bytes for each watched topic.)
 ///
 /// Each shard adds its own sum once a turn: one number, no lock. HTTP responses are counted as they wait, and may use
-/// at
-/// most half of the budget; each address has a share of that half, which short responses may exceed. WebSockets have
-/// the
-/// rest.
+/// at most half of the budget; each address has a share of that half, which short responses may exceed. WebSockets have
+/// the rest.
 package final class OutboxBudget: Sendable {
     /// 0: no limit.
     package let most: Int

@@ -27,9 +27,8 @@ package final class Replies {
     /// Takes the next place in the connection's replies.
     ///
     /// - Parameter hurry: For a request that waits to be carried out together with others: carries it out now. `hurry`
-    ///   is
-    ///   called when a request without `hurry` takes its place behind this one, when a request has to wait for this one
-    ///   (`RequestLane`), and when the connection closes.
+    ///   is called when a request without `hurry` takes its place behind this one, when a request has to wait for this
+    ///   one (`RequestLane`), and when the connection closes.
     package func expect(on connection: Connection, hurry: (() -> Void)? = nil) -> Connection.Reply {
         let reply = Connection.Reply()
         if let hurry {
@@ -91,8 +90,7 @@ package final class Replies {
     }
 
     /// The connection is closed: runs the ready callbacks, which check whether it is. A request that waits for Redis
-    /// keeps
-    /// its turn among its user's (`LongAnswers`) until Redis has replied.
+    /// keeps its turn among its user's (`LongAnswers`) until Redis has replied.
     func abandon(_ connection: Connection) {
         let replies = connection.replies
         connection.replies.removeAll()

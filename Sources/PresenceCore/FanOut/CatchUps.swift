@@ -114,8 +114,7 @@ package final class CatchUps {
     /// Takes the entries after `request.after`, in order: all, or the first of them.
     ///
     /// There may be gaps between entries. If the store no longer has the entries, the feature passes an entry of its
-    /// own in
-    /// their place, which instructs the client to start again, and has the number after which the log continues.
+    /// own in their place, which instructs the client to start again, and has the number after which the log continues.
     package func answer(_ request: CatchUp, with entries: [LogEntry]) {
         finish(request)
         defer { handOut() }

@@ -9,8 +9,8 @@ extension Line {
         if kept.count > Self.searched {
             var replaced = 0
             // Merged before it would have to grow, so that it grows only if at least half of its capacity is needed. The
-            // average
-            // cost of a change does not depend on the length of the list, and the list is at most twice as long as necessary.
+            // average cost of a change does not depend on the length of the list, and the list is at most twice as long as
+            // necessary.
             if kept.count == kept.capacity {
                 replaced = merger.merge(&kept)
                 if kept.count > kept.capacity / 2 { kept.reserveCapacity(2 * kept.count) }

@@ -40,10 +40,8 @@ package final class Delivery {
     /// Called at the end of the loop's turn: writes everything, unless it is better to wait for more.
     ///
     /// Under load, when writing a change to everyone takes many ms, it waits for changes whose scripts are running, at
-    /// most
-    /// for a quarter of the last flush: one write of two messages costs little more than a write of one message.
-    /// Otherwise a
-    /// flush takes less than a ms, and nothing waits. Returns the longest time to wait.
+    /// most for a quarter of the last flush: one write of two messages costs little more than a write of one message.
+    /// Otherwise a flush takes less than a ms, and nothing waits. Returns the longest time to wait.
     func flush(commandsPending: Int) -> Milliseconds? {
         if commandsPending > 0, flushTook / 4 > 0, !watchers.turn.isEmpty {
             let since = gatheringSince ?? clock.now

@@ -45,8 +45,7 @@ package final class Interests {
     /// A channel that is wanted again within this time costs nothing.
     static let pause: Milliseconds = 1_000
     /// The most channels that are left in a turn; or a sixteenth of the idle ones if that is more, so that leaving
-    /// keeps up
-    /// with any number of new idle ones.
+    /// keeps up with any number of new idle ones.
     static let batch = 512
 
     init(store: any Store, partitions: Partitions, clock: ShardClock) {

@@ -123,8 +123,7 @@ package final class LogReader {
     }
 
     /// For watchers whose cursor is beyond the end: no server can have delivered more entries than the store had, so
-    /// the
-    /// store has lost some.
+    /// the store has lost some.
     private func restartThose(_ ahead: [UInt32: Int64], of topic: Topic, beyond end: Int64) {
         guard let log = topic.log else { return }
         let lost = ahead.filter { $0.value > end && log.ahead[$0.key] == $0.value }

@@ -42,8 +42,7 @@ package enum RegisterFrame {
     }
 
     /// Whether the body is valid after a version in an object for clients. Scripts assemble bodies from values in
-    /// Redis, so
-    /// a damaged value there would appear in the scripts' events too.
+    /// Redis, so a damaged value there would appear in the scripts' events too.
     package static func isBody(_ body: UnsafeRawBufferPointer) -> Bool {
         guard body.first == UInt8(ascii: "\"") else { return false }
         var scanner = JSONScanner(members: body)

@@ -31,8 +31,7 @@ package final class Topic {
     /// The topic of resting watches (`Watchers+Pausing.swift`), while there are any.
     package var paused: Topic?
     /// If this topic is a part (`limited`, `hidden` or `paused`): the topic of which it is a part. The two retain each
-    /// other
-    /// until the part is discarded.
+    /// other until the part is discarded.
     var whole: Topic?
     /// Further data that the topic's kind keeps, besides the registers.
     package var state: AnyObject?

@@ -13,8 +13,7 @@ package final class TopicLoader {
     /// Calls `done` once all the topics can be answered from memory, or one of them could not be read.
     ///
     /// If `participant`, as far as this shard knows, may not watch a topic, the topic is read again
-    /// (`TopicKind.isDoubtful`):
-    /// the participant may just have been given access on another shard.
+    /// (`TopicKind.isDoubtful`): the participant may just have been given access on another shard.
     ///
     /// The viewer's own settings limit what they see. If these have to be read first, `done` waits for them; if they
     /// cannot be read, the viewer does not get last seen.
@@ -134,8 +133,7 @@ package final class TopicLoader {
     // MARK: After a break
 
     /// Reads everything watched again, or only what is in some partitions, and informs watchers of differences. `done`
-    /// gets
-    /// the reason if something could not be read now.
+    /// gets the reason if something could not be read now.
     func reload(_ partitions: Set<Int>? = nil, done: @escaping (RedisFailure?) -> Void) {
         var failure: RedisFailure?
         let topics = shard.watchers.topics.compactMap { $0 }.filter { topic in
@@ -227,8 +225,7 @@ package final class TopicLoader {
     }
 
     /// Redis has lost changes, and now has an older state than the one that was shown. The older state is current, and
-    /// needs
-    /// a newer version. If Redis rejects this for now, it is retried.
+    /// needs a newer version. If Redis rejects this for now, it is retried.
     private func renumber(_ topic: Topic) {
         let keys = shard.partitions.keys(of: topic.subject)
         let call = ScriptCall(

@@ -21,8 +21,7 @@ package final class TopicLog {
     private var turnBytes = 0
 
     // The positions of watchers that are not written to in each turn, by index: the last entry that each has. A watcher
-    // is
-    // in at most one of the three.
+    // is in at most one of the three.
     /// The topic is among their kept ones (`Line.kept`), and the entries follow from the ring.
     var behind: [UInt32: Int64] = [:]
     /// These need entries that are no longer in the ring, and wait for the feature.
@@ -197,8 +196,7 @@ final class LogMemory {
     }
 
     /// The turn is over, so its entries are no longer needed in memory. One log after the other drops half of its
-    /// entries
-    /// until the bound is met; each step frees something.
+    /// entries until the bound is met; each step frees something.
     func trim() {
         for log in noted {
             log.isNoted = false

@@ -78,8 +78,7 @@ extension Watchers {
     }
 
     /// Moves all of a connection's watches whose part has changed, in one pass over its kept changes; for each watch
-    /// the
-    /// effect is that of `move`.
+    /// the effect is that of `move`.
     func moveAll(of connection: Connection, at: Timestamp, home: (Topic) -> Topic) {
         let index = connection.index
         keepTurn(of: index)

@@ -5,8 +5,7 @@ import PresenceProtocol
 /// An entry enters the turn like a change of a register, and the turn's entries are written from the turn's bytes. A
 /// connection that cannot or must not be written to now keeps the topic's number, as for a register, and the log notes
 /// the connection's position. Later the connection gets all entries after that position from the ring. The feature
-/// reads
-/// entries that are no longer in the ring (`CatchUps`).
+/// reads entries that are no longer in the ring (`CatchUps`).
 extension Watchers {
     /// Appends an entry to a topic's log, for all watchers.
     ///
@@ -97,8 +96,7 @@ extension Watchers {
     }
 
     /// Marks the watchers of a log, as `mark` does for registers. Watchers whose position is not the end of the log get
-    /// none
-    /// of this turn's entries.
+    /// none of this turn's entries.
     func mark(_ log: TopicLog, of topic: Topic, _ number: UInt32) {
         let after = turn.changes[Int(number)].after
         let hasCursors = log.hasCursors

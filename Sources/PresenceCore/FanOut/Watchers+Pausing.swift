@@ -1,12 +1,10 @@
 /// Resting watches: the connection receives nothing of a topic for now, because its user may not see the topic. Once
-/// the
-/// user may see it again, the connection continues where it stopped.
+/// the user may see it again, the connection continues where it stopped.
 ///
 ///     topic  ◀─whole─  paused     never changes
 ///
 /// For the connection a resting watch remains a watch: it counts towards limits, and ends with the connection or an
-/// unsubscribe. The
-/// topic exists as long as it has resting watches.
+/// unsubscribe. The topic exists as long as it has resting watches.
 extension Watchers {
     /// Stops delivery of the topic to the connection. Pending changes remain pending.
     package func pause(_ connection: Connection, on topic: Topic) {

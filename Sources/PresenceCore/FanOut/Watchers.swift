@@ -6,9 +6,8 @@ import WebSockets
 ///
 /// A change replaces the topic's register and enters the turn. At the end of the turn each change is laid out once, and
 /// every connection that watches the topic is marked with the change's number; then each marked connection's data is
-/// written. A
-/// connection that accepts no more keeps the topics' numbers instead, each once, and later gets only the newest state
-/// of each: that is the whole policy for slow consumers. (A topic with a log has no newest state:
+/// written. A connection that accepts no more keeps the topics' numbers instead, each once, and later gets only the
+/// newest state of each: that is the whole policy for slow consumers. (A topic with a log has no newest state:
 /// `Watchers+Logs.swift`.) Marks and watches are numbers, not references: this path has no reference counting.
 package final class Watchers {
     private(set) var topics: [Topic?] = []
@@ -222,8 +221,7 @@ package final class Watchers {
     }
 
     /// Lays out this turn's changes and marks the watchers. Called at the end of the turn, or during the turn when a
-    /// watcher
-    /// subscribes to a topic that has already changed in it.
+    /// watcher subscribes to a topic that has already changed in it.
     func markWatchers() {
         while let index = turn.next {
             let topic = topics[Int(index)]
@@ -236,8 +234,7 @@ package final class Watchers {
     private func mark(_ topic: Topic, _ number: UInt32) {
         let marks = turn.changes[Int(number)].marks
         // Unsafe only because the release build does not check indices: they are valid by construction, and nothing
-        // else
-        // changes either array during the loop.
+        // else changes either array during the loop.
         lines.withUnsafeMutableBufferPointer { lines in
             topic.watchers.withUnsafeBufferPointer { watchers in
                 for watch in watchers {

@@ -24,8 +24,7 @@ package struct HTTPAPI {
     let respondMetrics: (HTTPExchangeID) -> Void
 
     /// Responds; longer text is compressed if the client accepts that. The connection is kept for the next call, unless
-    /// the
-    /// client or a drain ends it.
+    /// the client or a drain ends it.
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard Compression.isWorth(response) else { return finish(exchange, response) }
         var response = response

@@ -38,8 +38,7 @@ package struct HTTPCall {
     package var body: [UInt8] { request.body }
 
     /// The user of the token; `nil` for a backend, which may see and do everything. On a route for everyone the caller
-    /// may
-    /// be neither a user nor a backend, so such a route must use `caller`.
+    /// may be neither a user nor a backend, so such a route must use `caller`.
     package var viewer: UserID? {
         switch caller {
         case .user(let user): return user

@@ -7,8 +7,7 @@ package struct HTTPContent: Sendable {
     /// `Cache-Control`, for instance `private, max-age=31536000, immutable`.
     package var cacheControl: String
     /// Changes when the content changes; without quotes, printable ASCII. `nil`: for a file, derived from its size and
-    /// time;
-    /// for bytes, no tag.
+    /// time; for bytes, no tag.
     package var tag: String?
     /// `Content-Disposition`, for content that browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
     package var disposition: String?

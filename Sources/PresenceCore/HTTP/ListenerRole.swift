@@ -8,8 +8,7 @@ package enum ListenerRole: UInt8 {
     case back
 
     /// Whether the port serves this route. Both ports serve the health checks; for any other route of the other port
-    /// the
-    /// response is the same as for a path that does not exist, even if the method is wrong.
+    /// the response is the same as for a path that does not exist, even if the method is wrong.
     func leads(to route: Route) -> Bool {
         switch (self, route.audience) {
         case (.only, _), (_, .everyone), (_, .usersOrAnyone), (_, nil): true

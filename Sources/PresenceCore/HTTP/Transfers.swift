@@ -10,10 +10,9 @@ import WebSockets
 /// twice for each transfer.
 ///
 /// If all places of a direction are taken, a new transfer may get the place of another (`Slot.displace`): of the
-/// slowest
-/// one of the address with the most places. That transfer must be slow, and its address must have more places than the
-/// new transfer's address would then have. So a client that occupies many places while sending a byte now and then does
-/// not block others.
+/// slowest one of the address with the most places. That transfer must be slow, and its address must have more places
+/// than the new transfer's address would then have. So a client that occupies many places while sending a byte now and
+/// then does not block others.
 package final class Transfers: Sendable {
     /// In ms. A younger transfer is not displaced, since its speed is unknown.
     static let grace: Milliseconds = 5_000

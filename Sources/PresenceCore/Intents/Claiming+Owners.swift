@@ -11,8 +11,7 @@ extension Claiming {
     }
 
     /// Returns the owner of a thing, also an owner whose record is about to get it. `nil` if there is none, even if a
-    /// claim
-    /// of a former owner is left.
+    /// claim of a former owner is left.
     package func owner(of thing: Identifier) async throws(RedisFailure) -> Holder? {
         let claims = plan.claims(on: thing, in: shard.partitions.keys(of: thing))
         guard let claim = try await shard.command(["HGET", claims, thing.string]).string else { return nil }

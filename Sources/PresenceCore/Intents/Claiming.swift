@@ -83,8 +83,7 @@ package final class Claiming {
     }
 
     /// Carries out an intent that a script of the feature wrote for an owner (`abandon`), or that another server left.
-    /// If
-    /// that fails now, a sweep does it.
+    /// If that fails now, a sweep does it.
     package func finish(_ owner: Identifier) async {
         _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), first: resume(owner), reply: $0) }
     }

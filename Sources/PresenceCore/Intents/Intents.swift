@@ -37,8 +37,7 @@ package final class Intents {
     /// The most partitions that a sweep processes at a time, one intent in each.
     private static let window = 8
     /// The most steps of one run, up to its end or its next part. If a run needs more, other executors undo its work:
-    /// the
-    /// next sweep continues.
+    /// the next sweep continues.
     static let mostSteps = 64
     /// The most pending requests for one subject in all, of one user (so that others find room), and of backends.
     static let (mostWaiting, mostOfUser, mostOfBackends) = (64, 4, 16)
@@ -78,8 +77,7 @@ package final class Intents {
         }
 
         /// The final result. A request does not get the failure of a skipped step, which is not part of its question. A
-        /// sweep
-        /// gets it, so that it does not return sooner for an intent that cannot be completed.
+        /// sweep gets it, so that it does not return sooner for an intent that cannot be completed.
         func outcome(_ value: RedisValue) -> Result<RedisValue, RedisFailure> {
             isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value)
         }

@@ -5,8 +5,7 @@ import WebSockets
 /// address' connections over all shards.
 ///
 /// Connections count from when they are accepted. An address that has reached its limit of WebSockets gets a few
-/// further
-/// connections, for HTTP and for being rejected with a reason; beyond these, none are accepted.
+/// further connections, for HTTP and for being rejected with a reason; beyond these, none are accepted.
 ///
 /// One lock, taken when a connection opens and closes, and never on the data path.
 package final class AddressLimits: Sendable {

@@ -8,8 +8,7 @@ package struct DescriptorRoom: Equatable {
     package let handshakes: Int
 
     /// Reserved for the process: files, listening sockets, the journal, and calls to other servers, each of which needs
-    /// at
-    /// most one connection while it runs.
+    /// at most one connection while it runs.
     static let process = 136
     /// Reserved for a shard: for its loop, and for 3 or 4 connections to Redis, in a cluster 3 or 4 to each master.
     static let shard = 32

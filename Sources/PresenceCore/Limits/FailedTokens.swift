@@ -11,8 +11,7 @@ import Workers
 ///
 /// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is
 /// valid. So the limit holds however many verifications are pending, and connections that close meanwhile are charged
-/// too.
-/// Valid tokens that arrive all at once take few tokens of the bucket, because few are verified at a time.
+/// too. Valid tokens that arrive all at once take few tokens of the bucket, because few are verified at a time.
 package final class FailedTokens: Sendable {
     private let countsLoopback: Bool
     private let rates: Locked<Rates<AddressBlock>>

@@ -94,8 +94,7 @@ package enum RequestPrice {
     package static func ids(_ count: Int) -> Int { 1 + count / 10 }
 
     /// The price of a reply in addition to its request's, and of a long request in addition to its first token: one
-    /// token
-    /// for each full 4 KiB. Redis takes some 0.2 ms for a message of that size (docs/performance.md).
+    /// token for each full 4 KiB. Redis takes some 0.2 ms for a message of that size (docs/performance.md).
     static func bytes(_ count: Int) -> Int { count / 4_096 }
 
     /// The price of a request of this many bytes, whose `price` results from its contents. Only the larger of the two

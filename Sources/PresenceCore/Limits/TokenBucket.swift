@@ -38,8 +38,7 @@ struct TokenBucket: Equatable {
     private var fullAt: Int64 = 0
 
     /// How long until this many tokens are available; `nil` if they are available now. A request for more than the
-    /// capacity
-    /// waits for a full bucket: every allowed request is possible for a client that waits.
+    /// capacity waits for a full bucket: every allowed request is possible for a client that waits.
     package func wait(for tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         let now = now * 1_000_000
         let excess =

@@ -3,8 +3,7 @@ import PresenceProtocol
 /// Handles slots of a cluster that have moved.
 extension ShardMembership {
     /// Reads again what may have been missed while slots moved: only the partitions that moved with them. Everything
-    /// else
-    /// stays live meanwhile, and so do these partitions unless reading them takes long.
+    /// else stays live meanwhile, and so do these partitions unless reading them takes long.
     func catchUp() {
         guard !rerouted.isEmpty, catchingUpSince == nil else { return }
         guard isLive, !isResynchronising else {

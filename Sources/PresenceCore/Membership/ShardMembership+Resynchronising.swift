@@ -212,8 +212,7 @@ extension ShardMembership {
     }
 
     /// Everything is reported and read. The data is current if the subscription delivers all later changes: a canary
-    /// must
-    /// pass through it first.
+    /// must pass through it first.
     private func finish(_ attempt: Int) {
         guard attempt == self.attempt else { return }
         renew()

@@ -7,10 +7,8 @@ import Redis
 ///                   a break, silence, an expired lease
 ///
 /// After a break of the command or lease connection the shard takes a new incarnation and reports all its sessions
-/// again;
-/// after a break of only the subscription it keeps its incarnation. In either case it reads everything watched before
-/// it
-/// is `live`.
+/// again; after a break of only the subscription it keeps its incarnation. In either case it reads everything watched
+/// before it is `live`.
 package final class ShardMembership {
     package unowned let shard: ShardLogic
 
@@ -124,8 +122,7 @@ package final class ShardMembership {
         case .subscribed:
             isSubscribed = true
             // The canaries of earlier renewals were published before this subscription, and were lost with the former
-            // one: waiting
-            // for them would make the shard stale again at once.
+            // one: waiting for them would make the shard stale again at once.
             renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
         case .followed(let channel): shard.interests?.confirm(channel)
@@ -158,8 +155,7 @@ package final class ShardMembership {
     }
 
     /// Returns true if a script rejected the write because this incarnation is fenced. If the incarnation has not
-    /// joined
-    /// yet, the script was one of the former incarnation, or ran too early.
+    /// joined yet, the script was one of the former incarnation, or ran too early.
     @discardableResult
     package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
         guard (try? result.get())?.array?.first?.string == "FENCED" else { return false }
@@ -265,8 +261,7 @@ package final class ShardMembership {
         }
         guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
         // A subscription may fall silent while the shard is stale for another reason: only this check detects that.
-        // Without it
-        // the shard would stay stale.
+        // Without it the shard would stay stale.
         let unheard = renewals.first(where: \.isAnswered).map { now - $0.sentAt > settings.staleAfter } ?? false
         let isDeaf = unheard && isSubscribed
         guard isLive || isDeaf else { return }
@@ -282,8 +277,8 @@ package final class ShardMembership {
     }
 
     /// A renewal is settled when it was acknowledged and its canary arrived: until then nothing was missed. Earlier
-    /// renewals
-    /// that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as much.
+    /// renewals that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as
+    /// much.
     func settleRenewals() {
         prove()
         guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }

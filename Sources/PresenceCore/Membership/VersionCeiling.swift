@@ -5,10 +5,8 @@ import PresenceProtocol
 ///
 /// A version is above the previous one, above the floor, and not behind Redis' clock. Nothing changes more than once a
 /// millisecond for long. So versions stay below a clock that starts at the higher of Redis' known time and the floor.
-/// If
-/// Redis has lost changes and its clock was set back, the floor is raised to this bound, so that later versions are
-/// newer
-/// than any that clients have seen.
+/// If Redis has lost changes and its clock was set back, the floor is raised to this bound, so that later versions are
+/// newer than any that clients have seen.
 struct VersionCeiling {
     /// The most that Redis' clock was ahead of the shard's, in ms.
     private var time = Int64.min

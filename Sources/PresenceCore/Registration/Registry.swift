@@ -124,8 +124,7 @@ package struct Registry {
     // MARK: Messages and topics
 
     /// A message to a user's own connections of which only the newest counts: `encode` creates its frame when a
-    /// connection
-    /// is written to, or returns `[]` if there is nothing to send.
+    /// connection is written to, or returns `[]` if there is nothing to send.
     package mutating func ownMessage(_ encode: @escaping (Connection) -> [UInt8]) -> OwnMessages {
         precondition(ownMessages.count < 8)
         ownMessages.append(encode)
@@ -183,10 +182,9 @@ package struct Registry {
     }
 
     /// A call whose body is written to a file in the data directory, in pieces, at the speed of disk and client.
-    /// `answer`
-    /// gets the complete file; an error that it throws is the response. Afterwards the file is deleted unless it was
-    /// kept
-    /// (``UploadedFile/keep(at:)``, in a job). It is deleted too if the connection or the process ends before.
+    /// `answer` gets the complete file; an error that it throws is the response. Afterwards the file is deleted unless
+    /// it was kept (``UploadedFile/keep(at:)``, in a job). It is deleted too if the connection or the process ends
+    /// before.
     ///
     /// The head is checked for: token, audience, rates, the length (411 without one, 413), no other upload of the user
     /// in progress (429), fewer than `limits.uploads` in the process (503), and space on the disk (503). Only then a

@@ -54,8 +54,7 @@ extension ShardLogic {
         if let session {
             if refusal.endsSession { sessions.isMissing(session) }
             // Treated like the event of the revocation, which is still to come. After an error, clients would drop
-            // requests that
-            // they keep for repetition.
+            // requests that they keep for repetition.
             if refusal.message.code == .unauthorized { return sessions.revoke(session) }
         }
         if refusal.message.code == .rateLimited { return limitRate(of: connection, id, refusal) }

@@ -1,8 +1,8 @@
 import PresenceProtocol
 
 /// Changes of profiles that Redis has made, and whose events this shard has not processed yet. The replies wait until
-/// it
-/// has, so that later reads on the same connection see the changes. For a user who is not watched here, nothing waits.
+/// it has, so that later reads on the same connection see the changes. For a user who is not watched here, nothing
+/// waits.
 final class AwaitedProfiles {
     private var waiting: [UserID: [(version: Int64, done: () -> Void)]] = [:]
 

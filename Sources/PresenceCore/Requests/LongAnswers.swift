@@ -3,9 +3,9 @@ import PresenceProtocol
 /// Short requests whose replies may be megabytes: pages of messages, lists.
 ///
 /// A user's long requests are carried out one after the other on a shard, and at most `most` of all users at a time.
-/// The
-/// length of each reply is charged to the user's rate before the user's next request is considered, which then may be
-/// `rate_limited`. So a packet of a hundred such requests cannot make Redis and the loop produce hundreds of megabytes.
+/// The length of each reply is charged to the user's rate before the user's next request is considered, which then may
+/// be `rate_limited`. So a packet of a hundred such requests cannot make Redis and the loop produce hundreds of
+/// megabytes.
 ///
 /// At most one request of a connection waits: later messages are held (`HeldMessages`), so replies keep the order of
 /// requests.
@@ -17,8 +17,7 @@ final class LongAnswers {
     }
 
     /// The reply to a client that has disconnected was read from Redis nevertheless. Its length is unknown, so the
-    /// charge is
-    /// this multiple of the request's price. For the longest page that is the charge for 1 MiB.
+    /// charge is this multiple of the request's price. For the longest page that is the charge for 1 MiB.
     private static let abandoned = 24
 
     /// The most requests of all users that run at once on a shard.

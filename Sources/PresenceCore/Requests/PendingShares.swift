@@ -1,8 +1,7 @@
 import PresenceProtocol
 
 /// The bytes of each user's long requests that are running on a shard. One user may have a quarter of the bytes that
-/// may
-/// wait for Redis, so that others always find room. A single request is always accepted.
+/// may wait for Redis, so that others always find room. A single request is always accepted.
 struct PendingShares {
     /// Shorter requests are not counted: the rate of requests bounds them.
     static let least = 4_096

@@ -5,10 +5,8 @@ import WebSockets
 /// every server. It exists only at the log levels `debug` and `trace`.
 ///
 /// A call is named by its `X-Request-Id`. A client's message is named by its session and `id`, as `SESSION/7`, or,
-/// before
-/// the session exists, by the upgrade's `X-Request-Id`. The name is kept with replies of Redis and jobs, so a request
-/// of
-/// several steps keeps it. Shared work, such as one read for two requests, belongs to the first request.
+/// before the session exists, by the upgrade's `X-Request-Id`. The name is kept with replies of Redis and jobs, so a
+/// request of several steps keeps it. Shared work, such as one read for two requests, belongs to the first request.
 ///
 /// On the shard's thread.
 final class RequestTrace {

@@ -37,8 +37,7 @@ extension ShardLogic {
     }
 
     /// Whether so much waits for Redis that a request is rejected before anything is sent. If so, the rejection is
-    /// counted as
-    /// a limit that was met.
+    /// counted as a limit that was met.
     package func isStoreFull() -> Bool {
         guard store.isFull else { return false }
         metrics.met(.redisBytes)

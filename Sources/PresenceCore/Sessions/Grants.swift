@@ -6,10 +6,8 @@ package typealias TokenSigner = (_ user: UserID, _ grant: Identifier?, _ lifetim
     String?
 
 /// Tokens that the server itself issued to a device (`grant`). They are short-lived, but a connection opened with such
-/// a
-/// token outlives it. A sign-out arrives as an event. In case an event was missed, the grant is also read from the
-/// store,
-/// at the token's end and once an hour.
+/// a token outlives it. A sign-out arrives as an event. In case an event was missed, the grant is also read from the
+/// store, at the token's end and once an hour.
 extension ShardLogic {
     /// Interval between two checks of a grant. A million idle clients cause 278 commands a second.
     static let grantCheck: Milliseconds = 3_600_000

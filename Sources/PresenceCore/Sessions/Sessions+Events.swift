@@ -105,8 +105,7 @@ extension Sessions {
     }
 
     /// Asserts every session again, and reports the sessions that ended meanwhile. Stops at the first session that
-    /// Redis
-    /// cannot store now; `done` gets the reason.
+    /// Redis cannot store now; `done` gets the reason.
     func assertAll(done: @escaping (RedisFailure?) -> Void) {
         let round = shard.link.round
         let untold = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }

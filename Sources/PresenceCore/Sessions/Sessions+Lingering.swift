@@ -19,15 +19,13 @@ extension Sessions {
     func lingerOver(_ number: UInt64) {
         guard let session = byNumber[number], session.connection == nil else { return }
         // While Redis is unreachable, this shard cannot know whether the user is connected to another shard, which may
-        // reach
-        // Redis later than this one does. (A session that was never stored can end at once.)
+        // reach Redis later than this one does. (A session that was never stored can end at once.)
         guard shard.link.isLive || !session.mayBeStored else { return overdue.append(number) }
         end(session)
     }
 
     /// Redis is reachable again: sessions past their linger get another linger, so that other shards can first assert
-    /// the
-    /// users who connected to them.
+    /// the users who connected to them.
     func lingerAgain() {
         for number in overdue where byNumber[number] != nil {
             shard.deadlines.set(.linger(session: number), at: shard.clock.now + shard.configuration.linger)

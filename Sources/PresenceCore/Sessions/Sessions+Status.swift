@@ -39,8 +39,7 @@ extension Sessions {
         guard let clearAt = user.chosen?.clearAt else { return }
         guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
         // If Redis is unreachable, it is asked later. Asserting a session clears an expired status too, but the
-        // assertion may
-        // have run just before the status expired.
+        // assertion may have run just before the status expired.
         guard shard.link.isLive else { return lapseLater(user) }
         let call = ScriptCall(
             .lapse, in: user.keys,
@@ -69,8 +68,7 @@ extension Sessions {
     private func scheduleLapse(of user: LocalUser) {
         guard let clearAt = user.chosen?.clearAt else { return }
         // One ms past the end, so that the script finds it expired. A distant end is checked in between too, so that
-        // deadlines
-        // of users who left do not pile up.
+        // deadlines of users who left do not pile up.
         let left = clearAt - redisNow(for: user) + 1
         // Overdue, and Redis has not cleared it: its clock has jumped. Retry with a pause.
         let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)

@@ -163,8 +163,7 @@ extension Sessions {
     // MARK: Active or idle
 
     /// The client reports whether its user is active. `done` gets whether Redis has stored the state; if not, the state
-    /// is
-    /// sent again until Redis has it.
+    /// is sent again until Redis has it.
     package func change(_ session: Session, to activity: Activity, done: @escaping (_ isStored: Bool) -> Void) {
         session.activity = activity
         if let connection = session.connection {

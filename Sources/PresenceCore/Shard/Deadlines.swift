@@ -5,9 +5,8 @@ import WebSockets
 /// The shard's deadlines in order of time: its only timers besides the loop's own.
 ///
 /// A heap with lazy deletion: outdated entries stay, and the code that they wake checks whether there is still
-/// something
-/// to do. So a received message costs nothing here: a connection's entry is checked once an interval, and not moved at
-/// every message.
+/// something to do. So a received message costs nothing here: a connection's entry is checked once an interval, and not
+/// moved at every message.
 package struct Deadlines {
     package enum Subject: Equatable {
         /// Ping, timeout of a silent connection, no `connect` in time, expiry of a token: whichever comes first.

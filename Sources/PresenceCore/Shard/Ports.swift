@@ -25,8 +25,7 @@ package protocol Sockets: AnyObject {
 
 /// The port to Redis. Commands of one lane with the same keys run in the order in which they were given. Their replies
 /// arrive in that order too, each exactly once, and never during the call. (Only the reply of an acknowledged change
-/// may
-/// arrive later than the replies of subsequent commands: it waits for replicas.)
+/// may arrive later than the replies of subsequent commands: it waits for replicas.)
 package protocol Store: AnyObject {
     /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests an invented time).
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
@@ -40,8 +39,7 @@ package protocol Store: AnyObject {
     /// Leaves such a channel: one that is confirmed, or that has not been sent to Redis yet (`isSubscribing`).
     func leave(_ channel: String)
     /// Whether there is a connection for events. Redis has received the followed channels on it, or will receive them
-    /// once
-    /// it has confirmed the other subscriptions.
+    /// once it has confirmed the other subscriptions.
     var isSubscribing: Bool { get }
     /// Also receives the messages of all channels that match a pattern; `nil` stops this. Not for a cluster.
     func overhear(_ pattern: String?)

@@ -204,8 +204,7 @@ package actor Shard {
     }
 
     /// Tokens are checked by Redis' clock: if it differs much from this host's, valid tokens are rejected, or expired
-    /// tokens
-    /// accepted. It is unknown which of the two clocks is wrong.
+    /// tokens accepted. It is unknown which of the two clocks is wrong.
     private func watchClocks() {
         guard clock.now >= nextClockLog, let offset = clockOffset, abs(offset) > Self.tolerableOffset else { return }
         nextClockLog = clock.now + Self.clockLogPause

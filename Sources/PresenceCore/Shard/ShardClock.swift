@@ -10,8 +10,7 @@ package final class ShardClock {
     /// A running loop wakes four times in this time.
     private static let pause: Milliseconds = 4 * ShardLogic.longestSleep
     /// How far Redis' clock is ahead of this one; in a cluster, the clock of the leases' master. A reply that took
-    /// long, or
-    /// waited here, gives a smaller value, so the largest of the recent values is used.
+    /// long, or waited here, gives a smaller value, so the largest of the recent values is used.
     private(set) var redisOffset: Milliseconds?
     private var offsets: [Milliseconds] = []
     private static let mostOffsets = 8

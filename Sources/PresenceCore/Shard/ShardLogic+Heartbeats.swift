@@ -35,8 +35,7 @@ extension ShardLogic {
     }
 
     /// An interval from now, or up to a 128th of an interval earlier. Pings that are due together cost one turn of the
-    /// loop,
-    /// and so do their pongs; these turns are most of the cost of an idle connection.
+    /// loop, and so do their pongs; these turns are most of the cost of an idle connection.
     var nextPing: Milliseconds {
         let interval = configuration.heartbeat.interval
         let beat = max(1, interval / 128)

@@ -64,8 +64,7 @@ package final class ShardLogic {
         heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
         linger: configuration.linger, limits: connectionLimits)
     /// Each asks a feature to drop this many bytes of pending data that the feature can read again, and returns how
-    /// many
-    /// bytes were dropped.
+    /// many bytes were dropped.
     package var onExcess: [(Int) -> Int] = []
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
@@ -276,8 +275,7 @@ package final class ShardLogic {
     }
 
     /// Redis has a record that no server has written: clients do not get it, and `presenced doctor` finds it. Once a
-    /// minute
-    /// the log names the partition, since ids must not appear in logs.
+    /// minute the log names the partition, since ids must not appear in logs.
     package func noteDamage(_ what: String, of id: Identifier) {
         metrics.damagedRecords += 1
         guard clock.now >= nextDamageLog else { return }

@@ -98,8 +98,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     /// Warns of a proxy on this machine that is not configured: all its clients look like this machine, which is exempt
-    /// from
-    /// limits of addresses and may open pages of operators.
+    /// from limits of addresses and may open pages of operators.
     private func noticeProxy(in request: HTTPRequest) {
         guard !hasNoticedProxy, !proxies.hasAny, request.peer.isLoopback, request.headers["x-forwarded-for"] != nil
         else {

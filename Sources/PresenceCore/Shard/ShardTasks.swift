@@ -4,8 +4,7 @@ import Redis
 ///
 /// Each task prefers the shard's loop as its executor, so no `await` leaves the thread. As in all code of a shard, only
 /// one thread uses the data. Between two steps anything else may happen on the shard. Every reply and every job's
-/// result
-/// arrives exactly once, so every task ends.
+/// result arrives exactly once, so every task ends.
 package final class ShardTasks {
     private let executor: any TaskExecutor
     private let trace: RequestTrace?

@@ -6,9 +6,8 @@ import Redis
 /// the lease, and a subscription.
 ///
 /// A partition's keys and events, and so its scripts, belong to one slot. Each script runs at that slot's master and
-/// uses
-/// its clock. If any master is unreachable, or was replaced by one of its replicas (which may lack the master's last
-/// writes), that is a break for the whole shard. A slot that moves is no break.
+/// uses its clock. If any master is unreachable, or was replaced by one of its replicas (which may lack the master's
+/// last writes), that is a break for the whole shard. A slot that moves is no break.
 final class ClusterStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }

@@ -2,8 +2,7 @@ import Redis
 
 /// A store whose scripts record events for consumers outside: each script gets one more key, the last one: its
 /// partition's stream `offers`. If a script has this key, the function `offer` (lib.lua) writes to the stream. So an
-/// event
-/// is stored in the same step as its change, and without consumers scripts do no extra work.
+/// event is stored in the same step as its change, and without consumers scripts do no extra work.
 final class OfferingStore: Store {
     private let store: any Store
 

@@ -97,8 +97,7 @@ package struct PartitionKeys {
     package var conversations: String { name + Self.conversations }
     private static let conversations = ":conversation:"
     /// A hash of many small values, since a key for each value would cost Redis twice the memory. With a million values
-    /// of a
-    /// family there are some eight in each hash. Redis searches up to 128 faster than it finds a key.
+    /// of a family there are some eight in each hash. Redis searches up to 128 faster than it finds a key.
     package func bucket(_ family: KeyFamily, of text: String) -> String {
         // The lower bits select the partition.
         "\(name):\(family.name):\((Partitions.hash(text) >> 14) % Self.buckets)"

@@ -111,8 +111,7 @@ final class RedisStore: ConnectedStore {
     }
 
     /// The lane comes up together with the connection for replicas, but does not go down with it: while that connection
-    /// is
-    /// down, changes are rejected and everything else continues.
+    /// is down, changes are rejected and everything else continues.
     private func followWaits(_ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break

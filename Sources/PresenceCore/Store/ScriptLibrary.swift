@@ -4,11 +4,9 @@ import CAssets
 /// first line: each definition of a function costs 0.1 µs a call, and all definitions for messages would cost 5 µs.
 ///
 /// Every library contains the functions of all scripts (`lib.lua`). In its Lua files, every statement outside of
-/// functions
-/// begins in the first column; of the other lines only those that end a statement do. A `local` statement in the first
-/// column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur: this may
-/// keep
-/// too much, but never too little.
+/// functions begins in the first column; of the other lines only those that end a statement do. A `local` statement in
+/// the first column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur:
+/// this may keep too much, but never too little.
 package struct ScriptLibrary: Sendable {
     private let statements: [Statement]
     /// Indices by declared name.

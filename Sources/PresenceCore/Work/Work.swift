@@ -5,10 +5,8 @@ import Workers
 /// Features' access to threads, for work that takes too long for the loop: hashes, pictures, anything beyond some 100 µs.
 extension ShardLogic {
     /// Runs `job` off the loop for a request, then `then` on the loop, in the request's turn: `then` writes the reply.
-    /// If too
-    /// many jobs wait, the request is rejected with the time after which to retry. If the connection closes meanwhile,
-    /// a
-    /// waiting job is not run, and `then` is not called.
+    /// If too many jobs wait, the request is rejected with the time after which to retry. If the connection closes
+    /// meanwhile, a waiting job is not run, and `then` is not called.
     ///
     /// - Parameters:
     ///   - pool: One of the pools in the feature's plan.

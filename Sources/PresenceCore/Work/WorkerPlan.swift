@@ -48,8 +48,7 @@ package struct WorkerPlan: Sendable, Hashable {
     }
 
     /// Verifies signatures of tokens by RSA and elliptic curves, which takes 20 to 70 µs each. The queue has room for
-    /// all
-    /// clients that reconnect at once; their tokens count towards `limits.inboxBytes`.
+    /// all clients that reconnect at once; their tokens count towards `limits.inboxBytes`.
     package static let signatures = WorkerPlan(
         "signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
 

@@ -34,8 +34,7 @@ package final class WorkerPools: Sendable {
     }
 
     /// Drops waiting jobs and waits for running ones, but no longer than `grace`: a job that hangs does not keep a
-    /// server
-    /// from stopping. The callers that wait for either are informed.
+    /// server from stopping. The callers that wait for either are informed.
     ///
     /// - Returns: The pools with jobs that still run.
     package func stop(within grace: Milliseconds) async -> [String] {

@@ -24,8 +24,7 @@ extension JSONScanner {
     }
 
     /// Skips eight bytes at a time while none of them is a quote, a backslash, a control character or beyond ASCII, and
-    /// then
-    /// up to the first byte that is. The caller handles fewer than eight bytes at the text's end.
+    /// then up to the first byte that is. The caller handles fewer than eight bytes at the text's end.
     @inline(__always)
     private mutating func skipPlainBytes() {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -35,8 +34,7 @@ extension JSONScanner {
             let quotes = word ^ (ones &* 0x22)
             let backslashes = word ^ (ones &* 0x5C)
             // A byte's high bit is set below if the byte matches the line's test. A borrow can also set it in a byte
-            // that does not
-            // match, but only after a byte that does, and only the first match is used.
+            // that does not match, but only after a byte that does, and only the first match is used.
             var found = (quotes &- ones) & ~quotes
             found |= (backslashes &- ones) & ~backslashes
             found |= (word &- ones &* 0x20) & ~word

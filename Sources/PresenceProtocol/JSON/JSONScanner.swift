@@ -10,15 +10,13 @@
 /// in values that are skipped. It allocates nothing.
 ///
 /// Unsafe: the scanner and its results point into the bytes given to `init`. The caller owns the bytes and keeps them
-/// in
-/// place while the scanner or a result is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
+/// in place while the scanner or a result is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
 public struct JSONScanner {
     /// Deeper nesting is rejected: no message of the protocol needs more than five levels.
     public static let maximumDepth = 32
 
     /// The limit for messages of servers. They contain objects from other clients, which were within the smaller limit
-    /// when
-    /// they arrived. (A container that is skipped has a bit for each level.)
+    /// when they arrived. (A container that is skipped has a bit for each level.)
     static let maximumDepthOfServers = 64
 
     /// Deeper nesting is rejected.

@@ -144,8 +144,7 @@ extension Array where Element == Identifier {
     }
 
     /// Whether two of at most 100 ids are equal. The ids are put in a table of 256 places, so that few collide; only
-    /// ids with
-    /// equal hashes are compared as strings.
+    /// ids with equal hashes are compared as strings.
     private var hasRepetitions: Bool {
         // Unsafe: the memory belongs to this call.
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 356) { memory in

@@ -1,9 +1,8 @@
 /// Appends messages to clients as bytes, from values or from pieces that are JSON already.
 ///
 /// The server encodes a register once, where it changes, and every shard passes those bytes on. So messages take
-/// registers
-/// as bytes, which are valid during the call and are not checked: a message is only as correct as its registers. Each
-/// function appends exactly one whole message, without framing.
+/// registers as bytes, which are valid during the call and are not checked: a message is only as correct as its
+/// registers. Each function appends exactly one whole message, without framing.
 public enum ServerMessageWriter {
     /// The presence of a user who is unknown, does not exist, or is hidden from the client.
     public static let unknownPresence = Array(#"{"version":0,"status":"offline"}"#.utf8)

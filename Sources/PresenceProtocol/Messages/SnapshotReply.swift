@@ -5,8 +5,8 @@
 ///
 /// Users come first, then conversations. All parts except the last have `"more":true`. A reply without users is one
 /// message with an empty list. An entry that does not fit into a part begins the next part. A single user or
-/// conversation
-/// is never split: if its entry alone exceeds the limit, so does its part (registers are bounded far below the limit).
+/// conversation is never split: if its entry alone exceeds the limit, so does its part (registers are bounded far below
+/// the limit).
 public struct SnapshotReply {
     public enum Kind: Sendable {
         case subscribed, users

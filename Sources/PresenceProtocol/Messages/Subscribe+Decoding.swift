@@ -54,8 +54,7 @@ extension ClientMessage.Subscribe {
     }
 
     /// No conversation has so large a version: the client's version is not one of this server's, and the client gets
-    /// the
-    /// current one.
+    /// the current one.
     private static func knownVersion(_ value: JSONValue) throws(DecodingFailure) -> Int64 {
         switch value.number {
         case .integer(let version) where version <= ClientMessage.maximumID: version

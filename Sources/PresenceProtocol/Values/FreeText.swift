@@ -40,10 +40,8 @@ public enum FreeText {
     }
 
     /// Whether any part of the text is visible: a letter, digit, punctuation mark or symbol that can stand alone.
-    /// Spaces,
-    /// joiners, fillers, variation selectors, tags, and combining marks without a base are invisible, and so are
-    /// private-use
-    /// and unassigned code points.
+    /// Spaces, joiners, fillers, variation selectors, tags, and combining marks without a base are invisible, and so
+    /// are private-use and unassigned code points.
     public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -51,9 +51,8 @@ final class ClusterCommand {
 /// The commands of one slot.
 ///
 /// As long as the slot's master accepts the commands, they are sent immediately. When one is redirected, the queue
-/// holds
-/// the others until the pending ones are answered, and then sends one at a time. So all commands of a slot run in order
-/// while it moves.
+/// holds the others until the pending ones are answered, and then sends one at a time. So all commands of a slot run in
+/// order while it moves.
 final class SlotQueue {
     var underWay = 0
     var isHeld = false

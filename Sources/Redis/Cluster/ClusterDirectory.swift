@@ -3,8 +3,7 @@ import EventLoops
 /// Knows which master serves which slot, by asking one node of the cluster at a time.
 ///
 /// It asks every second, and immediately when a command was redirected. It changes to the next node when the present
-/// one
-/// breaks, hangs, or returns nothing new while a change is expected.
+/// one breaks, hangs, or returns nothing new while a change is expected.
 ///
 /// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ClusterDirectory {

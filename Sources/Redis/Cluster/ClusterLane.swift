@@ -3,12 +3,10 @@ import EventLoops
 /// Commands to a cluster, with a connection to each master. Each command is sent to the master of its key's slot.
 ///
 /// Commands with the same keys run in the order of submission, also while their slot moves. (A command that a moving
-/// slot
-/// rejects can be overtaken by a command with other keys that was already pending.) The lane follows redirections
+/// slot rejects can be overtaken by a command with other keys that was already pending.) The lane follows redirections
 /// (`MOVED`, `ASK`), and retries commands that cannot run at the moment (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) until
-/// they
-/// have waited for `commandTimeout`. Redis has run none of these commands. A command whose answer was lost is never
-/// repeated.
+/// they have waited for `commandTimeout`. Redis has run none of these commands. A command whose answer was lost is
+/// never repeated.
 ///
 /// down ──every slot has a master, each connected and with the scripts loaded──▶ up
 ///       ▲── a master's connection breaks, a master was replaced, a command waited too long ──┘
@@ -98,8 +96,7 @@ public final class ClusterLane {
     }
 
     /// Runs a script; there is at least one key, and all keys belong to one slot. `isAcknowledged`: the script is
-    /// answered
-    /// only after the lane's `replicas` have its changes.
+    /// answered only after the lane's `replicas` have its changes.
     public func run(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], isAcknowledged: Bool = false,
         reply: @escaping RedisConnection.Reply

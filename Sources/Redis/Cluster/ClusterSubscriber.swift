@@ -5,8 +5,8 @@ import EventLoops
 /// A cluster forwards every plain message to all of its nodes, over links between nodes, where a message can be lost
 /// without notice. A script publishes at the master of its keys. A subscription at that master depends on no such link,
 /// and a break of the subscription is noticed. While a slot moves, its messages arrive over the links until the new
-/// master
-/// has confirmed the subscription; the owner must then read messages that may have been lost meanwhile (`onMoved`).
+/// master has confirmed the subscription; the owner must then read messages that may have been lost meanwhile
+/// (`onMoved`).
 ///
 /// In addition, every subscription has a canary channel of its own, which tests it from end to end.
 ///
@@ -128,8 +128,7 @@ public final class ClusterSubscriber {
     }
 
     /// A feed that gains channels replaces the old one immediately. A feed that only loses channels waits until the
-    /// feeds
-    /// that gain them are confirmed: it is better to receive a message twice than not at all.
+    /// feeds that gain them are confirmed: it is better to receive a message twice than not at all.
     private func confirm(_ feed: Feed, of master: ClusterNode) {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)

@@ -72,8 +72,7 @@ public struct SlotMap: Hashable, Sendable {
     }
 
     /// Whether a master has left since `before`. A replica that lacks the master's last writes may have replaced it, so
-    /// that
-    /// is assumed. Slots that only moved took all their keys with them.
+    /// that is assumed. Slots that only moved took all their keys with them.
     public func hasLost(aMasterOf before: SlotMap) -> Bool {
         before.masters.contains { !masters.contains($0) }
     }

@@ -3,8 +3,7 @@ import CHiredis
 /// The functions with which hiredis' reader builds answers: hiredis' own, but with a limit on the length of arrays.
 ///
 /// Without the limit, hiredis allocates memory for as many elements as the answer announces, gigabytes of it, before
-/// the
-/// first element has arrived.
+/// the first element has arrived.
 enum AnswerObjects {
     /// Longer arrays end the connection. Expected ones have at most some ten thousand elements.
     static let longestArray = 1 << 20

@@ -20,14 +20,10 @@ protocol DiallerDelegate: AnyObject {
 ///                      └────────────┴── failed, timed out ─────────┘
 ///
 /// An attempt has `connectTimeout` for everything up to `succeeded`, including finding the server. Further addresses of
-/// a
-/// name are tried immediately, a new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits
-/// start
-/// over after a link has been up for as long as the longest of them, so a server that accepts connections and
-/// immediately
-/// fails is not tried 20 times a second. The delegate is not called from within `start`, `drop` and `stop`, and not
-/// after
-/// `stop`.
+/// a name are tried immediately, a new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits
+/// start over after a link has been up for as long as the longest of them, so a server that accepts connections and
+/// immediately fails is not tried 20 times a second. The delegate is not called from within `start`, `drop` and `stop`,
+/// and not after `stop`.
 ///
 /// Confined to the loop's thread.
 final class Dialler {

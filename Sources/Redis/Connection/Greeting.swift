@@ -48,8 +48,7 @@ enum Greeting: Equatable {
             return Objection(reason: "database \(database) is refused: \(line)", isRefusal: true)
         case .setName, .role, .identify:
             // Without permission for the command, the connection stays without a name, or the role is assumed to be the
-            // configured
-            // one.
+            // configured one.
             return nil
         case .ping:
             // Missing permission for PING also proves that the server answers.

@@ -13,10 +13,8 @@ import Glibc
 /// enters: libev calls the two watchers, and they call only `handleReadable` and `handleWritable`.
 ///
 /// Appended bytes are sent with one `send` at the end of the loop's turn, without epoll_ctl as long as the socket
-/// accepts
-/// them: the write watcher is started when there are bytes, and stopped before libev looks at it if all were written.
-/// The
-/// watcher also sends bytes that are appended after this object's hook in a turn.
+/// accepts them: the write watcher is started when there are bytes, and stopped before libev looks at it if all were
+/// written. The watcher also sends bytes that are appended after this object's hook in a turn.
 ///
 /// Confined to the loop's thread.
 final class Link {

@@ -6,8 +6,7 @@ struct PendingCommands {
     struct Command {
         let reply: Reply
         /// The offset of its first byte in the connection's output: if only bytes before this offset are written, the
-        /// command
-        /// was not sent.
+        /// command was not sent.
         let start: UInt64
         /// Its length in bytes.
         let size: Int

@@ -3,10 +3,8 @@ extension RedisConnection {
     /// which also makes Redis remember it.
     ///
     /// Scripts run in the order of submission. So a script that Redis does not know is sent again after all pending
-    /// commands
-    /// are answered, and later scripts wait behind it; other commands do not. The exception: of two pending scripts,
-    /// the later
-    /// one may run first if another client loads its script between them.
+    /// commands are answered, and later scripts wait behind it; other commands do not. The exception: of two pending
+    /// scripts, the later one may run first if another client loads its script between them.
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = [], reply: @escaping Reply
     ) {
@@ -55,8 +53,7 @@ extension RedisConnection {
         if forgotten == nil {
             forgotten = ForgottenScripts()
             // The answer of `PING` follows those of all pending commands. If the connection breaks, the failure of
-            // `PING` follows
-            // theirs.
+            // `PING` follows theirs.
             send(["PING"]) { [unowned self] _ in goOn() }
         }
         forgotten?.refused.append(call)

@@ -4,8 +4,7 @@ import EventLoops
 /// A connection for commands that reconnects automatically.
 ///
 /// Commands are pipelined: all commands of a turn are sent in one write at its end, and answers arrive in the order of
-/// the
-/// commands. The connection never repeats a command. When it breaks, unanswered commands fail, with the information
+/// the commands. The connection never repeats a command. When it breaks, unanswered commands fail, with the information
 /// whether they may have run. A command that is submitted while the connection is not ready fails too, so the owner
 /// decides what to do after a break before any old command is sent.
 ///

@@ -7,19 +7,17 @@ public struct RedisOptions: Sendable {
     public var commandTimeout: Int64 = 5_000
 
     /// Milliseconds before the first new attempt after a break. Each further wait is twice as long, up to
-    /// `slowestRetry`.
-    /// Every wait is a random time from the upper half of that range, so that many clients do not reconnect at once.
+    /// `slowestRetry`. Every wait is a random time from the upper half of that range, so that many clients do not
+    /// reconnect at once.
     public var firstRetry: Int64 = 50
     public var slowestRetry: Int64 = 1_000
 
     /// Milliseconds between attempts when the server rejects the client (wrong password, no permission, no such
-    /// database):
-    /// such a fault does not end within a second, and each rejected attempt appears in the server's log.
+    /// database): such a fault does not end within a second, and each rejected attempt appears in the server's log.
     public var refusedRetry: Int64 = 5_000
 
     /// The most commands that may wait for their answers; a further one fails with `.overloaded`. A shard that writes
-    /// 20,000
-    /// sessions again stays far below this. Redis needs about a second for a queue of this length.
+    /// 20,000 sessions again stays far below this. Redis needs about a second for a queue of this length.
     public var maximumPending = 200_000
 
     public init() {}

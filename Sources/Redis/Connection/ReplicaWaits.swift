@@ -3,30 +3,25 @@ import EventLoops
 /// Reports when replicas have a change, by Redis' `WAIT` on a connection of its own.
 ///
 /// `WAIT` blocks its connection until the replicas have answered, or its time is over: on a shared connection, one
-/// replica
-/// that hangs would block everything. So a change runs on its owner's connection, and is confirmed here after its
-/// answer.
-/// `WAIT` covers what the server had written when the last command of `WAIT`'s own connection ran. So a `PING` is sent
-/// before `WAIT`, after the change's answer.
+/// replica that hangs would block everything. So a change runs on its owner's connection, and is confirmed here after
+/// its answer. `WAIT` covers what the server had written when the last command of `WAIT`'s own connection ran. So a
+/// `PING` is sent before `WAIT`, after the change's answer.
 ///
 /// change answered ──▶ gathered ──PING, WAIT: one for all──▶ confirmed, or of unknown outcome
 ///
 /// One `WAIT` is pending at a time, for half of `patience`; changes that are answered meanwhile wait for the next
-/// `WAIT`.
-/// So each change is confirmed within `patience` after its answer, or its outcome is unknown: it is on the master, and
-/// possibly on no replica.
+/// `WAIT`. So each change is confirmed within `patience` after its answer, or its outcome is unknown: it is on the
+/// master, and possibly on no replica.
 ///
 /// From the change's answer to the replicas' answer, both connections must be to the same process (its `run_id`): after
-/// a
-/// failover, replicas could confirm a change to a server that never received it.
+/// a failover, replicas could confirm a change to a server that never received it.
 ///
 /// Confined to the loop's thread. Its owner closes it before releasing it.
 public final class ReplicaWaits {
     /// Called after each change of the connection's state.
     public var onState: (RedisConnection.State) -> Void = { _ in }
     /// Called with the number of replicas that exist, or that have answered, if that number is below `replicas`: for
-    /// each
-    /// `WAIT`, and after connecting.
+    /// each `WAIT`, and after connecting.
     public var onFewReplicas: (Int) -> Void = { _ in }
     public var isReady: Bool { connection.state == .ready }
     /// Changes that are not confirmed yet.

@@ -31,8 +31,7 @@ public final class RedisSubscriber {
     public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
     /// Called with the name of each followed channel when Redis has confirmed it, and again after a break. From then on
-    /// no
-    /// message published on the channel is missed, until the connection breaks.
+    /// no message published on the channel is missed, until the connection breaks.
     public var onFollowed: (_ channel: String) -> Void = { _ in }
 
     /// Called with each message on a channel that matches `pattern`, even if the channel is also subscribed by name.
@@ -159,8 +158,7 @@ public final class RedisSubscriber {
     ///
     /// - Precondition: The present connection has confirmed the channel (`onFollowed`), or `isSubscribing` is false.
     ///   Otherwise, if the channel were followed again immediately, two confirmations would be pending, and the first
-    ///   could
-    ///   be taken for the second.
+    ///   could be taken for the second.
     public func leave(_ channel: String) {
         let name = Array(channel.utf8)
         guard let place = name.withUnsafeBytes({ reader.channels.place(of: $0) }) else { return }

@@ -33,10 +33,8 @@ extension RedisFailure {
     public var isPassing: Bool { code.map(Self.passing.contains) ?? false }
 
     /// Whether the server rejects this only for now: it is starting, full, cannot save, has too few replicas, runs a
-    /// long
-    /// script, or is not a master at the moment. The same command may succeed later; a retry is safe if it is safe to
-    /// run the
-    /// command twice.
+    /// long script, or is not a master at the moment. The same command may succeed later; a retry is safe if it is safe
+    /// to run the command twice.
     public var isTransient: Bool {
         switch self {
         case .server(let code, _): Self.transient.contains(code)
@@ -52,8 +50,7 @@ extension RedisFailure {
     private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
 
     /// Codes of errors that Redis returns before it runs a command. (`OOM` is such a code only for scripts with flags;
-    /// see
-    /// the scripts.)
+    /// see the scripts.)
     private static let refusals: Set<String> = passing.union([
         "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "BUSY", "MISCONF", "NOREPLICAS",
     ])

@@ -13,8 +13,7 @@ public struct AddressBlock: Hashable, Sendable {
 extension PeerAddress {
     public var block: AddressBlock {
         // An IPv4 address keeps the mark of its mapping, and so equals no /64, because ::/8 is not assigned. ::1 is a
-        // block of
-        // its own.
+        // block of its own.
         let bits = isIPv4 || high == 0 ? low : high
         return bits == 0 ? .unknown : AddressBlock(bits: bits)
     }

@@ -70,9 +70,8 @@ struct SocketAddress: Sendable {
     private struct Marked: Error {}
 
     /// Claims the address among processes. An exclusive server listens on an abstract Unix socket named after address
-    /// and
-    /// port; other servers find that socket by connecting to it. A sharing server leaves no such socket, but checks for
-    /// one.
+    /// and port; other servers find that socket by connecting to it. A sharing server leaves no such socket, but checks
+    /// for one.
     ///
     /// - Throws: if another process has marked the address.
     func mark(exclusive: Bool) throws -> Int32? {

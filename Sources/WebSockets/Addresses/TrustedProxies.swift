@@ -13,10 +13,8 @@ public struct TrustedProxies: Sendable {
     }
 
     /// The client's address, as far as it can be trusted; `.unknown` if a trusted proxy's entry cannot be parsed. In
-    /// that
-    /// case the result is not the proxy's address, because addresses of this machine or of the operators' network may
-    /// have
-    /// more rights.
+    /// that case the result is not the proxy's address, because addresses of this machine or of the operators' network
+    /// may have more rights.
     ///
     /// - Parameters:
     ///   - peer: the connected peer.

@@ -31,8 +31,7 @@ extension WebSocketClient {
             heard()
         case LWS_CALLBACK_CLIENT_WRITEABLE:
             // libwebsockets also calls this after it answered a ping, which it reports in no other way, and after
-            // requests of our
-            // own.
+            // requests of our own.
             if !hasQueued { heard() }
             return flush(wsi) ? 0 : -1
         case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:

@@ -53,12 +53,9 @@ public final class WebSocketClientContext {
     /// The code that the server actually sent.
     ///
     /// In the frame that it passes on, libwebsockets 4.1.6 replaces unknown codes with 1002, among them 1012 and 1013,
-    /// which
-    /// mean "reconnect later". The original frame is still in the service buffer. A server's frames are not masked, so
-    /// the
-    /// original can be found by its header and reason. If it is not there, because it arrived in two pieces, the code
-    /// stays
-    /// 1002.
+    /// which mean "reconnect later". The original frame is still in the service buffer. A server's frames are not
+    /// masked, so the original can be found by its header and reason. If it is not there, because it arrived in two
+    /// pieces, the code stays 1002.
     func closeCode(_ code: UInt16, reason: UnsafeRawBufferPointer) -> UInt16 {
         guard code == 1002, let buffer else { return code }
         let length = 4 + reason.count

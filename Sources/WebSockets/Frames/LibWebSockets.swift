@@ -10,9 +10,8 @@ public enum LibWebSockets {
     private static let making = Locked<Void>(())
 
     /// Sets the handler for libwebsockets' log, line by line. Only errors are logged, since on lower levels
-    /// libwebsockets
-    /// logs every change of its events. Any loop's thread may call the handler. Without a handler the lines are
-    /// dropped.
+    /// libwebsockets logs every change of its events. Any loop's thread may call the handler. Without a handler the
+    /// lines are dropped.
     public static func onError(_ handler: @escaping @Sendable (String) -> Void) {
         log.withLock { $0 = handler }
     }
@@ -178,12 +177,9 @@ private final class ContextMemory {
     /// Makes a context with one virtual host.
     ///
     /// TLS is requested for the host and not for the context. For each context with TLS, libwebsockets 4.1.6 allocates
-    /// a new
-    /// index, in a variable of the process. Under that index it then looks up data that it stored, with every open
-    /// connection
-    /// of earlier contexts, under an older index. It finds nothing, and their handshakes fail. OpenSSL (since 1.1)
-    /// needs no
-    /// initialisation, and the variable's first value, 0, is reserved for applications.
+    /// a new index, in a variable of the process. Under that index it then looks up data that it stored, with every
+    /// open connection of earlier contexts, under an older index. It finds nothing, and their handshakes fail. OpenSSL
+    /// (since 1.1) needs no initialisation, and the variable's first value, 0, is reserved for applications.
     func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> LibWebSockets.Context.Made? {
         var info = info(loop: loop, setting)
         info.options |= UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)

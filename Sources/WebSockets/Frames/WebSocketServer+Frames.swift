@@ -9,8 +9,7 @@ import Glibc
 /// entries as the process may have open files (4.1.6, `sanity_assert_no_sockfd_traces`).
 extension WebSocketServer {
     /// The least that one read takes: some twenty messages. So a peer that sends without pause delays the others only
-    /// by the
-    /// time for these messages; the kernel wakes the loop for further ones in the next turn.
+    /// by the time for these messages; the kernel wakes the loop for further ones in the next turn.
     private static let frameReadSize = 4 * 1024
     /// The most reads after a peer's last frame. Their bytes are discarded before the connection ends.
     private static let drainedAtEnd = 16
@@ -48,8 +47,7 @@ extension WebSocketServer {
     }
 
     /// Called before the connection ends. If bytes were left unread, the kernel would send a reset, and discard those
-    /// of our
-    /// bytes that the peer has not read yet.
+    /// of our bytes that the peer has not read yet.
     func finishReading(_ index: Int) {
         // If the peer has shut down its side, there are no more bytes.
         guard let source = table[index].source, !source.pointee.isAtEnd else { return }
@@ -166,8 +164,7 @@ extension WebSocketServer {
     }
 
     /// Resumes reading, beginning with the kept bytes. This happens at the end of the turn, since the delegate is in
-    /// the
-    /// middle of a call.
+    /// the middle of a call.
     func resumeSource(_ source: UnsafeMutablePointer<FrameSource>, _ socket: SocketID) {
         guard source.pointee.isPaused else { return }
         source.pointee.isPaused = false

@@ -30,8 +30,7 @@ public final class AnswerBudget: Sendable {
     }
 
     /// Reserves this many further bytes; `nil` if there is no room. They must be released to `all`; the share releases
-    /// them
-    /// for their address.
+    /// them for their address.
     func take(_ bytes: Int, for peer: PeerAddress) -> Share? {
         let block = budget.block(of: peer)
         return budget.take(bytes, for: block) ? Share(bytes, of: block, in: budget) : nil

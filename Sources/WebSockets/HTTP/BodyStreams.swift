@@ -5,8 +5,7 @@ public protocol BodySink: AnyObject, Sendable {
     /// The next piece, in order. The bytes are valid during the call.
     ///
     /// - Returns: `false` to stop reading until ``WebSocketServer/resumeBody(_:)``. Bytes after this piece wait in the
-    ///   kernel,
-    ///   which slows the client down.
+    ///   kernel, which slows the client down.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The body will not be complete: the client has disconnected, was too slow, or was rejected. This is the last
@@ -22,9 +21,8 @@ public protocol BodySource: AnyObject, Sendable {
     var length: Int { get }
 
     /// Requests the next piece. `then` is called once, on the loop and never within the call, with at least one byte
-    /// and at
-    /// most the remaining ones. `nil` means that the bytes cannot be read: the connection is dropped, since they were
-    /// announced.
+    /// and at most the remaining ones. `nil` means that the bytes cannot be read: the connection is dropped, since they
+    /// were announced.
     func read(_ then: @escaping ([UInt8]?) -> Void)
 
     /// The last call: all bytes were supplied, the client has disconnected, or it requested only the head.

@@ -107,8 +107,7 @@ final class HTTPConnection {
     }
 
     /// Whether the next step is the peer's: to send the rest of a handshake or a request, or another request. (A
-    /// streamed
-    /// body has time limits of its own.)
+    /// streamed body has time limits of its own.)
     var waitsForPeer: Bool {
         switch stage {
         case .greeting, .shaking, .head: true
@@ -118,10 +117,8 @@ final class HTTPConnection {
     }
 
     /// The time since which the connection waits for its peer only, in ms of the loop; `nil` if the server must act, or
-    /// if
-    /// the connection has time limits of its own, as with a streamed body. Between two steps of the kernel's buffer (43
-    /// KB)
-    /// a client that reads steadily may be silent for long.
+    /// if the connection has time limits of its own, as with a streamed body. Between two steps of the kernel's buffer
+    /// (43 KB) a client that reads steadily may be silent for long.
     ///
     /// - Parameter step: when its current step began.
     func waitsForPeer(since step: Int64) -> Int64? {

@@ -13,8 +13,7 @@ public struct HTTPRequest: Sendable {
     /// Whether the delegate wants the body; otherwise it is read and discarded.
     public var keepsBody = true
     /// The most bytes of a body in chunks that the delegate accepts. (It checks a body with a length by that length.)
-    /// At
-    /// most `maxBodyBytes`.
+    /// At most `maxBodyBytes`.
     public var mostBodyBytes = Int.max
     /// Receives the body in pieces; `body` then stays empty. The delegate sets it in `admission`.
     public var sink: (any BodySink)?

@@ -2,8 +2,7 @@
 public struct HTTPResponse: Sendable {
     public var status: Int
     /// Headers in addition to `Content-Length`, `Date` and `Connection`, which are always added. Values must not
-    /// contain line
-    /// breaks.
+    /// contain line breaks.
     public var headers: [(name: String, value: String)]
     public var body: [UInt8]
     /// Supplies the rest of the body in pieces, after the bytes in `body`.

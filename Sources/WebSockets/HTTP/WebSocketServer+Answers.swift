@@ -6,8 +6,7 @@ extension WebSocketServer {
     static let freeAnswer = 64 * 1024
 
     /// Returns `response`; or 503 if it is long and too many bytes wait already, for all clients together or for the
-    /// address
-    /// of its client.
+    /// address of its client.
     func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
         let size = response.body.count
         guard size > Self.freeAnswer, !http.isHead else { return response }

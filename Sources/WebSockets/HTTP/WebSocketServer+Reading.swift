@@ -86,8 +86,7 @@ extension WebSocketServer {
     }
 
     /// Reserves room in the inbox' budget for this many further bytes of an address (`.none`: an address without a
-    /// share),
-    /// also for bytes that the delegate keeps. Release them with `letGo`.
+    /// share), also for bytes that the delegate keeps. Release them with `letGo`.
     public func hold(_ count: Int, for block: AddressBlock) -> Bool {
         guard configuration.inbox.take(count, for: block) else {
             counters.inboxRefusals += 1

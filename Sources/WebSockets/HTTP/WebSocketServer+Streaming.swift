@@ -5,8 +5,7 @@ import EventLoops
 ///
 /// Both must move by `transferBytes` in each `transferTimeout`. The server checks each body once in that time, not for
 /// each byte. A body that arrives byte by byte is cheap, since the kernel wakes the loop only for every `wakeBytes`, or
-/// for
-/// the rest. After a delay by the server itself, the time begins anew.
+/// for the rest. After a delay by the server itself, the time begins anew.
 extension WebSocketServer {
     /// The number of body bytes to wait for at a time. The progress of a body is measured with this granularity.
     static let wakeBytes = 4096
@@ -36,8 +35,7 @@ extension WebSocketServer {
     /// Makes the kernel wake the loop when this many bytes have arrived.
     ///
     /// Not over TLS: OpenSSL keeps the rest of a record in a buffer of its own, so fewer bytes may still arrive than
-    /// the body
-    /// lacks.
+    /// the body lacks.
     func wake(_ index: Int, _ http: HTTPConnection, at bytes: Int) {
         guard table[index].wsi == nil, http.wakesAt != Int32(bytes) else { return }
         http.wakesAt = Int32(bytes)

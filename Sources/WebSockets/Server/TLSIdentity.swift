@@ -4,8 +4,7 @@ import Glibc
 /// A server's certificate with its chain and its private key, for TLS.
 ///
 /// The files are read once, completely; files that do not match are rejected. All shards share one identity. A
-/// connection
-/// keeps the identity that it began with, even if the files change.
+/// connection keeps the identity that it began with, even if the files change.
 // @unchecked: the SSL_CTX never changes after it is made, and OpenSSL counts references to it atomically.
 public final class TLSIdentity: @unchecked Sendable {
     /// Owned; freed in `deinit`. Connections hold references of their own.

@@ -25,8 +25,7 @@ extension WebSocketServer {
 
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
         // An accept that finds no client costs as much as one that finds a client, so the kernel is first asked for the
-        // number
-        // of clients.
+        // number of clients.
         var waiting = max(1, socket.waiting)
         while waiting > 0, takesTurn() {
             waiting -= 1

@@ -5,11 +5,9 @@ import Glibc
 /// Ends connections.
 ///
 /// The server writes the close frame, discards further input, and ends the connection when the peer's close frame
-/// arrives
-/// or the deadline passes. It does so over TLS too, since libwebsockets' own closing handshake keeps a timer for each
-/// connection in a sorted list and waits up to 5 s to flush a slow connection. But a close frame that the peer sends
-/// first
-/// is answered by libwebsockets over TLS.
+/// arrives or the deadline passes. It does so over TLS too, since libwebsockets' own closing handshake keeps a timer
+/// for each connection in a sorted list and waits up to 5 s to flush a slow connection. But a close frame that the peer
+/// sends first is answered by libwebsockets over TLS.
 extension WebSocketServer {
     /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. Then `closed` is called,
     /// never from inside this call.
@@ -106,8 +104,7 @@ extension WebSocketServer {
     }
 
     /// In ms. Deadlines are met later than this only if the loop was suspended (SIGSTOP, a stalled machine). Deadlines
-    /// are
-    /// then put off by the pause, so that input that arrived meanwhile is read first.
+    /// are then put off by the pause, so that input that arrived meanwhile is read first.
     private static let standstill: Int64 = 1_000
 
     func meetDeadlines() {

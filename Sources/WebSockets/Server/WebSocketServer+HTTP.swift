@@ -82,8 +82,7 @@ extension WebSocketServer {
         http.keepsAlive = head.keepsAlive
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
         // A request without a length has no body (RFC 9112, 6.3). If the client sent a body nevertheless, its bytes
-        // would be
-        // read as the next request.
+        // would be read as the next request.
         if mayHaveBody && head.contentLength == nil && !head.isChunked { http.keepsAlive = false }
         let length = head.contentLength ?? 0
         guard length > 0 || head.isChunked else { return dispatch(index, http, request) }

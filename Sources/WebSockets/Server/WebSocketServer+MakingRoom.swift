@@ -6,16 +6,12 @@ extension WebSocketServer {
     static let roomDelay: Int64 = 100
 
     /// Ends the connections without a WebSocket that have waited longest for their peers, a sixteenth of the limit at a
-    /// time.
-    /// The first to end are those that have had a fair time for a handshake or a request, or have read nothing of an
-    /// answer
-    /// for that long; then those that are kept between two requests, which clients can open again. Returns whether
-    /// there is
-    /// room then.
+    /// time. The first to end are those that have had a fair time for a handshake or a request, or have read nothing of
+    /// an answer for that long; then those that are kept between two requests, which clients can open again. Returns
+    /// whether there is room then.
     ///
     /// Streamed answers have time limits of their own (`WebSocketServer+Streaming`). They make room only while they
-    /// take more
-    /// than half of the limit, so that places are left for other connections.
+    /// take more than half of the limit, so that places are left for other connections.
     ///
     /// The search visits all connections, but runs at most once in `roomDelay` unless it ends many connections.
     func makeRoom() -> Bool {

@@ -4,8 +4,7 @@ import EventLoops
 /// Returns memory after a crowd of handshakes.
 ///
 /// TLS sessions are tens of kilobytes each, in many pieces, with longer-lived memory between them, so the allocator
-/// keeps
-/// the memory of ended sessions. The server makes it return that memory once most of a crowd has left.
+/// keeps the memory of ended sessions. The server makes it return that memory once most of a crowd has left.
 extension WebSocketServer {
     /// A smaller crowd leaves too little memory for the effort.
     private static let crowd = 256

@@ -4,10 +4,8 @@ import EventLoops
 /// Pauses reading from connections.
 ///
 /// Over TLS, reading must not be paused while libwebsockets reads: if it may not deliver the rest of a record, it
-/// retries
-/// forever inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages that it reads in this turn, at most a
-/// record
-/// of 16 KiB, wait here, and its reading is paused at the end of the turn.
+/// retries forever inside one call (4.1.6, `rops_handle_POLLIN_ws`). So the messages that it reads in this turn, at
+/// most a record of 16 KiB, wait here, and its reading is paused at the end of the turn.
 extension WebSocketServer {
     /// Pauses reading until `resumeReading`, so that the peer's sends are slowed down. (Messages on their way through
     /// libwebsockets may still arrive.) A disconnection is noticed only after `resumeReading`.

@@ -29,8 +29,7 @@ extension WebSocketServer {
     }
 
     /// Waits for the whole hello, because a connection costs no TLS session until then. Returns whether there is more
-    /// to do
-    /// now.
+    /// to do now.
     func greet(_ index: Int, _ http: HTTPConnection) -> Bool {
         let descriptor = http.descriptor
         let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_PEEK | MSG_DONTWAIT))
@@ -69,10 +68,8 @@ extension WebSocketServer {
     /// Passes the connection to libwebsockets, which makes a TLS session for it and sends the server's answer.
     ///
     /// libwebsockets gets all of its head except the last byte (see `upgrade`): bytes can be passed on as already read
-    /// only
-    /// now, and the last byte of the client's own head is the same. If libwebsockets had bytes that it may read, it
-    /// would retry
-    /// forever; so its reading is paused until it can continue (see `beginAdoption`).
+    /// only now, and the last byte of the client's own head is the same. If libwebsockets had bytes that it may read,
+    /// it would retry forever; so its reading is paused until it can continue (see `beginAdoption`).
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let host = context?.host else { return false }
         let socket = table.id(index)

@@ -48,8 +48,7 @@ public final class WebSocketServer {
     /// `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
     /// The buffer for input of open connections. It is separate because messages stay valid in it while other
-    /// connections
-    /// are read. Owned; freed in `deinit`.
+    /// connections are read. Owned; freed in `deinit`.
     let frameScratch: UnsafeMutableRawBufferPointer
     /// The answers to pings of the current read.
     var pongs: [UInt8] = []
@@ -61,8 +60,7 @@ public final class WebSocketServer {
     /// The certificate for new connections over TLS.
     private var identity: TLSIdentity?
     /// The position at which OpenSSL finds the identity at each handshake, on this loop's thread. Freed in `deinit`,
-    /// after
-    /// the context.
+    /// after the context.
     let identityPlace: UnsafeMutablePointer<OpaquePointer?>
 
     var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []

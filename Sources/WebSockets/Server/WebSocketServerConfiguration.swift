@@ -13,31 +13,27 @@ public struct WebSocketServerConfiguration: Sendable {
     /// The number of headers; more are answered 431.
     public var maxHeaders = 100
     /// The limit on bytes of incomplete requests and messages, shared with the servers of other loops. Beyond it, or
-    /// beyond
-    /// the share of the client's address, a request is answered 503, and a WebSocket closed with 1013.
+    /// beyond the share of the client's address, a request is answered 503, and a WebSocket closed with 1013.
     public var inbox = AddressBudget(0)
     /// The limit on bytes of answers to slow clients, shared with the servers of other loops. A long answer beyond it,
-    /// or
-    /// beyond the share of the client's address, is replaced by 503.
+    /// or beyond the share of the client's address, is replaced by 503.
     public var answers = AnswerBudget(0)
     /// The most WebSockets. Further ones are closed with 1013 after the upgrade.
     public var maxConnections = 15_000
     /// The most connections beyond `maxConnections`, to inform clients that the server is full, and for HTTP. When
-    /// these are
-    /// used up too, new connections wait in the kernel.
+    /// these are used up too, new connections wait in the kernel.
     public var reservedConnections = 64
     /// Milliseconds from the acceptance of a connection to the end of its upgrade or its first request's headers and
     /// body, TLS included.
     public var handshakeTimeout: Int64 = 10_000
     /// The most connections without a WebSocket: handshakes and HTTP. When all are in use, those that have waited
-    /// longest
-    /// for their peers make room, after a fifth of `handshakeTimeout`; until then new connections wait in the kernel.
+    /// longest for their peers make room, after a fifth of `handshakeTimeout`; until then new connections wait in the
+    /// kernel.
     public var maxHandshakes = 100_000
     /// The time for a peer's answer to our close frame, in milliseconds.
     public var closeTimeout: Int64 = 3_000
     /// The time, in seconds, for which an HTTP connection is kept: from one answer to the end of the next request, at
-    /// any
-    /// speed. It is also the time limit of an answer.
+    /// any speed. It is also the time limit of an answer.
     public var httpTimeout: UInt32 = 30
 
     /// Milliseconds in which a streamed body, in either direction, must move by `transferBytes`; otherwise its

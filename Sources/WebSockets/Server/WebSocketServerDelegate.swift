@@ -12,10 +12,8 @@ public protocol WebSocketServerDelegate: AnyObject {
     /// The head of a request with a body has arrived: decides whether to accept the body.
     ///
     /// The delegate may set `grant` to its result, clear `keepsBody` if it does not want the body, and set `sink` to
-    /// receive
-    /// the body in pieces. A body without a sink has at most `maxBodyBytes`; for a body with a sink, the delegate
-    /// checks the
-    /// head's `contentLength`.
+    /// receive the body in pieces. A body without a sink has at most `maxBodyBytes`; for a body with a sink, the
+    /// delegate checks the head's `contentLength`.
     func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission
 
     /// Decides whether the request may become a WebSocket.
