@@ -3,20 +3,20 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A random secret that the first server of an installation writes to Redis, and that all other servers read. If Redis has
-/// another secret or none, it belongs to another installation or has lost its data.
+/// A random secret that the first server of an installation writes to Redis, and that all other servers read. A Redis that has
+/// another secret or none belongs to another installation, or has lost its data.
 final class DrawnKey {
     private unowned let shard: ShardLogic
     private let name: String
     private let count: Int
-    /// Named in the log.
+    /// What the key is for, as the log names it.
     private let what: String
     /// `nil` until it has been read from Redis.
     private(set) var bytes: [UInt8]?
 
     /// - Parameters:
     ///   - name: The key in Redis; its value is hexadecimal.
-    ///   - count: Its length in bytes.
+    ///   - count: The secret's length in bytes.
     init(_ shard: ShardLogic, _ name: String, count: Int, what: String) {
         (self.shard, self.name, self.count, self.what) = (shard, name, count, what)
     }
@@ -34,7 +34,7 @@ final class DrawnKey {
             case .success(.key(let key)):
                 bytes = key
                 done(nil)
-            // The bytes that were read before stay valid.
+            // The bytes that were read earlier stay valid.
             default:
                 shard.log("damaged record", ["what": what], level: .error)
                 done(nil)

@@ -6,7 +6,7 @@ import WebSockets
 /// Logs errors of libwebsockets that are reported nowhere else, for example TLS handshakes that fail because of an internal
 /// error.
 enum LibraryErrors {
-    /// Starts logging them, at most one a second because clients can cause them.
+    /// Starts logging these errors, at most one a second, because clients can cause them.
     static func log(to logger: Logger) {
         let sparse = Locked(SparseLog())
         LibWebSockets.onError { line in

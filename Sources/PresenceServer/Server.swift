@@ -20,7 +20,7 @@ public actor Server {
     /// The latest call of `stop`, for which later calls wait. Once it is set, nothing more is started.
     private var stopping: Task<Void, Never>?
 
-    /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
+    /// - Parameter redis: The URL of the Redis to use: the configured Redis, or the server's own.
     public init(
         configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger
     ) {

@@ -3,8 +3,9 @@ import PresenceProtocol
 import Redis
 
 /// Checks each claim on an e-mail address: its account must have the address, want it, or be releasing it. An interrupted
-/// change may leave a void claim. The next request for the address removes it, but without a request it would stay. Also checks
-/// that the address of each account is claimed for it, and that pending changes of an address are listed for the servers.
+/// change may leave a void claim. The next request for the address removes it, but without such a request it would stay. Also
+/// checks that each account's address is claimed for the account, and that pending changes of an address are listed for the
+/// servers.
 extension Doctor {
     func lookAtAddresses(_ key: String, _ look: inout Look) throws(RedisFailure) {
         for name in try store[key].ask("HKEYS", key).array ?? [] {
@@ -56,7 +57,7 @@ extension Doctor {
 private struct HeldAccount {
     static let fields = ["email", "emailClaim", "emailWanted", "emailWish", "emailReleasing"]
     let email: String?
-    /// The number of the wish by which the account has its address; 0 if it has it from its sign-up.
+    /// The number of the wish by which the account has its address; 0 if the account has had it since its sign-up.
     let number: Int64?
     private let values: [String?]
 

@@ -108,7 +108,7 @@ private struct HeldConversation {
     /// The members whose inboxes should already list the conversation.
     private(set) var settled: [UserID] = []
 
-    /// `nil` if there is none, or a key has another type.
+    /// `nil` if there is no conversation, or a key has another type.
     init?(_ id: ConversationID, _ answers: [Result<RedisValue, RedisFailure>]) {
         let values = answers.compactMap { try? $0.get() }
         guard values.count == 4, let words = values[0].array, !words.isEmpty else { return nil }

@@ -112,7 +112,7 @@ extension Doctor {
         try lookAtConversations(talks, of: redis, &look)
     }
 
-    /// A conversation is a hash, the others are sets.
+    /// A conversation is a hash, the other keys are sets.
     private func counting(_ key: String) -> String {
         if case .conversation = KeyName(key, in: partitions.space, families) { "HLEN" } else { "SCARD" }
     }

@@ -6,7 +6,7 @@ import Redis
 extension Doctor {
     /// The URL of the Redis that a server with this configuration uses.
     ///
-    /// - Throws: ``DoctorFailure`` if the server would use a Redis of its own, and that is not running.
+    /// - Throws: ``DoctorFailure`` if the server would use a Redis of its own, and that Redis is not running.
     public static func place(of configuration: ServerConfiguration) throws(DoctorFailure) -> String {
         if let url = configuration.redis.url { return url }
         let path = configuration.dataDirectory ?? DataDirectory.standardPath()

@@ -4,7 +4,7 @@ import Redis
 
 /// Checks what is small enough to be read as a whole: the servers' settings, leases, and the partitions' own keys.
 extension Doctor {
-    /// Checks all of it.
+    /// Checks everything of this kind.
     ///
     /// - Parameter since: The time of the first check. A server that has not renewed its lease since then is not running.
     /// - Returns: Whether the layout is known, so that the rest can be checked.
@@ -15,8 +15,8 @@ extension Doctor {
             return false
         }
         lookAtLeases(&look)
-        // Scripts that Redis does not know are no error: servers load them on demand.
-        // A server killed a moment ago still looks alive; the second check sees that it has not renewed its lease.
+        // Scripts that Redis does not know are no error: servers load them on demand. A server that was killed a moment
+        // ago still looks alive; the second check sees that it has not renewed its lease.
         let running = look.leases.renewing(after: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }

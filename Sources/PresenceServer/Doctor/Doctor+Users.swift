@@ -34,9 +34,9 @@ extension Doctor {
         }
     }
 
-    /// The second check of a user reads all their keys atomically, and the leases before and after, since these may be on
-    /// another server. A session whose incarnation is in neither read is certainly an error: no incarnation can start, open a
-    /// session and be reaped in between.
+    /// The second check of a user reads all their keys atomically, and the leases before and after, since the leases may be on
+    /// another server. A session whose incarnation is in neither read of the leases is certainly an error: no incarnation can
+    /// start, open a session and be reaped between the two.
     func lookAtMoment(of user: UserID, _ look: inout Look) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let redis = store[keys.user(user)]

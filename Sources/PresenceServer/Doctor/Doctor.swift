@@ -37,7 +37,7 @@ public final class Doctor {
     static let tolerance: Milliseconds = 60_000
     /// A chosen status this long past its end, in ms, is reported as overdue.
     static let lapsing: Milliseconds = 10_000
-    /// How often the doctor starts again, and after which pause in ms.
+    /// The most times that the doctor starts again, and the pause before each, in ms.
     private static let attempts = 5
     private static let restart: Milliseconds = 500
 
@@ -79,7 +79,7 @@ public final class Doctor {
     /// Checks everything, repairs what can be repaired safely, and checks again. The report lists the remaining errors and the
     /// repairs.
     ///
-    /// - Throws: ``DoctorFailure`` as for `examine()`; repairs made by then are kept.
+    /// - Throws: ``DoctorFailure`` as for `examine()`; the repairs made before the failure stay.
     public func repair() throws(DoctorFailure) -> DoctorReport {
         var repaired: Set<Symptom> = []
         return try startingOver { () throws(RedisFailure) in
@@ -111,7 +111,7 @@ public final class Doctor {
         }
     }
 
-    /// The symptoms that two checks, a pause apart, have both found.
+    /// The symptoms that both of two checks have found, a pause apart.
     private func confirmed() throws(RedisFailure) -> Look {
         counts = .init()
         let first = try lookAtEverything()

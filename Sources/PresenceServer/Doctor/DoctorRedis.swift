@@ -12,7 +12,7 @@ final class DoctorRedis {
     let name: String
     private let connection: BlockingRedis
 
-    /// The longest rest; longer ones would only keep the operator waiting.
+    /// The longest rest; a longer one would only keep the operator waiting.
     private static let longestRest: Duration = .milliseconds(100)
     /// How often a change is retried if another client changes its keys meanwhile.
     private static let attempts = 50
@@ -49,7 +49,7 @@ final class DoctorRedis {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
         let words = commands.flatMap { [String($0.count)] + $0 }
-        // The keys are declared so that a server that no longer owns them refuses the script.
+        // The keys are declared, so that a server that no longer owns them refuses the script.
         let keys = Set(commands.compactMap { $0.dropFirst().first })
         let answer = try connection.run(
             Self.moment, keys: keys.map(RedisArgument.string), arguments: words.map(RedisArgument.string))
@@ -57,7 +57,7 @@ final class DoctorRedis {
         return answer.array ?? []
     }
 
-    /// Redis runs a read-only script even if memory or the disk is full, but not a transaction.
+    /// A read-only script, because Redis runs it even if memory or the disk is full, but not a transaction.
     private static let moment = RedisScript(
         name: "moment",
         source: """
@@ -84,8 +84,8 @@ final class DoctorRedis {
         return ScriptReply(answer)
     }
 
-    /// Changes data if it still meets the condition, both atomically: `decide` reads, and returns the commands to run, or `nil`
-    /// if there is nothing left to do.
+    /// Changes data if it still meets the condition, both atomically: `decide` reads the data, and returns the commands to run,
+    /// or `nil` if there is nothing left to do.
     ///
     /// - Returns: Whether the data was changed.
     func change(

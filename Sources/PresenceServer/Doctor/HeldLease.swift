@@ -8,10 +8,10 @@ struct HeldLease: Equatable {
     let renewed: Timestamp
     /// When the lease expires; while it is being reaped, when another reaper may take over.
     let until: Timestamp
-    /// Since when, as far as this server knows, at least one server has been running without a gap.
+    /// Since when at least one server has been running without a gap, as far as this server knows.
     let since: Timestamp
 
-    /// `nil` if the value has neither form.
+    /// `nil` if the value has neither of the two forms.
     init?(_ value: String) {
         var words = value.split(separator: " ", omittingEmptySubsequences: false)[...]
         isReaping = words.first == "reaping"
@@ -35,7 +35,7 @@ struct HeldLease: Equatable {
 struct HeldLeases {
     let now: Timestamp
     private(set) var leases: [String: HeldLease] = [:]
-    /// Incarnations whose lease cannot be read. A single one makes every sweep fail.
+    /// Incarnations whose lease cannot be read. A single such lease makes every sweep fail.
     private(set) var malformed: [String] = []
     /// The time of the last sweep; `nil` if there was none, or if the time cannot be read.
     private(set) var swept: Timestamp?

@@ -28,7 +28,7 @@ struct HeldSession: Equatable {
 struct HeldUser {
     let id: UserID
     let sessions: [HeldSession]
-    /// Names of sessions with an unreadable value. Every script that handles this user fails.
+    /// Names of sessions with an unreadable value. With one, every script that handles this user fails.
     let malformedSessions: [String]
     private let values: [String: String]
     /// Fields that are not valid text.
@@ -93,7 +93,7 @@ struct HeldUser {
             malformed.append("chosen")
         }
         if let text = values["text"], !Self.isJSON(text) { malformed.append("text") }
-        // A body is sent to clients unchanged, so its beginning is the beginning that clients receive.
+        // A body is sent to clients unchanged, so it must begin as clients expect.
         for body in ["presence", "profile"] {
             let hasVersion = values[body + "Version"] != nil
             if values[body].map({ !Self.isBody($0) }) ?? hasVersion { malformed.append(body) }

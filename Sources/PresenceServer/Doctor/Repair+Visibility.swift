@@ -24,7 +24,7 @@ extension Repair {
             let contacts = try redis.ask("SCARD", keys.contacts(user)).int ?? 0
             let blocks = try redis.ask("SCARD", keys.blocks(user)).int ?? 0
             let state = "\(setting(1)) \(setting(2)) \(contacts) \(blocks)"
-            // The receipts setting that conversations use is repeated here.
+            // The receipts setting that conversations use is copied here.
             let receipts = try redis.ask("HGET", record, "receipts").string.map { $0.prefix(1) }
                 .flatMap { ["e", "n"].contains($0) ? $0 : nil }
             return [

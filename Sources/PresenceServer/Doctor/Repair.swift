@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Repairs the doctor's findings, each only if it is still true.
+/// Repairs the doctor's findings, each only if it still holds.
 ///
 /// The servers' own scripts make all changes that users see, so that watchers receive them. The rest are transactions that fail
 /// if the data changes at the same time.
@@ -14,9 +14,11 @@ struct Repair {
 
     /// How many users one call of a script handles: this takes Redis some tens of microseconds.
     private static let batch = 50
-    /// For how long other reapers leave a dead incarnation to this one, in ms. A reaper that starts then does no harm.
+    /// For how long other reapers leave a dead incarnation to this one, in ms. A reaper that begins after that does no
+    /// harm.
     private static let claim: Milliseconds = 10_000
-    /// A name that no incarnation has, for scripts that must end no sessions: they only end those of the incarnation named.
+    /// A name that no incarnation has, for scripts that must end no sessions: a script ends only those of the incarnation
+    /// named.
     private static let nobody = "doctor"
 
     init(_ doctor: Doctor) { self.doctor = doctor }
@@ -143,8 +145,8 @@ struct Repair {
         _ = try store[keys.floor].run(.reap(users, in: keys, of: incarnation, renewed, doctor.past))
     }
 
-    /// Claims a dead incarnation. Returns the time of its last renewal, 0 if that is unknown, or `nil` if the incarnation is
-    /// alive.
+    /// Claims a dead incarnation. Returns the time of its last renewal, 0 if the time is unknown, or `nil` if the incarnation
+    /// is alive.
     private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
         var renewed: Timestamp?
         _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
@@ -178,7 +180,7 @@ struct Repair {
         if isRemoved { try showRightly(user) }
     }
 
-    /// Its shard has denied the session twice, so it is ended in the name of that shard.
+    /// The session's shard has denied it twice, so it is ended in the name of that shard.
     private func endGhost(_ name: String, of user: UserID) throws(RedisFailure) {
         guard let session = try session(name, of: user), try isLive(session.incarnation) else { return }
         let keys = partitions.keys(of: user)
@@ -209,7 +211,7 @@ struct Repair {
 
     // MARK: Keys of another type, and unreadable values
 
-    /// Removes a key if it has another type than servers expect.
+    /// Removes a key if its type is not the one that servers expect.
     private func remove(_ key: String, unless type: String) throws(RedisFailure) {
         _ = try store[key].change(watching: [key]) { () throws(RedisFailure) in
             try store[key].ask("TYPE", key).string == type ? nil : [["UNLINK", key]]
@@ -228,7 +230,7 @@ struct Repair {
         case .users, .shards: try remove(key, unless: "set")
         case .fenced: try remove(key, unless: "string")
         case .floor:
-            // Versions are times, and none later than now was given.
+            // Versions are times, and no version later than now was assigned.
             let redis = store[key]
             _ = try redis.change(watching: [key]) { () throws(RedisFailure) in
                 guard try redis.ask("TYPE", key).string != "string" else { return nil }
@@ -244,7 +246,7 @@ struct Repair {
         try end([user], of: Self.nobody, renewed: 0, in: partitions.index(of: user))
     }
 
-    /// Does the same if `shown` does not match the presence: it is deleted first, so that the presence is published again.
+    /// The same, but only if `shown` does not match the presence: it is deleted first, so that the presence is published again.
     private func showAnew(_ user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let redis = store[keys.floor]

@@ -18,7 +18,7 @@ final class Inquiry {
         let session: String
     }
 
-    /// After this time without another reply, in ms, there are no more.
+    /// If no further reply arrives within this time, in ms, there are no more.
     private static let patience: Milliseconds = 500
     /// The most denials read; the next run finds the rest.
     private static let most = 10_000

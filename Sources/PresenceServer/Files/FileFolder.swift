@@ -22,7 +22,8 @@ struct FileFolder: FileStore {
                 throw FileStoreFailure("a folder for files cannot be made", code: errno)
             }
         }
-        // An upload is already on the data directory's disk; generated files and copies need room here.
+        // An upload is already on the data directory's disk. Generated files, and copies to another disk, need room
+        // here.
         guard DiskRoom(of: part)?.hasRoom(for: 0) != false else { throw FileStoreFailure(FileFailure.noRoom) }
         do throws(FileStoreFailure) {
             for part in parts { try write(part.content, to: path(of: StoredFile(name, part.kind))) }

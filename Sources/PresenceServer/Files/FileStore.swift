@@ -119,7 +119,7 @@ extension Refusal {
 
 /// The reason why a file could not be stored, read or removed, in words that may be logged.
 struct FileStoreFailure: Error, Equatable, CustomStringConvertible {
-    /// The sweep would treat all of them as unreferenced.
+    /// The sweep would treat all foreign files as unreferenced.
     static let foreign = FileStoreFailure(
         "these are the files of another installation, or this one's Redis has lost its data. If they are this one's, remove "
             + "the file \(FileSweep.markName) beside them")

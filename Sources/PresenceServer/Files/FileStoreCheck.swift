@@ -1,7 +1,7 @@
 import PresenceCore
 
-/// Checks at the start that files can be stored, so that an error does not first show with an upload. Nothing waits for the
-/// check.
+/// Checks at the start that files can be stored, so that an error does not show only with the first upload. Nothing waits for
+/// the check.
 final class FileStoreCheck {
     private var isDone = false
 

@@ -3,9 +3,9 @@ import PresenceProtocol
 
 /// Finds and removes unreferenced files, for example those left by a crash. It checks one part of the names at a time.
 ///
-/// A file is unreferenced if Redis does not know it, so files marked as another installation's are not touched. Before files
-/// are removed, the sweep checks that Redis still has the key from which the mark is made, because a Redis that lost its data
-/// knows no files. In a cluster, this detects only a loss of the master with that key.
+/// A file is unreferenced if Redis does not know it, so files that are marked as another installation's are not touched. Before
+/// the sweep removes files, it checks that Redis still has the key from which the mark is made, because a Redis that lost its
+/// data knows no files. In a cluster, this check detects only a loss of the master with that key.
 final class FileSweep {
     /// The files to be swept.
     struct Subject {
@@ -81,7 +81,7 @@ final class FileSweep {
         await shard.tasks.each(names, window: 4) { [self] name in
             if await subject.isOwned(name) == false { nobodys.append(name) }
         }
-        // Checked after the last reply: a Redis that has its key now also had its data when it replied.
+        // Checked after Redis' last reply: a Redis that has its key now also had its data when it replied.
         guard !nobodys.isEmpty, await subject.isKnown(), ours != nil, subject.installation() == ours else { return }
         await shard.tasks.each(nobodys, window: 4) { [self] name in
             let store = subject.store
@@ -93,7 +93,7 @@ final class FileSweep {
         }
     }
 
-    /// Foreign files are reported once, since only an operator can change that.
+    /// Foreign files are reported once, since only an operator can change the mark.
     private func note(_ failure: FileStoreFailure) {
         guard failure != .foreign || !isForeign else { return }
         isForeign = failure == .foreign

@@ -93,7 +93,7 @@ extension DoctorReport {
 
     static func number(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
 
-    /// To a tenth of a second.
+    /// In seconds, to a tenth.
     static func age(_ time: Milliseconds) -> String { "\(time / 1_000).\(abs(time) % 1_000 / 100) s" }
 }
 

@@ -3,8 +3,8 @@ import PresenceProtocol
 
 /// The keys of accounts. README.md beside this file has the contents of each.
 extension KeyFamily {
-    /// The owners of a bucket of addresses. Its partition is that of the address's hash, and so is that of a user who signs up
-    /// with the address.
+    /// The owners of a bucket of addresses. A bucket's partition is the one of its addresses' hash, and so is the partition of
+    /// a user who signs up with the address.
     static let email = KeyFamily(name: "email", isPassing: false, type: "hash", isPlacedApart: true)
     /// The signed-in devices.
     static let grants = KeyFamily(name: "grants", isPassing: false, type: "hash")
@@ -13,7 +13,7 @@ extension KeyFamily {
         name: "guesses", isPassing: true, type: "string", expires: true, isPlacedApart: true)
     /// The mails to be sent.
     static let mail = KeyFamily(name: "mail", isPassing: false, type: "list", isOfPartition: true)
-    /// The mails that a server has taken, by the time from which another server may take them.
+    /// The mails that a server has leased, by the time from which another server may lease them.
     static let mailing = KeyFamily(name: "mailing", isPassing: false, type: "zset", isOfPartition: true)
 
     static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing]

@@ -61,7 +61,8 @@ extension ServerConfiguration {
 extension Accounts {
     /// How long an access token is valid.
     static let tokenLifetime: Milliseconds = 3_600_000
-    /// How long a hundred failures for an address are remembered after the last one; fewer failures for their share of it.
+    /// How long a hundred failures for an address are remembered after the last one; fewer failures, for their share of this
+    /// time.
     static let guessMemory: Milliseconds = 30 * 24 * 3_600_000
     /// How long a repeated sign-up counts as the same one.
     static let repetition: Milliseconds = 600_000

@@ -3,8 +3,8 @@ import PresenceCore
 import PresenceProtocol
 
 /// Places addresses in partitions by a keyed hash, because a new user's id lies in the partition of their address. With a
-/// public hash, an address could be tested against an id, and only one in as many wrong guesses as there are partitions would
-/// pass.
+/// public hash, an address could be tested against an id: a wrong guess would pass only with a probability of one in the number
+/// of partitions.
 struct AddressPartitions {
     static let keyBytes = 16
     let key: [UInt8]
@@ -19,7 +19,7 @@ struct AddressPartitions {
     /// The name under which guesses for an address are counted.
     func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
 
-    /// The mark of this installation's pictures. Another installation, or a Redis that has lost its data, has another key.
+    /// The mark of this installation's pictures. Another installation, or a Redis that has lost its data, has another mark.
     var installation: String { hash("installation").hexadecimal }
 
     private func hash(_ address: String) -> [UInt8] { Sodium.mac(Array(address.utf8), key: key) }

@@ -5,7 +5,7 @@ import PresenceProtocol
 ///
 /// Quoted local parts and address literals are refused: RFC 5321 allows them, but they are not used in practice.
 struct EmailAddress: Hashable {
-    /// RFC 5321 with its errata: the longest address in an SMTP path.
+    /// The longest address in an SMTP path, by RFC 5321 with its errata.
     static let mostBytes = 254
     private static let mostLocalBytes = 64
     private static let mostLabelBytes = 63

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 
 /// The second half of a change of address, after the link in the mail to the new address was used. It is an intent of the
-/// account, because the two addresses may lie in other partitions (`Intents`).
+/// account, because the two addresses may lie in partitions other than the account's (`Intents`).
 ///
 ///     want ─▶ take ─▶ switch ─▶ release the old address ─▶ (answered) end
 ///      │        │        └ the wish is over ─▶ release the new one ─▶ end
@@ -15,9 +15,9 @@ import Redis
 /// A deleted account leaves its claims in other partitions to the same intent. Until they are released, only `releasing`
 /// remains of its record.
 ///
-/// The number of a wish only grows and stands for one address, and a claim is released only as the whole `USER NUMBER`. So a
-/// late executor neither undoes nor revives anything. Its claim for a wish that is over is void, which the next request for
-/// that address detects (`EmailClaim`).
+/// The number of a wish only grows and stands for one address, and a claim is released only if it is the whole `USER NUMBER`.
+/// So a late executor neither undoes nor revives anything. If it claims an address for a wish that is over, the claim is void,
+/// and the next request for that address detects this (`EmailClaim`).
 final class EmailChange {
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
@@ -71,7 +71,7 @@ final class EmailChange {
         }
     }
 
-    /// Continues an intent found by a sweep.
+    /// Continues an intent that a sweep found.
     private func resume(_ user: UserID) -> IntentStep {
         step(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
             guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }

@@ -2,9 +2,9 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The owner of an address as stored in Redis: `USER NUMBER`. The number is that of the user's wish for the address. It only
-/// grows, and a claim is released only if its whole text still matches. So a request for the address can recognise a void
-/// claim, left by an interrupted change: the user's account neither has the address under this number nor wants it.
+/// The owner of an address as stored in Redis: `USER NUMBER`. The number is that of the user's wish for the address. The number
+/// only grows, and a claim is released only if its whole text still matches. So a request for the address can recognise a void
+/// claim, left by an interrupted change: its user's account neither has the address under this number nor wants it.
 struct EmailClaim: Hashable {
     let user: UserID
     let number: Int64

@@ -5,7 +5,7 @@ import WebSockets
 
 /// Sends a user's account to the user's own sessions: after `connected`, and at each change. Only the newest version is sent.
 ///
-/// It stores one account for each user with an account who is connected to this shard.
+/// It stores one account for each user of this shard who has an account.
 final class OwnAccounts {
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
@@ -15,7 +15,7 @@ final class OwnAccounts {
     /// Users whose account could not be read when they connected.
     private var missed: Set<UserID> = []
     private var deadline: DeadlineKind!
-    /// The delay before those are read again, in ms.
+    /// The delay before the missed accounts are read again, in ms.
     private static let pause: Milliseconds = 1_000
 
     private struct Held {

@@ -9,8 +9,8 @@ struct AttachmentHead: Equatable {
     /// The file's name on the client's device, if the client sent one.
     let name: String?
     private(set) var kind: Kind
-    /// The media type with which it is served; `nil` for `application/octet-stream`, and for pictures, of which the server
-    /// serves its own version.
+    /// The media type with which the file is served; `nil` for `application/octet-stream`, and for pictures, because the server
+    /// serves a version of its own.
     private(set) var type: String?
 
     /// In bytes of UTF-8, the limit of file systems.

@@ -9,12 +9,13 @@ import Redis
 /// storage therefore only delays the removal. The first shard of each server checks one partition after the other; several
 /// servers may check the same one at once.
 ///
-/// A Redis that refuses changes because its disk is full needs exactly this room, and no server is live then. So the checks
-/// continue, and delete the due files before the scripts release them (`removeAhead`). The uploads stay listed as due.
+/// A Redis whose disk is full refuses changes, needs exactly the room that these files take, and keeps every server stale. So
+/// the checks continue then, and delete the due files before the scripts release them (`removeAhead`). The uploads stay listed
+/// as due.
 final class AttachmentRemoval {
     /// The longest time in which all partitions are checked once.
     private static let longestRound: Milliseconds = 60_000
-    /// How many due uploads one check reads, and how many of them are removed at a time.
+    /// The most due uploads that one check reads, and the most that are removed at a time.
     private static let most = 20
     private static let window = 4
     /// The delay before a failed removal is retried.

@@ -10,10 +10,10 @@ import WebSockets
 /// - only members upload, and uploads over a limit are refused before their body;
 /// - browsers run nothing made by strangers: files other than the server's own pictures are offered for saving, and sandboxed;
 /// - a name never refers to another file;
-/// - an upload stays as long as a message of its uploader refers to it, and before the first one for `attachments.unusedFor`.
-///   The scripts that store and remove messages count this, so no crash breaks it. The files are removed afterwards, at the
-///   latest by the next server that can (`AttachmentRemoval`). If a crash leaves files before an upload is recorded, the sweep
-///   finds them.
+/// - an upload stays as long as a message of its uploader refers to it, and before the first such message for
+///   `attachments.unusedFor`. The scripts that store and remove messages count this, so no crash breaks it. The files are
+///   removed afterwards, at the latest by the next server that can remove them (`AttachmentRemoval`). If a crash leaves files
+///   whose upload was not recorded, the sweep finds them.
 ///
 /// Its pools belong to the plan of `Photos`, which all servers have.
 final class Attachments: Feature {

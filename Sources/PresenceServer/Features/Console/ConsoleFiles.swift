@@ -12,7 +12,7 @@ extension WebFile {
         }
     }
 
-    /// Files shared with the app have paths of their own, so that either can be switched on without the other.
+    /// Files that the app has too have paths of their own here, so that console and app can be switched on separately.
     private static let console: [WebFile] = [
         WebFile("/console", html, asset_console_html(), consolePage),
         WebFile("/console/app.css", css, asset_app_css(), []),

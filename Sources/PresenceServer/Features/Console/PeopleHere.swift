@@ -28,8 +28,8 @@ extension Console {
         return await answer(walk, more: true)
     }
 
-    /// A walk through all lists: partition by partition, those of all shards in the order of their names. It continues where an
-    /// earlier answer ended, even if shards have come or left since.
+    /// A walk through all lists: partition by partition, and in each the lists of all shards, in the order of their names. It
+    /// continues where an earlier answer ended, even if shards have started or ended since.
     private final class Walk {
         var shards: [String] = []
         var users: [UserID] = []
@@ -87,7 +87,7 @@ extension Console {
         return .json(200, #"{"people":[\#(rows)]\#(cursor)}"#)
     }
 
-    /// - Parameter words: `nil` if they could not be read; the user is listed anyway.
+    /// - Parameter words: `nil` if the record could not be read; the user is listed anyway.
     private static func row(_ user: UserID, _ words: [RedisValue]?) -> String {
         var row = #"{"user":\#(JSONWriter.encoded(user.string))"#
         guard let words else { return row + #","status":"unknown"}"# }

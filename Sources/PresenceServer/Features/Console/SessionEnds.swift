@@ -18,10 +18,11 @@ final class SessionEnds: Sendable {
     private let state = Locked(State())
     private let most: Int
 
-    /// Ends of a user that are kept.
+    /// The most ends that are kept of one user.
     static let mostShown = 20
 
-    /// - Parameter most: Ends that are kept; 20,000 have some 5 MB. Beyond it the oldest quarter is dropped.
+    /// - Parameter most: The most ends that are kept; 20,000 have some 5 MB. Beyond this number the oldest quarter is
+    ///   dropped.
     init(most: Int = 20_000) { self.most = most }
 
     func begin(at now: Timestamp) { state.withLock { $0.since = $0.since ?? now } }

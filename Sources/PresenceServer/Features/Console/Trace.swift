@@ -4,12 +4,12 @@ import PresenceProtocol
 /// The newest events of one user or conversation, for an operator. One shard receives the events and writes them here; calls to
 /// any shard read them. The trace ends after a time without calls.
 final class Trace: Sendable {
-    /// Differs from the name of an earlier trace of the same subject, whose entries had other numbers.
+    /// Each trace of a subject has another name, because the entries of an earlier trace had other numbers.
     let name: String
     let subject: Identifier
     let isUser: Bool
 
-    /// The most entries stored, and the most recorded in a second, because no operator reads faster.
+    /// The most entries that are stored, and the most that are recorded in a second: no operator reads faster.
     static let most = 400
     static let perSecond = 200
     /// In ms: the time without a call after which the trace ends.

@@ -6,7 +6,7 @@ import Redis
 struct Blocks {
     unowned let shard: ShardLogic
 
-    /// Whether a user and any of the others block each other, in either direction.
+    /// Whether the user blocks any of the others, or is blocked by one.
     func exist(between user: UserID, and others: [UserID], found: @escaping (Result<Bool, RedisFailure>) -> Void) {
         guard !others.isEmpty else { return found(.success(false)) }
         var waiting = others.count + 1
@@ -30,8 +30,8 @@ struct Blocks {
         }
     }
 
-    /// Refuses to let a user add others to a conversation if one of them blocks the other, or if one of the accounts is
-    /// deleted. The refusal does not show which.
+    /// Refuses to let a user add others to a conversation if the user and one of them block each other, in either
+    /// direction, or if one of the accounts is deleted. The refusal does not show which.
     func check(_ user: UserID, and others: [UserID]) async throws(Refusal) {
         let result: Result<Bool, RedisFailure> = await shard.tasks.wait { exist(between: user, and: others, found: $0) }
         let all = others + [user]
@@ -47,7 +47,7 @@ struct Blocks {
         await shard.tasks.each(users, window: 64) { user in
             do throws(Refusal) {
                 let record = shard.partitions.keys(of: user).user(user)
-                // This read is part of a change, so its failure is reported as that of a change with an unknown
+                // This read is part of a change, so a failed read is reported as a failed change with an unknown
                 // outcome.
                 if try await shard.ask("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
             } catch {

@@ -13,15 +13,15 @@ final class ConversationMembers {
         self.users = users
     }
 
-    /// Takes the members from an event that may be older than the last read, so it only removes users. Users who were
-    /// added again are read.
+    /// Takes the members from an event that may be older than the last read, so this only removes users. Users who were
+    /// added again since then are read.
     func toldAtMost(_ users: Set<UserID>) {
         events += 1
         self.users.formIntersection(users)
     }
 
     /// Reads the members from Redis, together with data that only members may see. Reads again if an event has arrived
-    /// meanwhile: either may be newer, and the reply may contain data from after the event.
+    /// meanwhile: event or reply may be the newer one, and the reply may contain data from after the event.
     func asking(_ ask: @escaping (@escaping StoreReply) -> Void, reply: @escaping StoreReply) {
         let asked = events
         ask { [self] result in

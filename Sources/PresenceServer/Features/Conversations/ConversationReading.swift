@@ -5,7 +5,7 @@ import Redis
 /// Reads conversations and inboxes from Redis.
 struct ConversationReading {
     unowned let shard: ShardLogic
-    /// Conversations that are read at once for one list.
+    /// The most conversations that are read at once for one list.
     private static let window = 64
 
     func read(_ id: ConversationID, done: @escaping (Result<ConversationRecord?, RedisFailure>) -> Void) {
@@ -23,9 +23,9 @@ struct ConversationReading {
 
     /// The result of reading several conversations.
     struct Found {
-        /// Those of which the user is a member.
+        /// The conversations of which the user is a member.
         var records: [ConversationRecord] = []
-        /// Those that cannot be read, so membership is unknown. `presenced doctor` reports them.
+        /// The conversations that cannot be read, so membership is unknown. `presenced doctor` reports them.
         var damaged: Set<ConversationID> = []
     }
 
@@ -51,11 +51,12 @@ struct ConversationReading {
         }
     }
 
-    /// Whether one of the users to be added is in too many conversations. Users who are in this one already do not
-    /// count.
+    /// Whether one of the users to be added is in too many conversations. Users who are in the given conversation
+    /// already do not count.
     ///
     /// - Parameters:
-    ///   - creator: the user who makes or made it, as a group; `nil` for a direct conversation or a backend's.
+    ///   - creator: the user who makes or made the conversation, if it is a group; `nil` for a direct conversation or a
+    ///     backend's.
     ///   - id: the conversation, if it may exist.
     func isFull(
         _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil
@@ -73,7 +74,7 @@ struct ConversationReading {
         return isFull
     }
 
-    /// The same for a conversation that may exist already.
+    /// As above, for a conversation that may exist already.
     func isFull(_ users: [UserID], in id: ConversationID) async throws(Refusal) -> Bool {
         guard !users.isEmpty else { return false }
         let key = shard.partitions.keys(of: id).conversation(id)
@@ -85,7 +86,8 @@ struct ConversationReading {
     private func hasRoom(_ user: UserID, isPut: Bool, besides id: ConversationID?) async throws(RedisFailure) -> Bool {
         let most = shard.configuration[Conversations.mostPerUser]
         let key = shard.partitions.keys(of: user).inbox(user)
-        // The length includes conversations that were left, so they are counted only above the limit.
+        // The length includes conversations that the user left, so the others are counted only if the length exceeds
+        // the limit.
         let count = try await shard.command(["HLEN", key]).int ?? 0
         guard count >= (isPut ? most / 2 : most) else { return true }
         let inbox = try await inbox(of: user)
@@ -96,7 +98,7 @@ struct ConversationReading {
     /// The contents of an inbox.
     struct Inbox {
         var conversations: [ConversationID] = []
-        /// How many of them are groups of other users.
+        /// How many of the conversations are groups of other users.
         var put = 0
         /// Conversations that the user has left, with the version at which they did.
         var left: [ConversationID: Int64] = [:]

@@ -7,15 +7,15 @@ struct ConversationRecord {
         let user: UserID
         /// The place in the order of joining.
         let joined: Int64
-        /// The newest message that they have read, and the newest that others see as read.
+        /// The newest message that the member has read, and the newest that others see as read.
         let read: Int64
         let shown: Int64
         let delivered: Int64
-        /// The newest message that they wrote.
+        /// The newest message that the member wrote.
         let own: Int64
-        /// The version of the part that only they see.
+        /// The version of the part that only the member sees.
         let version: Int64
-        /// The end of the mute; 0: not muted, -1: until they unmute it.
+        /// The end of the mute; 0: not muted, -1: until the member unmutes the conversation.
         let muted: Timestamp
         let archived: Timestamp
         let hidesReceipts: Bool
@@ -36,7 +36,7 @@ struct ConversationRecord {
     private(set) var isDirect = false
     private(set) var createdAt: Timestamp = 0
     private(set) var owner: UserID?
-    /// JSON, and so is `metadata`.
+    /// JSON; `metadata` is JSON too.
     private(set) var name: [UInt8]?
     private(set) var metadata: [UInt8]?
     private(set) var first: Int64 = 1
@@ -145,7 +145,7 @@ struct ConversationRecord {
         return min(member.delivered, max(shown, member.shown))
     }
 
-    /// Whether this member receives the event.
+    /// Whether this member receives this event.
     func isTold(to user: UserID) -> Bool { !joining.contains(user) && (only.isEmpty || only.contains(user)) }
 
     func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
@@ -166,9 +166,9 @@ struct ConversationRecord {
         own.muted < 0 || (own.muted > 0 && !hasLapsed(own, at: now))
     }
 
-    /// A timed mute ends without a write, although the member sees a change. Its version is above all earlier ones and
-    /// not below the end of the mute, and all later changes exceed it (`conversation-lib.lua`). Versions alone do not
-    /// show whether the time has come, because Redis' clock may have gone back.
+    /// A timed mute ends without a write, although the member sees a change. So that change has a version above all
+    /// earlier ones and not below the end of the mute, and all later changes exceed it (`conversation-lib.lua`).
+    /// Versions alone do not show whether the time has come, because Redis' clock may have gone back.
     private func hasLapsed(_ own: Member, at now: Timestamp) -> Bool {
         own.muted > 0 && own.muted < now - Self.lapseMargin
     }

@@ -5,7 +5,7 @@ enum ConversationRequest {
     struct Creation {
         let participants: [UserID]
         let key: CreationKey?
-        /// JSON, and so is `metadata`.
+        /// JSON; `metadata` is JSON too.
         let name: [UInt8]?
         let metadata: [UInt8]?
     }

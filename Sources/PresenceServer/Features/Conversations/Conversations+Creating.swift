@@ -17,9 +17,9 @@ extension Conversations {
             throw Refusal(.tooMany, "at most \(most) participants in one conversation", field: "participants")
         }
         try await shard.admit(context.writer)
-        // A repeated creation returns the conversation that the first one made, with its present members, even if one
-        // of the users has blocked the other or deleted their account since. A creator who has left it is refused like
-        // any user who is not a member.
+        // A repeated creation returns the conversation that the first one made, with its present members. That holds
+        // even if, since then, one of the users has blocked the other or deleted their account. A creator who has left
+        // the conversation is refused like any user who is not a member.
         if let key = request.key {
             let creations = shard.partitions.keys(of: creator).creations(creator)
             let made = try await shard.ask("HGET", creations, key.string).string
@@ -80,7 +80,7 @@ extension Conversations {
 
     // MARK: Direct conversations
 
-    /// Counts the conversation in its creator's partition, then makes it in its own.
+    /// Counts the conversation in its creator's partition, then makes it in the conversation's own partition.
     private func createDirect(
         _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation, _ writer: Writer
     ) async throws(Refusal) -> ConversationRecord {
@@ -98,7 +98,7 @@ extension Conversations {
                 throw ConversationRefusal.full.refusal
             }
             let reply = try await makeDirect(id, creator, other, request, writer)
-            // A backend has made a group of it: the pair takes the next id.
+            // A backend has made a group of the conversation with this id: the pair gets the next id.
             guard reply.word == "TAKEN", attempt < Self.mostAttempts else { return try record(id, of: reply) }
             attempt += 1
         }

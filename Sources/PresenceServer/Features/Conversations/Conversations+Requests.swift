@@ -85,8 +85,8 @@ extension Conversations {
 
     // MARK: What a crowd costs
 
-    /// The number of members that costs as much as a request: of those who receive a change, and of those whom a mark's
-    /// script reads.
+    /// How many members cost as much as a request: members who receive a change, and members whom a mark's script
+    /// reads.
     static let (toldMembers, markedMembers) = (10, 50)
 
     /// A change of a conversation is sent to all members, so its cost for Redis grows with their number, which is known

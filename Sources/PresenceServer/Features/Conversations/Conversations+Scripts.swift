@@ -3,8 +3,8 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    /// With the library of typing, because members who leave stop typing, and that of attachments, because uploads
-    /// belong to a conversation.
+    /// With the library of typing, because members who leave stop typing, and the library of attachments, because
+    /// uploads belong to a conversation.
     static let conversationLibrary = ScriptLibrary(
         asset_typing_lib(), asset_attachment_lib(), asset_conversation_lib())
 

@@ -23,7 +23,7 @@ final class Conversations: Feature {
     let pairKey: DrawnKey
     /// Called with each event that names a conversation's members, after they have changed.
     var onMembers: [(StoreEvent) -> Void] = []
-    /// Cache of the pairs of direct conversations, and of which conversations are groups. Each send needs it, and only
+    /// Cache: the pairs of direct conversations, and which conversations are groups. Each send needs this, and only
     /// backends change it.
     private var pairs: [ConversationID: Pair] = [:]
     private static let mostPairs = 10_000
@@ -64,7 +64,7 @@ final class Conversations: Feature {
         switch step {
         case .lost:
             lists.lost()
-            // A backend may have changed one during the break.
+            // A backend may have changed a conversation during the break.
             pairs = [:]
             done(nil)
         case .assert: pairKey.read(done)
@@ -133,6 +133,6 @@ final class Conversations: Feature {
     }
 
     /// The mark of this installation on the files of its conversations. Another installation, or a Redis that has lost
-    /// all data, has another one. `nil` until the key is read from Redis.
+    /// all data, has another mark. `nil` until the key is read from Redis.
     var installation: String? { pairKey.bytes.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }
 }

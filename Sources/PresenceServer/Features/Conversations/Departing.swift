@@ -9,7 +9,7 @@ final class Departing {
 
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    /// Conversations in one part.
+    /// The most conversations in one part of the intent.
     private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }

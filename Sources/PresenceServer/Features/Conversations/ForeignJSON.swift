@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// JSON of an app's own that is passed on as it came: `metadata` of conversations, `data` of notifications.
 enum ForeignJSON {
-    /// Clients may reject JSON that is nested deeper than 32, and receive this inside a list in a message.
+    /// Clients may reject JSON that is nested deeper than 32, and receive this JSON inside a list in a message.
     static let deepest = 16
 
     static func check(_ json: [UInt8], _ field: String) throws(DecodingFailure) {

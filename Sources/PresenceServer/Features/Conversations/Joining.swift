@@ -4,15 +4,16 @@ import Redis
 
 /// Carries membership from a conversation to the inboxes of users who joined or left, as an intent of the conversation.
 ///
-/// Its first step is any script that changes the members. The script notes each user who joined or left with the
-/// version of the change (`j:USER`). An inbox takes a version only if it is larger than its own, so a step may be
-/// repeated or late. The last step removes users whose account was deleted before their inbox had the conversation; if
-/// the inbox had it, they leave by ``Departing``. It also removes users who have reached the limit of conversations
-/// meanwhile.
+/// Its first step is any script that changes the members. That script notes each user who joined or left, with the
+/// version of the change (`j:USER`). An inbox takes a version only if it is larger than the inbox's own, so a step may
+/// be repeated or late. The last step removes users whose account was deleted before their inbox had the conversation;
+/// users whose inbox had it leave by ``Departing``. The last step also removes users who have reached the limit of
+/// conversations meanwhile.
 final class Joining {
     private unowned let shard: ShardLogic
     private(set) var kind: IntentKind!
-    /// Inboxes updated before the conversation notes it, so that a large conversation advances with each sweep.
+    /// The inboxes that are updated before the conversation notes it, so that a large conversation advances with each
+    /// sweep.
     private static let batch = 20
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -28,8 +29,8 @@ final class Joining {
         }
     }
 
-    /// The step that reads which inboxes to update. After all of them, or the first part of very many, the request gets
-    /// `answer`.
+    /// The step that reads which inboxes to update. The request gets `answer` after all of them are updated, or, if
+    /// they are very many, after the first part.
     ///
     /// - Parameter damaged: users whose inboxes cannot be updated.
     private func look(
@@ -98,7 +99,7 @@ final class Joining {
         return IntentStep(call, about: id) { [unowned self] _ in goOn(after: part, intent, answer) }
     }
 
-    /// In a very large conversation the other inboxes are updated after the answer.
+    /// In a very large conversation, the inboxes that are still to be updated come after the answer.
     private func goOn(after part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentProgress {
         part.isLast ? .end(answer) : .more(answer, rest: look(intent, answer, damaged: part.damaged))
     }

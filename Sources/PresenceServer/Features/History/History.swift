@@ -6,8 +6,8 @@ import WebSockets
 
 /// "Who was online when": each user's past statuses as intervals, for backends.
 ///
-/// The scripts that change presence store an interval at its end (`lib.lua`, ``PastStatuses``); the one that has not
-/// ended is the user's present status. So history has only what others could see: nothing is stored while a user is
+/// The scripts that change presence store an interval at its end (`lib.lua`, ``PastStatuses``); the interval that has
+/// not ended is the user's present status. So history has only what others could see: nothing is stored while a user is
 /// invisible or hidden from all. It is off by default, and then costs nothing.
 final class History: Feature {
     static let plan = FeaturePlan(
@@ -62,11 +62,11 @@ final class History: Feature {
         return shard.policies.view(of: user, for: viewer) == .whole
     }
 
-    /// A viewer who may not see it gets the same answer as for a user who was never online.
+    /// A viewer who may not see the user's history gets the same answer as for a user who was never online.
     private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
         var keptFrom = read.now - shard.configuration[History.keepFor]
-        // Earlier ones may have been removed to make room. The present one is not stored.
+        // Earlier intervals may have been removed to make room. The present one is not stored.
         let kept = intervals.count { $0.to != nil }
         if kept >= shard.configuration[History.mostPerUser] { keptFrom = max(keptFrom, intervals[0].from) }
         let (page, more) = query.page(of: intervals, keptFrom: keptFrom)

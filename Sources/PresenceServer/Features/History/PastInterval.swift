@@ -6,7 +6,7 @@ import Redis
 struct PastInterval: Equatable {
     let status: String
     let from: Timestamp
-    /// `nil`: it has not ended.
+    /// When it ended; `nil`: it has not ended.
     let to: Timestamp?
 
     init(status: String, from: Timestamp, to: Timestamp?) {
@@ -15,8 +15,8 @@ struct PastInterval: Equatable {
         self.to = to
     }
 
-    /// As `lib.lua` writes it: a letter, the beginning (6 bytes, big-endian) and the duration (6 bytes). `nil` for
-    /// anything else.
+    /// Parses the form that `lib.lua` writes: a letter, the beginning (6 bytes, big-endian) and the duration (6 bytes).
+    /// `nil` for anything else.
     init?(packed bytes: [UInt8]) {
         guard bytes.count == 13, let status = Self.statuses[bytes[0]] else { return nil }
         func number(_ bytes: ArraySlice<UInt8>) -> Int64 { bytes.reduce(0) { $0 << 8 | Int64($1) } }

@@ -6,7 +6,7 @@ import Redis
 /// conversations now get messages without being added to `aging`.
 ///
 /// Failed commands are repeated. Otherwise, once the setting is on again, these conversations would not be searched
-/// for, and messages in idle ones would stay for ever.
+/// for, and messages in idle conversations would stay for ever.
 final class AgingReset {
     private unowned let shard: ShardLogic
     private var retry: DeadlineKind!
@@ -15,7 +15,7 @@ final class AgingReset {
     private var isBusy = false
 
     private static let window = 8
-    /// Before a failed command is repeated.
+    /// The pause before a failed command is repeated.
     private static let pause: Milliseconds = 60_000
 
     init(_ shard: ShardLogic, in registry: inout Registry) {
@@ -38,7 +38,7 @@ final class AgingReset {
                 if (try? await shard.command(["DEL", key])) != nil { left.remove(partition) }
             }
             isBusy = false
-            // Otherwise the next resynchronisation starts it again.
+            // If the shard is not live, the next resynchronisation starts this again.
             guard !left.isEmpty, shard.link.isLive else { return }
             shard.deadlines.set(retry, .none, at: shard.clock.now + Self.pause)
         }

@@ -5,10 +5,10 @@ import Redis
 /// Finds the conversations that had messages before these were kept for a limited time, and adds them to `aging` of
 /// their partitions.
 ///
-/// One walk through the keys of a Redis server finds those of all its partitions; a partition is there if its `shards`
-/// is. Each partition is walked twice, a day apart, because servers without the setting may write for a while during a
-/// change of it. Then it is done for good (`aging-found`), until a server without the setting starts, which adds no
-/// conversations to `aging` (`AgingReset`).
+/// One walk through the keys of a Redis server finds the conversations of all its partitions; a partition is on that
+/// server if the partition's `shards` is. Each partition is walked twice, a day apart, because servers without the
+/// setting may write for a while after the setting was changed. Then the partition is done for good (`aging-found`),
+/// until a server without the setting starts: such a server adds no conversations to `aging` (`AgingReset`).
 final class AgingWalk {
     private unowned let shard: ShardLogic
     /// The present cursor, and the partitions seen so far; `nil` between walks.
@@ -17,11 +17,11 @@ final class AgingWalk {
     private var due: [Milliseconds]
     private let places: [String: Int]
 
-    /// Keys read in one step.
+    /// The most keys that one step reads.
     private static let keys = 1_000
     private static let window = 8
     private static let between: Milliseconds = 24 * 3_600_000
-    /// Before a failed step is repeated.
+    /// The pause before a failed step is repeated.
     private static let pause: Milliseconds = 60_000
     private static let done = "done"
 
@@ -32,7 +32,7 @@ final class AgingWalk {
             uniqueKeysWithValues: (0..<shard.partitions.count).map { (shard.partitions.keys($0).name, $0) })
     }
 
-    /// Another server may answer from now on, which does not know the cursor.
+    /// From now on another server may answer, to which the cursor means nothing.
     func interrupt() { walk = nil }
 
     /// - Returns: whether there is more to do now.
@@ -52,7 +52,7 @@ final class AgingWalk {
 
     private enum State {
         case never
-        /// It must be done again in this many ms.
+        /// It must be walked again in this many ms.
         case once(wait: Milliseconds)
         case done
     }
@@ -73,14 +73,14 @@ final class AgingWalk {
         let words: [String]
         switch await state(of: partition) {
         case .never?: words = [String(shard.clock.redisNow)]
-        // The pause allows for partitions that were walked together the first time. XX: a record removed meanwhile
-        // stays removed.
+        // The pause is added because partitions that were walked together the first time are due together. XX: a record
+        // that was removed meanwhile stays removed.
         case .once(wait: ...Self.pause)?: words = [Self.done, "XX"]
         case .once?, .done?, nil: return
         }
         let key = shard.partitions.keys(partition).agingFound
         let isNoted = (try? await shard.command(["SET", key] + words)) != nil
-        // The next step reads it.
+        // The next step reads the partition's state.
         due[partition] = isNoted ? 0 : shard.clock.now + Self.pause
     }
 

@@ -4,10 +4,10 @@ import Redis
 
 /// Removes messages that are older than `messages.keepFor`, also from idle conversations.
 ///
-/// Each partition has a set of its conversations by the time of their oldest message (`aging`). A send adds missing
-/// ones. The first shard of each server takes one partition after the other, and removes expired messages in bounded
-/// steps. Each step compares times by Redis' clock, so servers may do the same work at once, and a shortened setting
-/// applies to existing messages.
+/// Each partition has a set of its conversations by the time of their oldest message (`aging`). A send adds a missing
+/// conversation. The first shard of each server takes one partition after the other, and removes expired messages in
+/// bounded steps. Each step compares times by Redis' clock, so servers may do the same work at once, and a shortened
+/// setting applies to existing messages.
 ///
 /// Conversations that had messages before the setting was on are not in the set: `AgingWalk` adds them as due, and the
 /// next step finds their real time.
@@ -15,11 +15,11 @@ final class MessageAging {
     /// The longest round through all partitions if nothing is due: expired messages are promised to be removed within a
     /// minute.
     private static let longestRound: Milliseconds = 50_000
-    /// Between two steps while a partition has more to do.
+    /// The pause between two steps while a partition has more to do.
     private static let haste: Milliseconds = 10
     /// After this many steps the next partition has its turn.
     private static let mostSteps = 100
-    /// Conversations in one step, messages of each, and how many conversations are handled at once.
+    /// The most conversations in one step, the most messages of each, and how many conversations are handled at once.
     private static let mostConversations = 20
     private static let mostMessages = 500
     private static let window = 4
@@ -41,7 +41,7 @@ final class MessageAging {
         deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await step() } }
     }
 
-    /// Between two steps while there is no more to do: everything that is due is removed within a round.
+    /// The pause between two steps while there is no more to do: everything that is due is removed within a round.
     private var pause: Milliseconds {
         max(1, min(Self.longestRound, max(1_000, keepFor / 10)) / Milliseconds(shard.partitions.count))
     }
@@ -66,7 +66,7 @@ final class MessageAging {
             partition = (partition + 1) % shard.partitions.count
             steps = 0
         }
-        // Otherwise the next resynchronisation starts it again.
+        // If the shard is not live, the next resynchronisation starts this again.
         if shard.link.isLive { wait(isWalking || hasMore ? min(Self.haste, pause) : pause) }
     }
 
@@ -99,7 +99,7 @@ final class MessageAging {
             expired.value += Int(reply[0].int ?? 0)
             return reply[1].string == "1"
         } catch  where error.isLasting {
-            // It gets the time of a new conversation, so it does not delay others.
+            // Its time is set to that of a new conversation, so it does not delay others.
             shard.noteDamage("conversation", of: id)
             _ = try? await shard.command(["ZADD", keys.aging, "XX", String(shard.clock.redisNow), name])
             return false

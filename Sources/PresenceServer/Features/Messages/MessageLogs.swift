@@ -19,7 +19,7 @@ final class MessageLogs: TopicKind {
         registry.event("M", for: .watchers, offers: true) { [unowned self] in handle($0) }
         registry.event("E") { [unowned self] event in
             guard let topic = self.shard.watchers.topic(event.subjectBytes, kind) else { return }
-            // Watchers who have not received removed entries yet must start again.
+            // Watchers who have not received all of the removed entries must start again.
             self.shard.watchers.dropEntries(of: topic)
         }
     }
@@ -41,7 +41,8 @@ final class MessageLogs: TopicKind {
     }
 
     /// The members have changed: former members must not receive any more, and users who are members again get the
-    /// entries that they missed. These are read, because entries that this shard has may be from after they left again.
+    /// entries that they missed. Those entries are read, because entries in memory may be from after such a user left
+    /// another time.
     func handle(members event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else {
             return

@@ -37,7 +37,8 @@ enum MessageRequest {
     static let standardPage: Int64 = 50
 
     static func send(_ members: ClientMembers) throws(DecodingFailure) -> Send {
-        // The client's position in the conversation is only checked: the store recognises a message by its id alone.
+        // The client's position in the conversation is only checked for its form: the store recognises a message by its
+        // id alone.
         _ = try members["after"]?.checkedCount("after")
         let message = try members.needed(members["message"], "message")
         return Send(conversation: try ConversationRequest.conversation(members), message: try new(message))

@@ -4,7 +4,7 @@ import Redis
 
 /// The messages that a connection receives when it begins to watch a conversation.
 struct MessageSnapshot {
-    /// Events follow from the change after this one.
+    /// The last change in the snapshot: events follow from the next one.
     let through: Int64
     /// The client's copy is replaced.
     let resets: Bool
@@ -44,8 +44,8 @@ struct MessageSnapshot {
 }
 
 extension Messages {
-    /// The most messages of one conversation, and the most bytes of a request, that are in the answer. The rest follows
-    /// as events.
+    /// The most messages of one conversation, and the most bytes of a request, that the answer contains. The rest
+    /// follows as events.
     private static let mostMessages = 1_000
     private static let mostBytes = 2 << 20
     private static let leastBytes = 16 << 10
@@ -55,11 +55,11 @@ extension Messages {
         case read([ConversationID: MessageSnapshot])
         case forbidden
         case failed
-        /// One of them cannot be read.
+        /// One of the conversations cannot be read.
         case damaged
     }
 
-    /// Reads the messages of some conversations that a user's client does not have.
+    /// Reads, for some conversations, the messages that a user's client does not have.
     func snapshots(
         _ wanted: [ConversationID: ClientMessage.MessageCursor], for user: UserID,
         done: @escaping (SnapshotOutcome) -> Void

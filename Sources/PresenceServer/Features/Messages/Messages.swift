@@ -30,7 +30,7 @@ final class Messages: Feature {
     unowned let shard: ShardLogic
     let logs: MessageLogs
     private var aging: MessageAging?
-    /// Instead of `aging`, if messages are kept for any time.
+    /// Used in place of `aging`, if messages are kept for any time.
     private var agingReset: AgingReset?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
@@ -90,8 +90,8 @@ final class Messages: Feature {
         throw shard.met(.userBytes, retryAfter: wait)
     }
 
-    /// It may be refused, in this order, for the user's bytes; the token or the session (`Writer`, read here and not by the
-    /// script); Redis' memory (`StoreRoom`); a block; and by `send.lua`, which decides, stores and publishes.
+    /// A message may be refused, in this order: for the user's bytes; for the token or the session (`Writer`, read here and not
+    /// by the script); for Redis' memory (`StoreRoom`); for a block; and by `send.lua`, which decides, stores and publishes.
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.message.bytes, context)
         try await shard.admit(context.writer)
@@ -117,7 +117,8 @@ final class Messages: Feature {
         return reply
     }
 
-    /// The new text is rejected while one of both blocks the other, like a new message.
+    /// The new text is rejected while one of the two users of a direct conversation blocks the other, like a new
+    /// message.
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.text.count, context)
         let id = request.conversation

@@ -7,7 +7,7 @@ import Redis
 ///
 /// It asks for the memory in use with each MiB that was sent through this shard, and once a second while there is no
 /// room. So the excess is some MiB for each shard. It does not ask a cluster, where one node would answer for many:
-/// there Redis itself refuses what it has no room for, as everywhere.
+/// there Redis itself refuses messages for which it has no room, as it does everywhere.
 final class StoreRoom {
     private static let step = 1_048_576
     private static let pause: Milliseconds = 1_000
@@ -23,7 +23,7 @@ final class StoreRoom {
     func take(_ bytes: Int) throws(Refusal) {
         sent += bytes
         if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { ask() }
-        // The same error as Redis'.
+        // The error is the same as for Redis' own refusal.
         guard !isFull else {
             throw Refusal(.server(code: "OOM", message: "OOM messages have no room left"), changes: false)
         }

@@ -15,11 +15,11 @@ struct StoredMessage {
     let version: Int64
     let at: Timestamp
     let from: String
-    /// 0: never edited.
+    /// When the text was last edited; 0: never.
     let editedAt: Timestamp
     let editCount: Int64
     let deletedAt: Timestamp
-    /// The user; `-` if a backend deleted it, or if it is not deleted.
+    /// The user who deleted the message; `-` if a backend did, or if it is not deleted.
     let deletedBy: String
     /// JSON; empty if the message has none.
     let text: ArraySlice<UInt8>
@@ -52,7 +52,7 @@ struct StoredMessage {
 
     init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
-    /// The time of its last change.
+    /// The time of the message's last change.
     var changedAt: Timestamp { max(at, editedAt, deletedAt) }
 
     /// Appends the Message object of the protocol.

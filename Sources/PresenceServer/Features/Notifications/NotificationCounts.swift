@@ -2,14 +2,14 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// The numbers of a user's notifications, as sessions get them; the larger version wins.
+/// The numbers of a user's notifications, as sessions get them; of two, the one with the larger version counts.
 struct NotificationCounts: Equatable {
     var version: Int64
     var unseen: Int64
     var unread: Int64
-    /// Up to which they were seen.
+    /// The newest seq that the user has seen.
     var seen: Int64
-    /// The oldest that is kept.
+    /// The seq of the oldest notification that is kept.
     var first: Int64
 
     /// `version, unseen, unread, seen, first`, as the scripts reply.
@@ -26,7 +26,7 @@ struct NotificationCounts: Equatable {
         (unseen, unread, seen, first) = (numbers[0], numbers[1], numbers[2], numbers[3])
     }
 
-    /// Appends the members, the first with its comma if something stands before it.
+    /// Appends the members; the first one with a comma if something precedes it.
     func write(to json: inout [UInt8]) {
         JSONWriter.member("version", version, to: &json)
         JSONWriter.member("unseen", unseen, to: &json)
@@ -39,19 +39,19 @@ struct NotificationCounts: Equatable {
 /// An event of a user's notifications, as scripts publish it (`Scripts/notification-lib.lua`).
 struct NotificationEvent {
     let counts: NotificationCounts
-    /// The version before.
+    /// The version before this event.
     let previous: Int64
     /// The session that asked for the change, or `-`.
     let session: String
     let replaces: [Int64]
     let read: [Int64]
     let archived: [Int64]
-    /// A new one, as JSON without the last brace; empty if there is none.
+    /// The new notification, as JSON without the last brace; empty if there is none.
     let item: [UInt8]
-    /// Its number.
+    /// The new notification's seq.
     let seq: Int64
 
-    /// `nil` for what no script of ours publishes.
+    /// `nil` for an event that no script of ours publishes.
     init?(_ event: StoreEvent) {
         let words = Array(event.rest).split(separator: 0x20, maxSplits: 9, omittingEmptySubsequences: false)
         guard words.count == 10, let previous = Int64(String(decoding: words[0], as: UTF8.self)),
@@ -88,7 +88,8 @@ enum NotificationMessage {
         return json + [0x7D]
     }
 
-    /// - Parameter kept: All that the user has, of those that are shown; `nil`: only what follows has changed.
+    /// - Parameter kept: All of the shown notifications that the user still has; `nil`: only the messages that follow
+    ///   show changes.
     static func counts(
         _ counts: NotificationCounts, id: Int64? = nil, read: [Int64] = [], archived: [Int64] = [],
         kept: [Int64]? = nil
@@ -102,7 +103,7 @@ enum NotificationMessage {
         return json + [0x7D]
     }
 
-    /// As many of a page as go into one message: a client asks for what is before the last of them.
+    /// As much of a page as fits into one message: the client then requests what is before the last notification in it.
     static func page(_ reading: NotificationReading, id: Int64?, limit: Int) -> [UInt8] {
         var json: [UInt8] = []
         ServerMessageWriter.begin("notifications", id: id, to: &json)

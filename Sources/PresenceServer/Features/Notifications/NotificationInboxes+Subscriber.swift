@@ -6,11 +6,11 @@ extension NotificationInboxes {
     final class Subscriber {
         let connection: Connection
         let user: UserID
-        /// Its subscription has been answered: nothing is written to it before.
+        /// Whether its subscription has been answered: until then nothing is written to it.
         var isReady = false
-        /// Its place with `frames`.
+        /// Its place once `frames` are written.
         var told = Place()
-        /// Its place without them.
+        /// Its place without `frames`.
         var written = Place()
         var frames: [[UInt8]] = []
         /// The bytes of the frames, which count as output that waits for the connection.
@@ -32,7 +32,7 @@ extension NotificationInboxes {
 
         deinit { outboxes.change(by: -bytes) }
 
-        /// Keeps nothing but its place.
+        /// Drops everything but its place.
         func fallBehind(_ version: Int64) {
             (frames, bytes, told) = ([], 0, written)
             wanted = max(wanted, version)

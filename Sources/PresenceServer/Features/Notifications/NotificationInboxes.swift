@@ -5,20 +5,20 @@ import WebSockets
 
 /// Connections that watch their user's notifications, and what must still be written to each.
 ///
-/// Guarantee: a connection's state is Redis' state of some version, and reaches the newest. A connection that reads nothing
-/// keeps some frames, then only the version and the seq of what it was sent: a script brings it up to date from there. After a
-/// break the same is done for all.
+/// Guarantee: a connection's state is Redis' state of some version, and reaches the newest version. For a connection that reads
+/// nothing, some frames are kept, and later only the version and the seq up to which it was written to: a script brings it up
+/// to date from there. After a break the same is done for all connections.
 final class NotificationInboxes {
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
     private var retry: DeadlineKind!
     private var catchUps: MetricCounter!
     private var users: [UserID: [Subscriber]] = [:]
-    /// Bytes of frames that one connection keeps.
+    /// The most bytes of frames that are kept for one connection.
     private static let mostBytes = 64 * 1024
-    /// The newest so many are shown, and all unseen ones.
+    /// This many of the newest notifications are shown, and all unseen ones.
     static let shown = 50
-    /// ms until a reading that failed is repeated; a damaged record waits for an operator.
+    /// The pause before a failed reading is repeated, in ms; a damaged record waits for an operator.
     private static let pause: Milliseconds = 1_000
     private static let pauseOfDamage: Milliseconds = 60_000
 
@@ -55,10 +55,10 @@ final class NotificationInboxes {
         return subscriber
     }
 
-    /// It is answered with this.
+    /// Answers the subscription with this reading.
     func ready(_ subscriber: Subscriber, _ reading: NotificationReading) {
         guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
-        // It takes the place of an earlier one.
+        // The subscription replaces an earlier one of the connection.
         unsubscribe(subscriber.connection)
         subscriber.isReady = true
         subscriber.told = Place(version: reading.counts.version, seq: reading.last)
@@ -71,7 +71,7 @@ final class NotificationInboxes {
         if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
     }
 
-    /// One that is not ready was begun by a later request: it stays.
+    /// A subscriber that is not ready belongs to a later request, so it stays.
     func unsubscribe(_ connection: Connection) {
         guard let user = connection.session?.user.id else { return }
         remove(user) { $0.connection === connection && $0.isReady }
@@ -84,9 +84,9 @@ final class NotificationInboxes {
         if users[user]?.isEmpty == true { users[user] = nil }
     }
 
-    /// Reads what a user has.
+    /// Reads a user's notifications.
     ///
-    /// - Parameter told: Up to where the reader has them: of these only numbers are read.
+    /// - Parameter told: The place up to which the reader has the notifications: of these only the numbers are read.
     func read(
         _ user: UserID, version: Int64 = 0, told seq: Int64 = 0,
         done: @escaping (Result<NotificationReading, RedisFailure>) -> Void
@@ -139,13 +139,13 @@ final class NotificationInboxes {
         }
         guard version > subscriber.told.version else { return }
         guard news.previous <= subscriber.told.version else {
-            // An event was lost, and the break is not known of yet.
+            // An event was lost, and the shard has not noticed the break yet.
             subscriber.wanted = version
             return mark(subscriber)
         }
         subscriber.told.version = version
         subscriber.told.seq = max(subscriber.told.seq, news.seq)
-        // The answer to its request has it.
+        // The answer to its request contains the change.
         if news.session == subscriber.connection.session?.id { return mark(subscriber) }
         if subscriber.bytes + frame.count > Self.mostBytes {
             subscriber.fallBehind(version)
@@ -156,7 +156,7 @@ final class NotificationInboxes {
         mark(subscriber)
     }
 
-    /// Too much output waits: the connections with most are behind from now on.
+    /// Too much output waits: from now on the connections with most output are behind.
     ///
     /// - Returns: The number of freed bytes.
     private func letGo(_ excess: Int) -> Int {
@@ -170,7 +170,7 @@ final class NotificationInboxes {
         return freed
     }
 
-    /// A request of the connection was not answered, and may have been carried out: its event was not written.
+    /// A request of the connection was not answered, but may have been carried out: its event was not written.
     func doubt(_ connection: Connection) {
         guard let user = connection.session?.user.id else { return }
         for subscriber in users[user] ?? [] where subscriber.connection === connection {
@@ -187,7 +187,7 @@ final class NotificationInboxes {
         shard.watchers.markMail(subscriber.connection)
     }
 
-    /// Called when the connection takes something.
+    /// Called when the connection accepts data.
     private func frames(for connection: Connection) -> [UInt8] {
         guard let user = connection.session?.user.id,
             let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
@@ -198,9 +198,10 @@ final class NotificationInboxes {
         return frames
     }
 
-    /// A reading is sent like an answer: marks of this connection that Redis makes after it are answered after it.
+    /// A reading is sent like an answer: if Redis makes a mark of this connection after the reading, the mark is
+    /// answered after it.
     ///
-    /// - Parameter isTaking: The connection takes the reading, however long it is.
+    /// - Parameter isTaking: Whether the connection accepts the reading, however long it is.
     private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
         guard !subscriber.isReading else { return done(nil) }
         subscriber.fallBehind(0)
@@ -227,7 +228,7 @@ final class NotificationInboxes {
 
     private func take(_ reading: NotificationReading, _ subscriber: Subscriber, isTaking: Bool) {
         defer { mark(subscriber) }
-        // It has subscribed again meanwhile.
+        // The connection has subscribed again meanwhile.
         guard reading.counts.version >= subscriber.told.version, subscriber.isReady else { return }
         let messages = reading.messages(after: subscriber.told.seq)
         guard isTaking || messages.reduce(0, { $0 + $1.count }) <= Self.mostBytes else {

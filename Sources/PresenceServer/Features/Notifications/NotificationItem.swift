@@ -2,7 +2,8 @@ import PresenceProtocol
 
 /// A notification as Redis has it: JSON without the last brace.
 enum NotificationItem {
-    /// As clients can read it. Earlier versions took `data` that is nested too deeply for them: it is left out, and the rest stays.
+    /// A notification in a form that clients can read. Earlier versions accepted `data` that is nested too deeply for clients:
+    /// such `data` is left out, and the rest stays.
     static func readable(_ json: [UInt8]) -> [UInt8] {
         // The notification is one level, its data the next ones.
         guard ForeignJSON.depth(json) > ForeignJSON.deepest + 1 else { return json }
@@ -24,7 +25,7 @@ enum NotificationItem {
         return rest
     }
 
-    /// As it stands in the text.
+    /// Writes the value as it is in the text.
     private static func write(_ value: JSONValue, to json: inout [UInt8]) {
         let quote = value.kind == .string ? [UInt8(ascii: "\"")] : []
         json += quote + Array(value.bytes) + quote

@@ -7,15 +7,15 @@ struct NotificationReading {
     struct Item {
         let seq: Int64
         let isRead: Bool
-        /// As JSON without the last brace; empty if the reader has it.
+        /// As JSON without the last brace; empty if the reader has the notification.
         let json: [UInt8]
 
-        /// The object, with whether it is read.
+        /// The notification's object, including whether it is read.
         var object: [UInt8] { json + Array((isRead ? #","read":true}"# : "}").utf8) }
     }
 
     let counts: NotificationCounts
-    /// The newest seq that was given.
+    /// The newest seq that was assigned.
     let last: Int64
     /// Newest first.
     let items: [Item]
@@ -40,7 +40,8 @@ struct NotificationReading {
         return json
     }
 
-    /// The messages for a reader who has all up to a seq: each newer notification, oldest first, then the counts.
+    /// The messages for a reader who has all notifications up to a seq: each newer notification, oldest first, then the
+    /// counts.
     func messages(after told: Int64) -> [[UInt8]] {
         let news = items.filter { $0.seq > told && !$0.json.isEmpty }.reversed().map { item in
             NotificationMessage.notification(item.json, counts, replaces: [])

@@ -4,15 +4,15 @@ import PresenceProtocol
 enum NotificationRequest {
     /// Marks of a user.
     struct Marks {
-        /// Seen up to here; 0: not given.
+        /// The seq up to which notifications were seen; 0: not given.
         let seen: Int64
         let read: [Int64]
         let archived: [Int64]
     }
 
-    /// A page of older ones.
+    /// A page of older notifications.
     struct Page {
-        /// Those before this seq.
+        /// The page has notifications before this seq.
         let before: Int64
         let limit: Int64
     }
@@ -22,7 +22,7 @@ enum NotificationRequest {
         var users: [UserID] = []
         var id: Identifier?
         var kind: CreationKey?
-        /// Both as JSON; empty where there is none.
+        /// Title and text as JSON; empty if there is none.
         var title: [UInt8] = []
         var body: [UInt8] = []
         var data: [UInt8] = []
@@ -40,7 +40,7 @@ enum NotificationRequest {
         }
     }
 
-    /// Seqs in one `markNotifications`.
+    /// The most seqs in one `markNotifications`.
     static let mostMarks = 1_000
     static let mostInPage: Int64 = 50
     static let mostTitle = 200
@@ -80,7 +80,7 @@ enum NotificationRequest {
         return Page(before: before, limit: limit)
     }
 
-    /// - Parameter limit: of users.
+    /// - Parameter limit: The most users.
     static func new(_ json: [UInt8], limit: Int) throws(DecodingFailure) -> New {
         let new = try json.lend { (bytes) throws(DecodingFailure) in
             var new = New()

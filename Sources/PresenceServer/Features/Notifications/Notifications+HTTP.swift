@@ -5,24 +5,26 @@ import WebSockets
 
 /// Notifications that backends send.
 ///
-/// A request for many users is many scripts, one for some users of a partition. If one of them fails, the request is answered
-/// 503, and its sender repeats it: users who have the notification get nothing by that. An intent would also survive a crash, but
-/// a sender without an answer must repeat the request anyway, and an intent would write everything twice.
+/// A request for many users runs many scripts, each for some users of a partition. If one of them fails, the request is
+/// answered 503, and its sender repeats it: users who have the notification get nothing from the repetition. An intent would
+/// also survive a crash, but a sender without an answer must repeat the request anyway, and an intent would write everything
+/// twice.
 extension Notifications {
-    /// Users of one script, which takes Redis up to 0.3 ms for each (with 200 notifications; 0.1 ms with 50).
+    /// The most users in one script, which takes Redis up to 0.3 ms for each user (with 200 notifications; 0.1 ms with
+    /// 50).
     private static let batch = 8
-    /// Scripts of one request that are under way.
+    /// The most scripts of one request that run at a time.
     private static let window = 8
 
     func registerRoutes(in registry: inout Registry) {
-        // 1,000 ids at their longest, each byte escaped, and one notification are a quarter of the longest body.
+        // 1,000 ids at their longest, with each byte escaped, and one notification are a quarter of the longest body.
         registry.route(
             "POST", "/v1/notifications",
             answer: { [unowned self] (call) async throws(Refusal) in try await notify(call) })
     }
 
     private func notify(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        // Before the body is read.
+        // Checked before the body is read.
         guard underWay < shard.configuration[Self.calls] else {
             refused.value += 1
             throw Refusal(.unavailable, "too many notifications are under way: try again", retryAfter: 1_000)
@@ -56,7 +58,7 @@ extension Notifications {
     final class Progress {
         /// Users whose records cannot be read: `presenced doctor` reports them, and the other users get the notification.
         fileprivate(set) var damaged = 0
-        /// Whether some have the notification, or may have it.
+        /// Whether some users have the notification, or may have it.
         private var hasBegun = false
         /// The first failure.
         private(set) var failure: RedisFailure?
@@ -78,14 +80,15 @@ extension Notifications {
 
     /// Stores a notification for users of one partition.
     ///
-    /// - Parameter told: When its message was pushed (ms since 1970), as the same may be pushed anew; `nil` for backends'.
+    /// - Parameter told: When the notification's message was pushed (ms since 1970), since the same message may be pushed
+    ///   again; `nil` for backends' notifications.
     func store(
         _ new: NotificationRequest.New, for users: [UserID], told: Timestamp? = nil, _ progress: Progress
     ) async {
         do throws(RedisFailure) {
             let reply = try await shard.reply(to: storing(new, for: users, told: told))
             progress.begin()
-            // Id and seq of each user who did not have it.
+            // Id and seq of each user who did not have the notification yet.
             let count = (reply.count - 1) / 2
             stored.value += count
             repeated.value += users.count - count
@@ -96,7 +99,7 @@ extension Notifications {
                 progress.damaged += 1
                 return
             }
-            // One of them is damaged; the others get it, or have it by now.
+            // One of the records is damaged; the other users get the notification, or have it by now.
             progress.begin()
             for user in users { await store(new, for: [user], told: told, progress) }
         }

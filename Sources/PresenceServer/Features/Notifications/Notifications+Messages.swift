@@ -5,9 +5,9 @@ import PresenceProtocol
 /// Messages for users who are away, among their notifications.
 ///
 /// `Push` decides which users are truly away, once for each conversation until it is read. Each event `push.due` makes one
-/// notification, whose id is made of the message: a repeated event changes nothing, unless the message was pushed anew in between.
-/// The notification replaces an unread one of the same conversation. A deleted message takes its notification along
-/// (`push-withdraw.lua`).
+/// notification, whose id is made from the message: a repeated event changes nothing, unless the message was pushed again in
+/// between. The notification replaces an unread one of the same conversation. When a message is deleted, its notification is
+/// deleted too (`push-withdraw.lua`).
 extension Notifications {
     /// The contents of an event `push.due`.
     private struct Due: Decodable {
@@ -21,7 +21,7 @@ extension Notifications {
         let data: Message
     }
 
-    /// Users who are notified at a time.
+    /// The most users who are notified at a time.
     private static let window = 8
 
     /// The courier, which is on one shard of the process at most, gets every event.
@@ -29,7 +29,7 @@ extension Notifications {
         shard.feature(EventDelivery.self)?.courier?.consumers.append { [unowned self] in await notify(of: $0, $1) }
     }
 
-    /// - Returns: Whether all of them are stored.
+    /// - Returns: Whether all their notifications are stored.
     private func notify(of events: [OfferedEvent], _ partition: Int) async -> Bool {
         var isStored = true
         let due = events.filter { $0.type == "push.due" }
@@ -50,10 +50,11 @@ extension Notifications {
         return await due.withdrawIfDeleted(seq, in: conversation, of: new.users[0])
     }
 
-    /// Its number; `nil` in an event of an earlier version.
+    /// The message's number; `nil` in an event of an earlier version.
     private static func message(of event: OfferedEvent) -> Int64? { event.about.flatMap { Int64($0) } }
 
-    /// The id of a message's notification. Those of conversations that servers have made are short enough for it.
+    /// The id of a message's notification. Ids of conversations that servers have made are short enough to be part of
+    /// it.
     static func id(ofMessage seq: Int64, in conversation: ConversationID) -> Identifier {
         Identifier(String("message-\(seq)-\(conversation.string)".prefix(Identifier.maximumLength)))!
     }
@@ -66,7 +67,7 @@ extension Notifications {
         else { return nil }
         var new = NotificationRequest.New()
         new.users = [user]
-        // In an event of an earlier version the time identifies it.
+        // In an event of an earlier version the time identifies the message.
         new.id = Self.id(ofMessage: message(of: event) ?? event.at, in: id)
         new.kind = CreationKey("message")
         new.collapse = conversation

@@ -9,7 +9,7 @@ extension Notifications {
     static let keepFor = Setting<Milliseconds>(
         "notifications.keepFor", 30 * 24 * 3_600_000, in: 60_000...366 * 24 * 3_600_000,
         about: "How long notifications are kept. Afterwards an id counts as new again.")
-    /// The number of users whom one request may notify. More users take longer, and wait for each other.
+    /// The most users whom one request may notify. More users would take longer, and wait for each other.
     static let recipients = 1_000
     static let calls = Setting<Int>(
         "notifications.calls", 16, in: 1...1_000,

@@ -4,8 +4,8 @@ import Redis
 
 /// Users' notifications, and which of them the user has seen, read and archived.
 ///
-/// A user's notifications are in the user's partition, and one script makes each change there. It computes the counts from what
-/// is stored, and gives them its version: two devices with the same version show the same.
+/// A user's notifications are in the user's partition, and one script makes each change there. The script computes the counts
+/// from what is stored, and gives the counts its version: two devices with the same version show the same counts.
 final class Notifications: Feature {
     static let plan = FeaturePlan(
         name: "notifications", scripts: Script.notificationScripts, keys: [.notifications, .notificationMarks],
@@ -13,7 +13,7 @@ final class Notifications: Feature {
 
     unowned let shard: ShardLogic
     let inboxes: NotificationInboxes
-    /// Requests that notify and are under way.
+    /// The number of notifying requests in progress.
     var underWay = 0
     var stored: MetricCounter!
     var repeated: MetricCounter!
@@ -68,7 +68,7 @@ final class Notifications: Feature {
         do throws(Refusal) {
             reply = try await shard.run(call)
         } catch {
-            // Its event was not written to this connection, which asked for it.
+            // The event of the change was not written to this connection, because the connection requested the change.
             if error.message.outcomeUnknown { inboxes.doubt(context.connection) }
             throw error
         }

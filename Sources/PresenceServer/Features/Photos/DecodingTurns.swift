@@ -2,11 +2,11 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// Limits the decoding of pictures: it has few threads, and a picture of some KB may take one for a second.
+/// Limits the decoding of pictures: there are few threads for it, and a picture of some KB may occupy one for a second.
 ///
-/// On each shard, a user has one picture decoded at a time and an address four, so neither can block the queue. Each also has a
-/// budget of core time per hour, which it may use at once. The cost of a picture is known only afterwards; a user over the
-/// budget waits until the debt is paid off.
+/// On each shard, a user has one picture decoded at a time and an address four, so neither can block the queue. User and
+/// address each have a budget of core time per hour, which they may use at once. The cost of a picture is known only
+/// afterwards; a user over the budget waits until the debt is paid off.
 final class DecodingTurns {
     /// In ms of a core: some 400 photos of a phone.
     static let ofUser: Int64 = 60_000

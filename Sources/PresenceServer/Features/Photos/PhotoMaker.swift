@@ -102,7 +102,7 @@ enum PhotoMaker {
         }
         var used = 0
         defer { turns.end(turn, used: used, at: shard.clock.now) }
-        // The work is not tied to the connection, so that a client that disconnects still pays for it.
+        // The work is not tied to the connection, so that a client that disconnects is charged for it nevertheless.
         let work = try await shard.work(pool) { make(file) }
         used = work.used
         return work.outcome

@@ -10,8 +10,8 @@ import WebSockets
 /// - this server made every picture that it serves: at most 2,048 pixels a side and 500 KB, with none of the original's
 ///   metadata. The original is not stored;
 /// - a decoder that a picture has taken over can do nothing with it (`CPhotos`);
-/// - a name never refers to another picture, so it is cached forever. A picture that its user removes is deleted at once; the
-///   sweep deletes replaced ones and leftovers of crashes.
+/// - a name never refers to another picture, so it may be cached forever. A picture that its user removes is deleted at once;
+///   the sweep deletes replaced pictures and leftovers of crashes.
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: settings,

@@ -34,8 +34,8 @@ final class PresenceRequests: Feature {
         }
     }
 
-    /// `ok` means that Redis has stored it. After an error the server repeats the write itself, because the client's
-    /// state does not change with it.
+    /// `ok` means that Redis has stored the activity. After an error the server repeats the write itself, because the
+    /// error does not change the client's state.
     private func set(_ activity: Activity, _ context: RequestContext) {
         let (shard, connection) = (shard, context.connection)
         let reply = shard.replies.expect(on: connection)
@@ -54,7 +54,7 @@ final class PresenceRequests: Feature {
 
     // MARK: Messages to the user's own connections
 
-    /// Sends the chosen status to those of the user's connections that have received another one, or none.
+    /// Sends the chosen status to those of the user's connections that last received another status, or none.
     func statusKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection)
         where connection.isGreeted && connection.toldStatus != user.chosen {

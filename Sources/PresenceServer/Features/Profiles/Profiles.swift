@@ -85,7 +85,7 @@ extension ProfileChanges {
 
     static var unknownTimezone: ServerMessage.ErrorMessage { DecodingFailure.unknownTimezone.errorMessage }
 
-    /// Pairs of member and encoded value, '' to remove, as the script takes them.
+    /// Pairs of a member and its encoded value ('' to remove it), as the script takes them.
     var arguments: [String] {
         let members = [
             ("displayName", displayName), ("photoURL", photoURL), ("timezone", timezone), ("locale", locale),

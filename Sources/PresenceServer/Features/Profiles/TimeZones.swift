@@ -6,8 +6,8 @@ enum TimeZones {
     private static let names = Set(TimeZone.knownTimeZoneIdentifiers + files(in: "/usr/share/zoneinfo"))
         .union(["UTC", "GMT"])
 
-    /// The database has more names than Foundation lists, among them old ones and `Etc/…`, each a file of that name.
-    /// Tables, and the zones with another count of leap seconds (`posix/`, `right/`), begin with a small letter.
+    /// The database has more names than Foundation lists, among them old names and `Etc/…`. Each is a file of that
+    /// name. Tables, and the zones with another count of leap seconds (`posix/`, `right/`), begin with a small letter.
     ///
     /// Only names are read, because each start of a server waits for it.
     private static func files(in folder: String, named prefix: String = "") -> [String] {
@@ -16,7 +16,7 @@ enum TimeZones {
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
-            // Valid until the next entry is read, and ends with a zero byte.
+            // The name is valid until the next entry is read, and ends with a zero byte.
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }

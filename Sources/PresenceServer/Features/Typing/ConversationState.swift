@@ -11,7 +11,7 @@ struct ConversationState {
     /// When each user's typing expires, on the monotonic clock.
     var typists: [UserID: Milliseconds] = [:]
 
-    /// The most names that a client receives; of the others it receives the number.
+    /// The most names that a client receives; for further users it receives only their number.
     static let mostNames = 20
     var names: [UserID] { Array(typists.keys.sorted().prefix(Self.mostNames)) }
 }

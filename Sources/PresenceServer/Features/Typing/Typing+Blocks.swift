@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Recent blocks, until typing that began before them has expired everywhere. Redis still has that typing, because a
+/// Recent blocks, until typing that began before a block has expired everywhere. Redis still has that typing, because a
 /// block is in another partition.
 struct RecentBlocks {
     private struct Block: Hashable {
@@ -22,7 +22,7 @@ struct RecentBlocks {
         if change.isUntold { blocks[Block(by: user, of: nil)] = until }
     }
 
-    /// Whether one of both has blocked the other, or has blocked many at once.
+    /// Whether one of the two users has blocked the other, or has blocked many users at once.
     func separate(_ a: UserID, _ b: UserID, now: Milliseconds) -> Bool {
         [Block(by: a, of: b), Block(by: b, of: a), Block(by: a, of: nil), Block(by: b, of: nil)]
             .contains { (blocks[$0] ?? 0) > now }

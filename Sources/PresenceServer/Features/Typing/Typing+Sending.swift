@@ -96,7 +96,7 @@ extension Typing {
         }
     }
 
-    /// Whether Redis has taken it, or never will.
+    /// Whether Redis has accepted the stop, or never will.
     private func isSettled(_ result: Result<RedisValue, RedisFailure>) -> Bool {
         switch result {
         case .success(let value): value.array?.first?.string != "FENCED"

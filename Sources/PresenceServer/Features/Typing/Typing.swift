@@ -24,11 +24,11 @@ final class Typing: Feature, TopicKind {
     let expiry: Milliseconds
     var talks: Conversations { shard.feature(Conversations.self)! }
 
-    /// Sessions that stopped, until Redis has acknowledged it (`Typing+Sending.swift`).
+    /// Sessions that stopped typing, until Redis has acknowledged the stop (`Typing+Sending.swift`).
     var stops: [Stop] = []
 
     /// Users who have just become invisible, until their earlier typing has expired everywhere: a server that cannot
-    /// reach Redis cannot withdraw it.
+    /// reach Redis cannot withdraw that typing.
     private var invisible: [UserID: Milliseconds] = [:]
     var blocked = RecentBlocks()
     /// Topics of conversations in which a user is typing.
@@ -107,7 +107,7 @@ final class Typing: Feature, TopicKind {
         apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
     }
 
-    /// The participants have changed: former ones must not receive any more.
+    /// The participants have changed: former participants must not receive any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         (topic.state as? ConversationTopic)?.members.told(Set(event.words.compactMap { UserID($0) }))

@@ -9,10 +9,10 @@ import WebSockets
 /// It guarantees that
 /// - a name that several users want at once is given to one of them (`Claiming`);
 /// - account, profile and name change in the same step, so a user is never seen without a name in between;
-/// - a sign-up with a name creates the account with it or not at all: the name is claimed first, for an id not in use yet,
-///   and the script that makes the account gives it the name. If the server dies between the two, the next sweep finds
-///   that the claim has no owner;
-/// - a name that was given up, or whose account was deleted, is free at once, or after a crash with the next sweep.
+/// - a sign-up with a name creates the account with the name or not at all: the name is claimed first, for an id that is not in
+///   use yet, and the script that makes the account gives it the name. If the server dies between claim and account, the next
+///   sweep finds that the claim has no owner;
+/// - a name that was given up, or whose account was deleted, is free at once, or, after a crash, with the next sweep.
 final class Usernames: Feature {
     static let names = ClaimPlan(
         "username", record: nil, claim: "name",
@@ -93,7 +93,7 @@ final class Usernames: Feature {
 
     // MARK: For accounts
 
-    /// The owner of a name; `nil` if it has none.
+    /// The owner of a name; `nil` if the name has no owner.
     func find(_ name: String) async throws(Refusal) -> UserID? {
         guard let username = Username(name), let holder = try await holder(of: username) else { return nil }
         return holder.isHeld ? holder.owner : nil
@@ -107,13 +107,13 @@ final class Usernames: Feature {
     ) async throws(Refusal) -> ScriptReply {
         guard let username = Username(name) else { preconditionFailure("a username was not checked") }
         let reply = try await claiming.want(username.name, as: username.shown, for: user, change: change)
-        // This id is never used again, so the record, which has nothing else, is removed.
+        // This user id is never used again, so the record, which has nothing else, is removed.
         if reply[0].string == "TAKEN" {
             _ = try? await shard.command(["HDEL", shard.partitions.keys(of: user).user(user), "last"])
         }
         return reply
     }
 
-    /// Frees the name of a deleted account. If this server fails, another one does it.
+    /// Frees the name of a deleted account. If this server fails, another server frees it.
     func release(of user: UserID) async { await claiming.finish(user) }
 }

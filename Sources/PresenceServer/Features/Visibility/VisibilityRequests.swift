@@ -82,7 +82,7 @@ final class VisibilityRequests: Feature {
         shard.configuration[list == .blocks ? Self.mostBlocks : Self.mostContacts]
     }
 
-    /// Receipts concern the user's conversations, and are changed afterwards.
+    /// The setting of receipts concerns the user's conversations, and is changed after the rest.
     ///
     /// - Returns: the reply of the first script.
     func change(
@@ -94,8 +94,8 @@ final class VisibilityRequests: Feature {
         do throws(Refusal) {
             try await talks.receipts.set(receipts == .everyone, of: user, by: writer)
         } catch  where error.message.code == .unavailable && (change.presence != nil || change.lastSeen != nil) {
-            // The rest has been changed, so the outcome is unknown to the client even if this part is refused only for
-            // now.
+            // The rest has been changed, so for the client the outcome is unknown, even if this part is only refused
+            // for now.
             var refusal = error
             refusal.message = Refusal(.disconnected(sent: true), changes: true).message
             throw refusal

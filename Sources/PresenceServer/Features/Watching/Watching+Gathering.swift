@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// The parts of a subscription's answer that are read for it alone.
+/// The parts of a subscription's answer that are read only for this answer.
 extension Watching {
     /// The parts of a subscription's answer that must be read first.
     struct Gathered {

@@ -11,7 +11,7 @@ extension Watching {
     }
 
     /// Both registers of some users as a viewer may see them, as objects, without a subscription; `nil` if they cannot
-    /// be known now. A `nil` viewer is a backend, which sees everything.
+    /// be read now. A `nil` viewer is a backend, which sees everything.
     private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
         let people = users.map { shard.watchers.hold(person: $0) }
         // The viewer's own policy counts too.
@@ -41,7 +41,7 @@ extension Watching {
         }
         registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
             let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
-            // The first token was taken for the request; the next request pays for its ids.
+            // One token was taken for the request; the user's next request pays for the ids of this one.
             let more = RequestPrice.ids(users.count) - 1
             if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
             read(users, call) { people in

@@ -48,7 +48,7 @@ final class Watching: Feature {
         // A local copy: the property is unowned, and each access counts references.
         let shard = shard
         // Checked before any read: a refused request costs Redis nothing. A pending request to unsubscribe may make
-        // room; then the check waits for this request's turn.
+        // room; in that case the check waits for this request's turn.
         if connection.leaving == 0, isBeyondSubscriptions(connection, request) {
             shard.metrics.met(.subscriptions)
             return shard.refuse(tooManySubscriptions.with(id: id), on: connection)
@@ -68,8 +68,8 @@ final class Watching: Feature {
         let all = conversations.isEmpty && logs.isEmpty ? people : people + conversations + logs
         let reply = shard.replies.expect(on: connection)
         gather(request, all, for: connection) { [self] gathered in
-            // The snapshot is taken, and watching begins, when it is the answer's turn: so there is no gap, and no
-            // event before the answer.
+            // The snapshot is taken, and watching begins, when it is the answer's turn. So there is no gap, and no
+            // event precedes the answer.
             shard.replies.fulfil(reply, on: connection) { [self] in
                 defer {
                     all.forEach(shard.watchers.release)
@@ -139,8 +139,8 @@ final class Watching: Feature {
         for part in (consume answer).finish() { shard.replies.send(part, to: connection) }
     }
 
-    /// The topics of these users that the connection's user may watch. A watch of another topic ends, because the
-    /// snapshot replaces it (only a viewer whose policy is not known yet can have one).
+    /// The topics of these users that the connection's user may watch. A watch of another topic of the same user ends,
+    /// because the snapshot replaces it (only a viewer whose policy is not known yet can have such a watch).
     private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
         let (shard, policies, user) = (shard, shard.policies!, session.user.id)
         return people.map { person in
@@ -157,7 +157,7 @@ final class Watching: Feature {
         let held = shard.watchers.subscriptions(of: connection)
         let talking = typing == nil ? 0 : request.conversations.count
         let wanted = request.users.count + talking + request.messages.count
-        // Mostly there is room for all of them, whether new or not.
+        // Usually there is room for all of them, even if all are new.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
         let people: [Topic] = request.users.compactMap { shard.watchers.person($0) }
         let talks: [Topic] = request.conversations.flatMap { id in
@@ -183,7 +183,7 @@ final class Watching: Feature {
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
         let held = shard.watchers.subscriptions(of: connection)
-        // Mostly there is room for all of them, whether new or not.
+        // Usually there is room for all of them, even if all are new.
         if held + all.count > limit, held + shard.watchers.unwatched(all, by: connection) > limit {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions

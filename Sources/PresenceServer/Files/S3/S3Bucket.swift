@@ -13,8 +13,8 @@ struct S3Bucket: Sendable {
     let name: String
     /// The beginning of all keys.
     let prefix: String
-    /// The address to which browsers are redirected, without a trailing slash. If empty, this server fetches the files for
-    /// them.
+    /// The address to which browsers are redirected, without a trailing slash. If it is empty, this server fetches the files
+    /// for browsers.
     let publicURL: String
     let signer: S3Signer
 

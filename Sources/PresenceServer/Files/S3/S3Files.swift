@@ -6,7 +6,8 @@ import WebSockets
 /// Files in a bucket of S3-compatible storage; their keys are a prefix and their names.
 ///
 /// It guarantees that
-/// - no loop waits for it: as many calls run as its pool has threads, more are queued, and further ones are refused with 503;
+/// - no loop waits for the storage: as many calls run as its pool has threads, some more are queued, and further ones are
+///   refused with 503;
 /// - a file exists completely or not at all, as the storage guarantees, and the signature covers its bytes;
 /// - a call that fails because of the storage is tried twice, within 15 s in all.
 struct S3Files: FileStore {
@@ -18,9 +19,9 @@ struct S3Files: FileStore {
         name: "s3", mostRunning: running, mostQueued: running, userAgent: "Presence")
 
     private static let tries = 2
-    /// In seconds: the limits of both tries together, and of one.
+    /// In seconds: the limit of both tries together, and of one try.
     private static let (longest, longestTry) = (15.0, 8.0)
-    /// Keys in a page of a listing, with some 600 bytes of XML each.
+    /// The most keys in a page of a listing, with some 600 bytes of XML each.
     private static let page = 1_000
     /// The most pages read of one part; two million pictures with thumbnails take 16.
     private static let mostPages = 64

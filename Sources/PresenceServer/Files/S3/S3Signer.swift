@@ -43,7 +43,7 @@ struct S3Request: Sendable {
 struct S3Signer: Sendable {
     private let accessKey: String
     private let region: String
-    /// No log and no error contains it, because nothing prints this value.
+    /// No log and no error contains the key, because nothing prints this value.
     private let secretKey: String
 
     private static let algorithm = "AWS4-HMAC-SHA256"

@@ -21,7 +21,8 @@ extension AccountConsole {
         var cursor: String?
     }
 
-    /// Keys of a scan, and scans of a step: some 100 ms with the pauses between them.
+    /// The keys that one scan reads, and the scans in a step: a step takes some 100 ms with the pauses between its
+    /// scans.
     private static let (scan, scans) = ("1000", 20)
     /// A step ends after this many users.
     private static let mostFound = 50
@@ -36,8 +37,8 @@ extension AccountConsole {
         return (server, String(words[1]))
     }
 
-    /// One step. Without a cursor, it finds the user whose id, address or username is the text; with one, some of the users
-    /// whose id, name, username or address contains it, in no order.
+    /// One step. Without a cursor, it finds the user whose id, address or username is the text; with a cursor, some of the
+    /// users whose id, name, username or address contains the text, in no order.
     func search(_ text: String, after cursor: String?) throws -> People {
         guard let place = cursor.flatMap(Self.place) else {
             let exact = try user(named: text) ?? UserID(text)
@@ -48,7 +49,7 @@ extension AccountConsole {
         var (server, cursor) = place
         for _ in 0..<Self.scans where found.people.count < Self.mostFound && server < store.servers.count {
             let scan = ["SCAN", cursor, "MATCH", "*:user:*", "COUNT", Self.scan]
-            // As many commands in one step, it pauses after each scan for as long as the scan took.
+            // `askAll` pauses after each scan for as long as the scan took.
             let answer = try store.servers[server].askAll([scan])[0].get()
             guard let words = answer.array, words.count == 2, let next = words[0].string else { return found }
             let users = (words[1].array ?? []).compactMap(\.string).compactMap { key -> UserID? in

@@ -8,8 +8,8 @@ import Redis
 /// The account commands of `presenced user`. They run the servers' scripts on the Redis of running servers, so that all servers
 /// get the events.
 ///
-/// The scripts let only servers write. So for each script the console becomes one: it joins the partition, runs the script and
-/// leaves, in one transaction. Nothing is left if it dies.
+/// The scripts let only servers write. So for each script the console becomes a server: it joins the partition, runs the script
+/// and leaves, in one transaction. Nothing is left if the console dies.
 ///
 /// To be used from one thread. It blocks on Redis, so it is for tools and never for a loop.
 public struct AccountConsole {
@@ -151,8 +151,8 @@ public struct AccountConsole {
     /// address, which without a mail server cannot be verified otherwise.
     private var isVouching: Bool { configuration[Accounts.hideExisting] }
 
-    /// Deletes the account. The servers' sweeps release its username, and an address that was changed, which a request for the
-    /// address also releases at once.
+    /// Deletes the account. The servers' sweeps release its username and, if its address was changed, the address. A request
+    /// for that address also releases it at once.
     public func delete(_ account: Account) throws {
         guard let addresses = try addresses(), let email = EmailAddress(account.email) else {
             throw ConsoleFailure("the account is damaged")
@@ -201,7 +201,7 @@ public struct AccountConsole {
         return AddressPartitions(key: key, partitions: partitions)
     }
 
-    /// Runs a script as a server would; for that moment the console is one.
+    /// Runs a script as a server would; for that moment the console counts as a server.
     private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {
         let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
         let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys

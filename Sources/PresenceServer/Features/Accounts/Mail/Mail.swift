@@ -55,7 +55,7 @@ struct Mail: Sendable, Equatable {
             (head + text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")).utf8)
     }
 
-    /// The address of `Name <address>`, or of an address alone.
+    /// The address in `Name <address>`, or in a bare address.
     static func address(in sender: String) -> String {
         guard let open = sender.firstIndex(of: "<"), let close = sender.lastIndex(of: ">"), open < close else {
             return sender

@@ -2,18 +2,17 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Sends mails. They wait in Redis, in a list of the partition, where the script of the change puts them. The shard with the
-/// request sends them at once, and each shard checks all partitions in turn for mails that another one left.
-///
-/// A mail is sent at least once. A shard leases the mail that it sends, so no other shard takes it meanwhile, and removes it
-/// from Redis afterwards. A mail that fails temporarily is retried, and does not block others. It is given up if it is rejected
-/// for good, or has failed for a day. It is also given up once its token has expired, since its link would be useless; the
-/// script that takes mails checks this with the clock that ends the token. While the mail server is unreachable, this shard
-/// tries none.
+/// Sends mails. They wait in Redis, in a list of the partition, where the script of the change puts them. The shard that got
+/// the request sends them at once, and each shard checks all partitions in turn for mails that other shards left. A mail is
+/// sent at least once. A shard leases the mail that it sends, so no other shard takes it meanwhile, and removes it from Redis
+/// afterwards. A mail that fails temporarily is retried, and does not block other mails. It is given up if it is rejected for
+/// good, or has failed for a day. It is also given up once its token has expired, since its link would be useless; the script
+/// that takes mails checks this with the clock that ends the token. While the mail server is unreachable, this shard sends
+/// none.
 final class MailQueue {
     static let pool = WorkerPlan(
         "mail", threads: { _ in 4 }, queue: { _ in 256 }, longestWait: 30, hasLowPriority: true)
-    /// The pause between two partitions: with 128 of them, each shard checks each every 32 s.
+    /// The pause between the checks of two partitions: with 128 partitions, each shard checks each of them every 32 s.
     private static let pause: Milliseconds = 250
     /// The most mails that this shard sends at a time.
     private static let most = 4
@@ -21,7 +20,7 @@ final class MailQueue {
     static let lease: Milliseconds = 90_000
     /// In seconds: the limit for sending a mail, including the wait for mails before it.
     static let patienceOfServers = 60.0
-    /// The delay before a retry: as long as the mail has been waiting, so delays double.
+    /// The delay before a retry: as long as the mail has been waiting already, so delays double.
     private static let patience: ClosedRange<Milliseconds> = 5_000...3_600_000
     /// The pause while the mail server is unreachable; pauses double.
     private static let rest: ClosedRange<Milliseconds> = 5_000...60_000
@@ -33,9 +32,9 @@ final class MailQueue {
     private var deadline: DeadlineKind!
     private var sent: MetricCounter!
     private var failed: MetricCounter!
-    /// Partitions of which a mail is being sent: one at a time, so that mails keep their order.
+    /// Partitions from which a mail is being sent: one mail at a time, so that mails keep their order.
     private var busy: Set<String> = []
-    /// Partitions that may have more mails, each once. They wait for a free slot or for the mail server.
+    /// Partitions that may have further mails, each once. They wait for a free slot or for the mail server.
     private var waiting: [PartitionKeys] = []
     /// How many times in a row the mail server was unreachable.
     private var failures = 0
@@ -68,7 +67,7 @@ final class MailQueue {
         start()
     }
 
-    /// Sends a mail of a partition, then the next when it is its turn.
+    /// Sends a mail of a partition, then the next mail when it is the partition's turn.
     func deliver(_ keys: PartitionKeys) {
         guard isFree, !busy.contains(keys.name) else { return wait(for: keys) }
         busy.insert(keys.name)
@@ -137,13 +136,14 @@ final class MailQueue {
             // Each shard detects for itself that the server is unreachable.
             if case .unreachable = outcome { return 0 }
             return min(max(age, Self.patience.lowerBound), Self.patience.upperBound)
-        // It was not tried.
+        // The mail was not tried.
         case nil: return Self.patience.lowerBound
         }
     }
 
     private func rest() {
-        // Mails already being sent at the first failure fail for the same reason, and do not count.
+        // Mails that were already being sent at the first failure fail for the same reason, and do not count as further
+        // failures.
         guard shard.clock.now >= restsUntil else { return }
         failures += 1
         let pause = min(Self.rest.upperBound, Self.rest.lowerBound << Milliseconds(min(failures - 1, 10)))

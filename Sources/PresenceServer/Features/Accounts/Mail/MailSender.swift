@@ -19,8 +19,8 @@ struct MailSender: Sendable {
     /// The outcome for a mail.
     enum Outcome: Sendable, Equatable {
         case sent
-        /// Failed for good, temporarily, or for all mails because the server is unreachable. The reason contains no personal
-        /// data.
+        /// The mail failed for good; temporarily; or with all mails, because the server is unreachable. The reason contains no
+        /// personal data.
         case refused(String)
         case later(String)
         case unreachable(String)
@@ -36,7 +36,7 @@ struct MailSender: Sendable {
         }
     }
 
-    /// A mail server's URL without its user and password, and these; `nil` if the URL is invalid.
+    /// A mail server's URL without its user and password, and the user and password; `nil` if the URL is invalid.
     static func server(_ text: String) -> (url: String, OutgoingMail.Credentials?)? {
         guard var url = URLComponents(string: text), let scheme = url.scheme, ["smtp", "smtps"].contains(scheme),
             url.host?.isEmpty == false, url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil
@@ -48,7 +48,8 @@ struct MailSender: Sendable {
         return url.string.map { ($0, credentials) }
     }
 
-    /// Many mail servers accept only a full name: that of the app's pages, else the sender's domain, else this host's.
+    /// Many mail servers accept only a full name: the one of the app's pages, else of the sender's domain, else of this
+    /// host.
     private static func clientName(_ configuration: ServerConfiguration) -> String {
         let page = URLComponents(string: configuration[Accounts.linkBase])?.host ?? ""
         let sender =
@@ -114,14 +115,15 @@ struct MailSender: Sendable {
         return .unreachable("the mail server did not take it: \(failure.reason)")
     }
 
-    /// A server's reply to one mail usually concerns only that mail. Some codes are about its address or text alone: the mail
-    /// fails for good. Replies before the sender is accepted, and those about credentials, concern all mails.
+    /// A server's reply to one mail usually concerns only that mail. Codes that are only about its address or text mean that
+    /// the mail fails for good. Replies before the sender is accepted, and replies about credentials, concern all mails.
     static func outcome(of refusal: MailRefusal) -> Outcome {
         let reason = "the mail server did not take it: \(refusal)"
         switch refusal.code {
         case _ where !refusal.isOfMail, 530...538: return .unreachable(reason)
         case 550...553, 555...556: return .refused(reason)
-        // This includes a server that closes (421). If that is not about this mail, the next one fails at the greeting.
+        // This includes a server that closes (421). If its reason is not this mail, the next mail fails at the
+        // greeting.
         default: return .later(reason)
         }
     }

@@ -29,7 +29,7 @@ enum AccountRefusal: String, RefusalWord {
 }
 
 extension Refusal {
-    /// The same refusal for an unknown address, a wrong password and a disabled account.
+    /// One refusal for an unknown address, a wrong password and a disabled account alike.
     static var credentials: Refusal {
         Refusal(
             .unauthorized, "this address and password belong to no account", status: 401, reason: "invalid_credentials")

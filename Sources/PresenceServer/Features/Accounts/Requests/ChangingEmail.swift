@@ -36,7 +36,7 @@ extension Accounts {
         guard let addresses else { throw .noStore }
         let hides = shard.configuration[Accounts.hideExisting]
         guard let claim = try await claim(on: email, addresses) else {
-            // Without a claim, checks any other one, so that the response takes the same time.
+            // Without a claim, checks a claim that cannot exist, so that the response takes the same time.
             if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }
             return true
         }

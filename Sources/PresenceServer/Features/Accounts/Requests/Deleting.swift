@@ -12,9 +12,9 @@ extension Accounts {
         return try await remove(account.user, held: account.held, by: call.writer)
     }
 
-    /// Deletes an account and all its data in one script, including its address, unless a change moved that to another
-    /// partition. The intent of such changes then releases the address; until then the claim is void, and the next request for
-    /// the address detects this.
+    /// Deletes an account and all its data in one script, including its address, unless a change of address put the address
+    /// into another partition. In that case the intent of such changes releases the address afterwards. Until then the claim is
+    /// void, and the next request for the address detects this.
     ///
     /// - Parameter held: The hash with which the password was compared; `nil` if no password was required.
     func remove(_ user: UserID, held: PasswordHash?, by writer: Writer?) async throws(Refusal) -> HTTPResponse {
@@ -28,7 +28,7 @@ extension Accounts {
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
-        // Sweeps complete what is not done here.
+        // Sweeps complete whatever fails here.
         if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
             await shard.tasks.wait { done in photos.forget(photo, of: user) { done(()) } }
         }

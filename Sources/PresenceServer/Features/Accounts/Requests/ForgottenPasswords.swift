@@ -20,7 +20,7 @@ final class ForgottenPasswords {
 
     private struct Wish {
         let email: EmailAddress
-        /// By the token, the script recognises a retry of a request whose reply was lost.
+        /// With the same token in each retry, the script recognises a request whose reply was lost.
         var token: MailToken?
         var failures = 0
     }

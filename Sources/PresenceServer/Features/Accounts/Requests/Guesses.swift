@@ -5,7 +5,7 @@ import WebSockets
 
 /// An attempt with a password that has been counted for an address but not yet checked.
 ///
-/// Its state is one record in Redis, so call one of the functions, and only once.
+/// Its state is one record in Redis. So call one of the functions, and call it only once.
 struct Guess {
     fileprivate let accounts: Accounts
     /// The client's address.
@@ -32,8 +32,9 @@ struct Guess {
         accounts.guesses.take(1, by: address, at: shard.clock.now)
     }
 
-    /// The password was not checked and never will be, because the client disconnected or the call was refused; it revealed
-    /// nothing. Or it was right, but the store refused the change. If the store is unreachable, the attempt stays counted.
+    /// The password was not checked and never will be, because the client disconnected or the call was refused, so the attempt
+    /// revealed nothing. Or the password was right, but the store refused the change. If the store is unreachable, the attempt
+    /// stays counted.
     func takeBack() {
         let call = ScriptCall(
             .takeBackGuess, in: keys, ["guesses": key],
@@ -92,7 +93,8 @@ extension Accounts {
 }
 
 extension Rates<AddressBlock> {
-    /// Takes one for an address and returns `nil`, or returns the time to wait in ms. Some addresses are not limited.
+    /// Takes an attempt of an address and returns `nil`, or returns the time to wait in ms. Some addresses are not
+    /// limited.
     mutating func take(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard address != .none else { return nil }
         expire(now: now)

@@ -16,8 +16,9 @@ extension Accounts {
     /// Signs in after the password was found right.
     ///
     /// - Parameters:
-    ///   - held: The hash with which it was compared. If the account has another one by now, the sign-in fails.
-    ///   - stronger: The hash that replaces it.
+    ///   - held: The hash with which the password was compared. If the account has another one by now, the sign-in
+    ///     fails.
+    ///   - stronger: A hash of the same password that replaces `held`.
     ///   - guess: The attempt; the earlier failures are cleared.
     func signIn(
         _ user: UserID, held: PasswordHash, stronger: PasswordHash? = nil, on device: SigningDevice, status: Int,

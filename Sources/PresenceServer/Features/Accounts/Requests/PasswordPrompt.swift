@@ -17,7 +17,7 @@ extension Accounts {
         let place: KeptPlace
     }
 
-    /// The caller's account if the password is right. A wrong one counts as a guess, and ends no session.
+    /// The caller's account if the password is right. A wrong password counts as a guess, and ends no session.
     ///
     /// - Parameter check: Refuses a request before its password is tried.
     func confirm(

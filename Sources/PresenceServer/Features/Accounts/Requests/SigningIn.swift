@@ -23,8 +23,8 @@ extension Accounts {
             try await shard.ask("HMGET", key, "password", "disabled", "email", "verified").array ?? []
         }
         let held = words.first?.bytes.flatMap { PasswordHash($0) }
-        // The claim on an old address may still lead to its user, who has another address now. If accounts are hidden, only the
-        // reader of the mail learns whether there was an account before.
+        // The claim on a former address may still lead to its user, who has another address now. If accounts are hidden, only
+        // the reader of the mail learns whether there was an account before.
         let isOut =
             words.count < 4 || words[1].bytes != nil || words[2].string != name
             || shard.configuration[Accounts.hideExisting] && words[3].bytes == nil

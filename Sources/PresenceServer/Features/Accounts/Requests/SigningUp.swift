@@ -39,7 +39,7 @@ extension Accounts {
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
                 return try await answerNameTaken(call, request, addresses, Usernames.Obstacle.taken.refusal)
-            // A sweep ran in between and found no account.
+            // A sweep ran before the account was created, and released the name.
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
                 if shard.configuration[Accounts.hideExisting] { return try await answerAlike(user, request.email) }
@@ -121,9 +121,9 @@ extension Accounts {
 
     // MARK: Hidden accounts
 
-    /// If accounts are hidden, only a mail reveals whether there was one, so the response signs no device in. Its time must
-    /// reveal nothing either: for a taken address the claim is checked and a mail counted before the response, so both are done
-    /// here too.
+    /// If accounts are hidden, only a mail reveals whether there was an account, so the response signs no device in. Its time
+    /// must reveal nothing either: for a taken address the claim is checked and a mail counted before the response, so this
+    /// function does both for a free address too.
     private func answerAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
         defer { mail.deliver(shard.partitions.keys(of: user)) }
         _ = try await hidingFailures { () async throws(Refusal) in

@@ -11,17 +11,17 @@ extension ConversationLists {
         }
     }
 
-    /// Takes the version from the conversation, because the inbox does not have it yet (`Joining`). All subscribers are
-    /// of one user.
+    /// Takes the version from the conversation, because the inbox does not have it yet (`Joining`). All the subscribers
+    /// belong to one user.
     func readLeaving(_ id: ConversationID, for subscribers: [Subscriber]) async {
         let user = subscribers[0].user
         let key = shard.partitions.keys(of: id).conversation(id)
         do throws(RedisFailure) {
             let answer = try await shard.command(["HMGET", key, "m:" + user.string, "j:" + user.string])
             let fields = answer.array?.map(\.string) ?? []
-            // A user who is a member again receives the event of that.
+            // A user who is a member again receives the event of having been added.
             guard fields.count == 2, fields[0] == nil else { return }
-            // Without a version there, the inbox has been updated since it was read.
+            // If the conversation has no version for the user, the inbox has been updated since it was read.
             var version = fields[1].flatMap { Int64($0) }
             if version == nil { version = try await reading.inbox(of: user).leaving(id) }
             if let version { tellRemoved(id, at: version, to: subscribers) }

@@ -4,10 +4,10 @@ import Redis
 
 /// The answer to a request for a list.
 extension ConversationLists {
-    /// The most conversations that are read because the client knows them and its inbox lacks them.
+    /// The most conversations that are read because the client knows them and the inbox lacks them.
     private static let mostOthers = 100
 
-    /// A list's objects, newest first, without those of which the client has the present version.
+    /// A list's objects, newest first, without the conversations whose present version the client has.
     func list(
         of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
     ) {
@@ -25,7 +25,7 @@ extension ConversationLists {
                         // the user left it.
                         let unknown = found.damaged.subtracting(inbox.left.keys)
                         let there = unknown.union(records.map(\.id))
-                        // The version is above all that the client has received.
+                        // The version is above all versions that the client has received.
                         let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
                         }

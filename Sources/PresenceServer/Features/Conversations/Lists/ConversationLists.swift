@@ -5,9 +5,9 @@ import WebSockets
 
 /// Connections that watch the list of their user's conversations, and the pending changes of each.
 ///
-/// Only the newest state of a conversation counts, so a connection that cannot be written to, or is in the background,
-/// keeps one entry for each changed conversation. If their frames become too large, only ids are kept, and the
-/// conversations are read when it is their turn.
+/// Only the newest state of a conversation counts, so for a connection that cannot be written to, or is in the
+/// background, one entry is kept for each changed conversation. If the entries' frames become too large, only ids are
+/// kept, and the conversations are read when it is their turn.
 ///
 /// A change sends the whole conversation to all members, so a message to N members, and each mark, costs the square of
 /// N. Conversations with many members are therefore sent at a pace that depends on their size (`CrowdPace`), in their
@@ -26,7 +26,7 @@ final class ConversationLists {
     private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock and by the shard's. Changes since then are sent after the break.
     var lostAt: (redis: Timestamp, own: Milliseconds)?
-    /// The most bytes of frames that one connection keeps.
+    /// The most bytes of frames that are kept for one connection.
     private static let mostBytes = 256 * 1024
     /// Subtracted from the time of a break, because events may be lost before it is noticed. Versions follow Redis'
     /// clock.
@@ -70,7 +70,7 @@ final class ConversationLists {
     /// Sends the changes since `begin`.
     func ready(_ subscriber: Subscriber) {
         guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
-        // It replaces an earlier subscription of the connection.
+        // The subscription replaces an earlier one of the connection.
         unsubscribe(subscriber.connection)
         subscriber.isReady = true
         mark(subscriber)
@@ -212,7 +212,7 @@ final class ConversationLists {
         return frames
     }
 
-    /// Reads conversations whose frames were not kept, or whose mute has ended. All subscribers are of one user.
+    /// Reads conversations whose frames were not kept, or whose mute has ended. All the subscribers belong to one user.
     private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         guard let user = subscribers.first?.user else { return }
         shard.tasks.run { [self] in

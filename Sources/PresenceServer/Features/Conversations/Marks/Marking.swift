@@ -4,14 +4,14 @@ import Redis
 
 /// Writes the marks of members: how far messages have reached their devices, and how far they have read.
 ///
-/// All members who receive a message mark it, and each change of a conversation is sent to all members: written one by
-/// one, the marks for a message to ten would be nine changes and ninety events. So the marks of one conversation are
-/// collected for `conversations.markDelay` and written by one script. Each is acknowledged when it is stored. A
-/// connection's requests are answered in their order, so a further request, or the end of the connection, ends the
-/// delay.
+/// All members who receive a message mark it, and each change of a conversation is sent to all members. If the marks
+/// for a message to ten members were written one by one, they would be nine changes and ninety events. So the marks of
+/// one conversation are collected for `conversations.markDelay` and written by one script. Each mark is acknowledged
+/// when it is stored. A connection's requests are answered in their order, so a further request, or the end of the
+/// connection, ends the delay.
 ///
 /// Before the write, each member's partition confirms that the member's token is still valid. In a cluster one master
-/// may not answer until `commandTimeout`: the other members' marks wait for it no longer than the delay once more.
+/// may not answer until `commandTimeout`: the other members' marks wait for that master at most the delay once more.
 final class Marking {
     static let delay = Setting<Milliseconds>(
         "conversations.markDelay", 100, in: 0...1_000,
@@ -28,7 +28,7 @@ final class Marking {
         let done: StoreReply
         /// When the token was confirmed, by this shard's clock.
         var goodAt: Milliseconds = 0
-        /// From whom the user's deliveries are hidden.
+        /// The members from whom the user's deliveries are hidden.
         var hidden = DeliveryAudience.Hidden.fromAll
 
         init(_ request: ConversationRequest.Marks, _ context: RequestContext, done: @escaping StoreReply) {
@@ -47,7 +47,7 @@ final class Marking {
 
     private unowned let shard: ShardLogic
     private var talks: Conversations { shard.feature(Conversations.self)! }
-    /// Each belongs to a pending request, so `limits.pendingRequests` of each connection bounds them.
+    /// Each wish belongs to a pending request, so `limits.pendingRequests` of each connection bounds them.
     private var waiting: [ConversationID: [Wish]] = [:]
     private var due: DeadlineKind!
     /// Marks whose tokens are being confirmed.
@@ -55,7 +55,7 @@ final class Marking {
     private var late: DeadlineKind!
     private var told: MetricCounter!
     private var written: MetricCounter!
-    /// Users in one script.
+    /// The most users in one script.
     private static let most = 64
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -177,7 +177,7 @@ final class Marking {
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {
-                // The reply for this user; without such replies, the one for all.
+                // The reply for this user; if the script has no such replies, the one for all.
                 let own = isOfEach ? .success(.array([words[place + 1]])) : result
                 if isOfEach { talks.charge(user, words[words.count - 1], for: Conversations.markedMembers) }
                 byUser[user]!.forEach { $0.done(own) }

@@ -6,7 +6,8 @@ import Redis
 final class Receipts {
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    /// Conversations in one part. For a user with no more, all have the setting when the request is answered.
+    /// The most conversations in one part. If a user has no more than that, all have the setting when the request is
+    /// answered.
     private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -39,7 +40,7 @@ final class Receipts {
         return IntentStep(call, about: user) { [unowned self] reply in
             let words = reply.rest.compactMap(\.string)
             guard words.count > 2 else { return .end(IntentProgress.ok) }
-            // Each costs as much as a request, paid by the user's next requests.
+            // Each conversation costs as much as a request, paid by the user's next requests.
             shard.userRates.take(words.count - 2, by: user, at: shard.clock.now)
             let setting = Setting(receipts: words[0], number: words[1], isLast: words.count - 2 < Self.page)
             return tell(words.dropFirst(2), setting, [], damaged, intent)
