@@ -17,7 +17,7 @@ package protocol Transport: Sendable {
 /// Makes WebSocket connections.
 package protocol Dialler: Sendable {
     /// Connects.
-    /// Connects.
+    ///
     /// - Parameters:
     ///   - url: `ws` or `wss`.
     ///   - subprotocol: the offered subprotocol.
