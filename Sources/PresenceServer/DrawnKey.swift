@@ -9,7 +9,7 @@ final class DrawnKey {
     private unowned let shard: ShardLogic
     private let name: String
     private let count: Int
-    /// What the key is for, as the log names it.
+    /// The purpose of the key, as the log names it.
     private let what: String
     /// `nil` until it has been read from Redis.
     private(set) var bytes: [UInt8]?

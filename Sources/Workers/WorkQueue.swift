@@ -121,7 +121,7 @@ final class WorkQueue: @unchecked Sendable {
 
     /// Returns whether the job was waiting.
     @discardableResult func cancel(_ number: UInt64) -> Bool {
-        // What the job retains is released outside the lock.
+        // The captures of the job are released outside the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
                 state.running[number]?.isCancelled = true
@@ -190,7 +190,7 @@ final class WorkQueue: @unchecked Sendable {
     /// Returns whether the result is still wanted.
     private func finished(_ number: UInt64) -> Bool {
         let now = MonotonicClock.microseconds
-        // What the job retains is released outside the lock.
+        // The captures of the job are released outside the lock.
         var released: Work?
         defer { _ = released }
         return state.withLock { state in

@@ -21,7 +21,7 @@ package final class Policies {
     /// announced of a person there until their policy has been read again.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
-    /// Of users with long lists who are read without being watched: each user's policy, for each viewer.
+    /// Policies of users with long lists who are read without being watched: for each user, one for each viewer.
     var glances: [UserID: [UserID: Policy]] = [:]
     /// Policies that nothing needs any more.
     private var kept = KeptPolicies()

@@ -49,8 +49,7 @@ final class Link {
     /// True while hiredis' reader is on the stack: freeing it must wait.
     private var isParsing = false
 
-    /// The numbers of all bytes ever written, and ever appended: a command that starts at or after `written` was not
-    /// sent.
+    /// How many bytes were ever written, and ever appended: a command that starts at or after `written` was not sent.
     private(set) var written: UInt64 = 0
     var appended: UInt64 { written + UInt64(output.count - outputHead) }
 

@@ -130,8 +130,7 @@ public final class RedisConnection {
     /// Drops the connection and makes a new one, as after a break. Does nothing without a connection.
     public func reconnect(reason: String) { drop(reason) }
 
-    /// Drops the connection and makes a new one; `isRefusal`: the server does not do its job, so the next attempt waits
-    /// longer.
+    /// Makes a new connection; `isRefusal`: the server does not do its job, so the next attempt waits longer.
     func reconnect(reason: String, isRefusal: Bool) { drop(reason, isRefusal: isRefusal) }
 
     private func drop(_ reason: String, isRefusal: Bool = false) {

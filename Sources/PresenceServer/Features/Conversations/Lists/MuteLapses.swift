@@ -20,7 +20,7 @@ final class MuteLapses {
     /// When entries of users who no longer watch were last removed, by the shard's clock.
     private var cleared: Milliseconds = -pause
     private static let pause: Milliseconds = 1_000
-    /// The most entries. Of further mutes, clients see the end with the next change, or when they subscribe again.
+    /// The most entries. Clients see the end of further mutes with the next change, or when they subscribe again.
     private static let most = 10_000
     /// The shard's and Redis' clocks are compared again after this time.
     private static let longestWait: Milliseconds = 3_600_000
