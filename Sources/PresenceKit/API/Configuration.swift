@@ -13,18 +13,19 @@ extension PresenceClient {
         /// Timeout of the token provider. When it passes, the connection attempt fails, the provider's task is
         /// cancelled, and the next attempt calls the provider again.
         public var tokenTimeout: Duration = .seconds(60)
-        /// The upper bound of the delay before the first reconnect; it doubles with each further attempt. The delay
-        /// itself is random between zero and that bound, so that many clients do not reconnect at the same moment.
+        /// The upper bound of the delay before the first reconnect; the bound doubles with each further attempt. The
+        /// delay itself is random between zero and that bound, so that many clients do not reconnect at the same
+        /// moment.
         ///
         /// Until the server's `linger` (10 s by default) has passed since the connection was lost, the bound is at most
         /// a quarter of `linger`. So the client usually reconnects before other users see it go offline.
         public var reconnectBase: Duration = .milliseconds(500)
-        /// The maximum of that upper bound, once `linger` has passed.
+        /// The maximum that the bound reaches, once `linger` has passed.
         public var reconnectCap: Duration = .seconds(30)
         /// How long a topic stays subscribed after its last observer ended, so that a screen that returns at once needs
         /// no new subscription.
         public var unsubscribeGrace: Duration = .seconds(1)
-        /// How often the client renews a typing indicator. The server ends one that is not renewed within 6 s.
+        /// How often the client renews a typing indicator. The server ends an indicator that is not renewed within 6 s.
         public var typingInterval: Duration = .seconds(3)
         /// Whether the client observes the app's scenes and the device's network by itself. Supported on Apple
         /// platforms; elsewhere the app calls ``PresenceClient/enterBackground()`` and the related methods.

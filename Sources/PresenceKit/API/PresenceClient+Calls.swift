@@ -122,8 +122,8 @@ extension PresenceClient {
         return conversation
     }
 
-    /// Shows the user as typing until ``stopTyping(in:)`` is called. The client renews it, also after a reconnect. It
-    /// is throttled, so call it on every key press.
+    /// Shows the user as typing until ``stopTyping(in:)`` is called. The client renews the indicator, also after a
+    /// reconnect. Calls are throttled, so call this on every key press.
     ///
     /// If the user may not type there (not a participant, a malformed id), nothing is shown; ``typing(in:)`` has the
     /// reason.

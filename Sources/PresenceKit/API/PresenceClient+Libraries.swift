@@ -15,7 +15,7 @@ extension PresenceClient {
     /// Connects as the app's first use does: not after the client was closed, so not after a sign-out.
     package func beginConnecting() { post(.use) }
 
-    /// The account has a session again. Like the next two, this takes effect before any later call.
+    /// The account has a session again. Like the next two functions, this takes effect before any later call.
     package func userSignedIn() { post(.signedIn) }
 
     /// The user signed out of the account: all data is deleted, as by ``signOut()``.
@@ -67,8 +67,8 @@ extension PresenceClient {
         }
     }
 
-    /// Returns a token of the user for HTTP requests: the one of the connection, or a new one if there is none or if it
-    /// equals `refused`.
+    /// Returns a token of the user for HTTP requests: the connection's token, or a new one if there is no connection or
+    /// its token equals `refused`.
     ///
     /// - Throws: the token provider's error, or `tokenUnavailable` if that is no ``PresenceError`` or is the rejection of
     ///   a request of accounts, or if the provider exceeds ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.

@@ -26,7 +26,7 @@ import PresenceProtocol
 /// The connection ends when the last reference to the client, its sequences and their loops is released.
 public final class PresenceClient: Sendable {
     /// Fetches a valid token (a JWT) of the user. It is called before every connection, and when the server announces
-    /// that the current token is about to expire. If it then fails or returns the same token, it is called again each
+    /// that the current token is about to expire. If it fails then, or returns the same token, it is called again each
     /// time a quarter of the remaining time has passed.
     public typealias TokenProvider = @Sendable () async throws -> String
 

@@ -89,7 +89,7 @@ extension Engine {
         forgetPeople(andWrites: true, at: now)
     }
 
-    /// The storage turned out to be another user's: its data is dropped, but calls made in this process stay.
+    /// The storage turned out to be another user's: the storage's data is dropped, but calls made in this process stay.
     mutating func forgetRecalled(at now: Moment) {
         me.forgetRecalled()
         forgetPeople(andWrites: false, at: now)

@@ -9,12 +9,12 @@ extension Engine {
         connect(again: false, at: now)
         switch call {
         case .get(let users): lookUp(users, id)
-        // The user of this change is unknown. If it were queued, it would be sent as the next user's.
+        // The user of this change is unknown. If the change were queued, it would be sent as the next user's.
         case _ where isSignedOut: answer(id, .failure(.signedOut))
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(whyAway(for: call)))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
-        // Queued changes go first, and this change must also survive the end of the process.
+        // Queued changes precede this one, which must also survive the end of the process.
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
             queue(changes, for: id, at: now)
         case _ where link.isConnected: perform(id, call, at: now)
@@ -79,7 +79,7 @@ extension Engine {
         if !isStoring { answer(id, .success(.profile(.queued))) }
     }
 
-    /// A write was stored, or could not be.
+    /// A write was stored, or could not be stored.
     mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
         var error = error
         if let message = error?.message { emit(.log(.error, message)) }
@@ -97,7 +97,7 @@ extension Engine {
         if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
     }
 
-    /// Writes were removed from the storage, or could not be.
+    /// Writes were removed from the storage, or could not be removed.
     mutating func removed(_ writes: [String], _ error: PresenceError?, at now: Moment) {
         if let error {
             emit(.log(.error, error.message))
@@ -168,7 +168,7 @@ extension Engine {
 
     // MARK: The end of the connection
 
-    /// Handles a request in flight whose reply is lost. A status in it is chosen again elsewhere.
+    /// Handles a request in flight whose reply is lost. A status in the request is chosen again elsewhere.
     mutating func lose(_ request: Request, at now: Moment) {
         let message = "the connection broke before the answer came"
         switch request {

@@ -81,7 +81,7 @@ extension Engine {
     mutating func end(_ ending: Ending, at now: Moment) {
         guard link.isUnderWay else { return }
         if case .closed(code: .messageTooBig, _) = ending {
-            // One of these caused the close. Sent again, it would end every later connection as well.
+            // One of the requests caused the close. If it were sent again, it would end every later connection as well.
             let error = PresenceError(.tooMany, "the server does not accept messages of this length")
             for request in requests.takeKept() { refuse(request, error, at: now) }
         }
@@ -141,7 +141,8 @@ extension Engine {
         emit(link.start(at: now))
     }
 
-    /// Handles a change of the network: without one no attempt is made for a while, with one an attempt starts at once.
+    /// Handles a change of the network: without a network no attempt is made for a while, with one an attempt starts at
+    /// once.
     mutating func network(_ isThere: Bool, at now: Moment) {
         if isThere {
             if case .waiting = link.phase { reconnect(at: now) }

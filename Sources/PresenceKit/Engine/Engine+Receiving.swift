@@ -95,7 +95,7 @@ extension Engine {
     }
 
     private mutating func saved(_ id: Int64?, _ profile: Profile, at now: Moment) {
-        // Pending changes are shown until they are saved, so the profile must have them by then.
+        // Pending changes are shown until they are saved, so the shown profile must have them by then.
         if let user = me.id { watchlist.apply(.profile(profile), to: user, nil) }
         switch requests.take(id) {
         case .updateProfile(let changes, _, let call):
@@ -146,7 +146,7 @@ extension Engine {
         case .updateProfile(_, _, let call), .createConversation(_, let call), .changeVisibility(_, let call),
             .readVisibility(_, let call):
             answer(call, .failure(error))
-        // Whether it is still wanted by then, its library knows.
+        // Only the request's library knows whether the request is still wanted by then.
         case .other(_, let call, _): answer(call, .failure(calls.turn(of: error, at: now.uptime)))
         case .keptProfile: me.refuseKept(error, at: now.uptime)
         case .typing(let conversation):

@@ -39,7 +39,7 @@ struct Engine: Sendable {
     var calls: Calls
     var lookups = Lookups()
     var completions = Completions()
-    /// The user ids whose profiles are observed on behalf of observers of the signed-in user.
+    /// The user whose profile is observed on behalf of each observer of the signed-in user.
     var myProfiles: [ObserverID: UserID] = [:]
     /// Increases with every change of ``shownMe``.
     private(set) var myStamp: UInt64 = 1

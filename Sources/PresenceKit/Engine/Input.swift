@@ -56,7 +56,7 @@ enum Input: Sendable {
     case recalled(UserID?, [QueuedWrite])
     /// A write is in the queue, or could not be stored.
     case stored(String, CallID?, PresenceError?)
-    /// Writes were removed from the queue, or could not be.
+    /// Writes were removed from the queue, or could not be removed.
     case removed([String], PresenceError?)
 
     // MARK: Time

@@ -19,7 +19,7 @@ package struct HTTPRequest: Sendable {
     package var url: URL
     /// The headers by name; the transport adds those that HTTP itself requires.
     package var headers: [String: String]
-    /// The body; `nil` for a request without one, or with a ``bodyFile``.
+    /// The body; `nil` for a request without a body, or with a ``bodyFile``.
     package var body: Data?
     /// A file to send as body. It must exist until there is a response, because it may be read in pieces.
     package var bodyFile: URL?

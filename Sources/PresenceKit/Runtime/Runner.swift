@@ -258,13 +258,13 @@ actor Runner {
         } catch let error as PresenceError where error.code != .unauthorized || error.reason == nil {
             return .failure(error)
         } catch {
-            // Also the rejection of a request of accounts, which has a reason: the account may sign in again.
+            // A rejection of a request of accounts, which has a reason, counts too: the account may sign in again.
             return .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
         }
     }
 
-    /// Returns the connection's token, or another one if there is none or it equals `refused`. A provider that exceeds
-    /// the timeout is given up.
+    /// Returns the connection's token, or another token if there is no connection or its token equals `refused`. A
+    /// provider that exceeds the timeout is given up.
     func token(insteadOf refused: String?) async -> Result<String, PresenceError> {
         if let held = engine.link.token, held != refused { return .success(held) }
         let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)

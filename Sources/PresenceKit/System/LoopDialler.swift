@@ -35,7 +35,7 @@
             loop.start()
         }
 
-        /// The context for `wss` or `ws`, created on first use. The one for `wss` reads the system's certificates.
+        /// The context for `wss` or `ws`, created on first use. The `wss` context reads the system's certificates.
         func context(isSecure: Bool) throws -> WebSocketClientContext {
             precondition(loop.isCurrent, "the loop's contexts belong to its thread")
             if let context = isSecure ? secure : plain { return context }

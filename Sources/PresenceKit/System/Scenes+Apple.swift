@@ -38,8 +38,8 @@
         /// task of `UIApplication`, this is there for extensions, too.
         private func finishInBackground(while isBusy: @escaping @Sendable () async -> Bool) {
             let isDone = DispatchSemaphore(value: 0)
-            // The system calls it on a queue of its own, and again, at the same time, when the time has expired. It may
-            // suspend the app once the calls have returned.
+            // The system calls the closure on a queue of its own. When the time has expired, it calls the closure
+            // again, at the same time as the first call. It may suspend the app once both calls have returned.
             ProcessInfo.processInfo.performExpiringActivity(withReason: "presence") { isExpired in
                 if isExpired {
                     isDone.signal()

@@ -24,7 +24,7 @@ struct NetworkPath: Hashable, Sendable {
     func input(after former: NetworkPath?) -> Input? {
         guard let former else { return isSatisfied ? nil : .network(false) }
         if isSatisfied != former.isSatisfied { return .network(isSatisfied) }
-        // A connection is made on the preferred one, and is not affected by others that come and go.
+        // A connection is made on the preferred interface, and is not affected by other interfaces that come and go.
         return isSatisfied && interfaces.first != former.interfaces.first ? .reconnect : nil
     }
 }

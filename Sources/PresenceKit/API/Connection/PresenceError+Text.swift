@@ -30,7 +30,8 @@ extension PresenceError: LocalizedError {
 
     public var recoverySuggestion: String? {
         if outcomeUnknown { return "It may have worked all the same. Please check before you try again." }
-        // The code's advice fits the code's text, not necessarily another one: a wrong password is `unauthorized` too.
+        // The code's advice fits the code's own text, not necessarily another text: a wrong password is `unauthorized`
+        // too.
         return recovery ?? (sentence == nil ? advice : nil)
     }
 

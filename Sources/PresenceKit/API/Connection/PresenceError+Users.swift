@@ -11,7 +11,7 @@ extension PresenceError {
             .validationFailed, field: field, sentence: reason, recovery: "Please change it and try again.")
     }
 
-    /// The same error as one of an invalid value: with this member, and with its own reason, message and text for users.
+    /// The same error as an error of an invalid value: with this member, and with its own reason, message and text for users.
     package func invalidating(_ field: String) -> PresenceError {
         var error = PresenceError.invalid(field: field, reason: localizedDescription)
         (error.reason, error.message) = (reason, message)
@@ -40,7 +40,7 @@ extension PresenceError {
 
     var whileReading: PresenceError { self.while("Failed to load the user.") }
 
-    /// The same error, with the failed operation before its text for users.
+    /// The same error, with the failed operation put before its text for users.
     private func `while`(_ operation: String, _ reason: String? = nil) -> PresenceError {
         var error = self
         if sentence == nil { error.recovery = recovery ?? advice }

@@ -11,15 +11,15 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var message: String
     /// The exact reason, if the server returned one: errors of accounts and of uploads have it.
     public var reason: Reason?
-    /// The name of the invalid member, with `validationFailed`, and of the one that is at fault with some others.
+    /// The name of the invalid member, with `validationFailed`; with some other codes, of the member at fault.
     public var field: String?
     /// How long to wait before a retry, if a retry makes sense.
     public var retryAfter: Duration?
     /// Whether the server may have carried out the request: it was sent, but its reply was lost.
     public var outcomeUnknown: Bool
-    /// The text for users, if it is not the one of the code and reason.
+    /// The text for users, if it is not the usual text of code and reason.
     public var sentence: String?
-    /// The advice for users, if it is not the one of the code; with a ``sentence`` there is no other.
+    /// The advice for users, if it is not the usual advice of the code; with a ``sentence`` this is the only advice.
     public var recovery: String?
 
     /// Creates an error, for fakes, for an app's own repositories and for its own token provider.

@@ -9,7 +9,7 @@ public struct Device: Codable, Hashable, Sendable {
     /// A name for display.
     public var name: String?
 
-    /// Creates a device. By default its kind is that of this machine, and its id the one in the storage.
+    /// Creates a device. By default its kind is this machine's, and its id the one in the storage.
     public init(id: String? = nil, kind: DeviceKind = .current, name: String? = nil) {
         self.id = id
         self.kind = kind

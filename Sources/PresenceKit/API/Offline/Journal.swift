@@ -78,7 +78,7 @@ struct Journal {
 
     private static func contents(of bytes: [UInt8], _ path: String, _ format: UInt32) throws -> Contents {
         var contents = Contents()
-        // A file truncated within its header never had a record.
+        // A file that ends within its header never had a record.
         guard bytes.count >= headerSize else {
             contents.isDamaged = !(magic + format.littleEndianBytes).starts(with: bytes)
             return contents
@@ -110,7 +110,7 @@ struct Journal {
 
     /// Appends records in one write. With `isDurable` they survive a power cut, otherwise only the end of the process.
     mutating func append(_ payloads: [[UInt8]], isDurable: Bool) throws {
-        // Reading would stop at such a record and lose all that follow.
+        // Reading would stop at such a record and lose all records after it.
         guard payloads.allSatisfy({ $0.count <= Self.longestRecord }) else {
             throw StorageError.failed("write", path, EFBIG)
         }

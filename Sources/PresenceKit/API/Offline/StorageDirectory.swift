@@ -43,7 +43,7 @@ final class StorageDirectory: Sendable {
         return id
     }
 
-    /// Otherwise a device restored from another one's backup would have the same id, and the two would replace each
+    /// Otherwise a device restored from another device's backup would have the same id, and the two would replace each
     /// other.
     private func keepOutOfBackups(_ file: URL) {
         #if canImport(Darwin)

@@ -3,8 +3,8 @@ import Foundation
 /// The current values of many users, and the users that changed since the loop's previous element.
 ///
 /// As a collection it has all requested users in the requested order, known or not, as rows of a list need them. The
-/// cost of the next roster depends on the number of changes, not of users. Only the members documented as such iterate
-/// over all users.
+/// cost of the next roster depends on the number of changes, not of users. Only members whose documentation says so
+/// iterate over all users.
 public struct Roster: Sendable {
     /// The ids that the app requested, in its order, without duplicates.
     public let users: [String]
@@ -74,7 +74,7 @@ public struct Roster: Sendable {
     /// Whether the server has replied for all users, including with a rejection.
     public var isComplete: Bool { known == users.count }
 
-    /// Live if all users in ``people`` are, apart from rejected ones. Otherwise the oldest staleness among them,
+    /// Live if all users in ``people`` are live, apart from rejected ones. Otherwise the oldest staleness among them,
     /// computed by iterating over all users.
     public var freshness: Freshness {
         guard stale > 0 else { return .live }

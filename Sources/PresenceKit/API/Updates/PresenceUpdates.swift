@@ -2,7 +2,7 @@
 /// or after the element for a malformed id.
 ///
 /// It may be iterated several times and from several tasks; each loop gets the newest value when it asks for one. The
-/// sequence retains its client. A sequence made from the app's own sequence behaves as that one does.
+/// sequence retains its client. A sequence made from the app's own sequence behaves as the app's sequence does.
 public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = Never
 
@@ -36,7 +36,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
         Iterator(source)
     }
 
-    /// Ends its observation when its last copy is released.
+    /// Its observation ends when the iterator's last copy is released.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         public typealias Failure = Never
 

@@ -73,9 +73,9 @@ struct Credential: Sendable {
     }
 
     private mutating func refresh(at uptime: Duration) -> Bool {
-        // If this one fails, there is time for more before the server closes the connection.
+        // If this attempt fails, there is time for further ones before the server closes the connection.
         refreshAt = expiresAt.map { $0 > uptime } == true ? uptime + pause(at: uptime) : nil
-        // A fetch that is older than that is considered lost.
+        // A fetch that has run for longer than `patience` is considered lost.
         if isRefreshing, let askedAt, uptime < askedAt + Self.patience { return false }
         isRefreshing = true
         askedAt = uptime

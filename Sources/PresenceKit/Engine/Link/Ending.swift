@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// The reason for which a connection or an attempt ended.
 enum Ending: Hashable, Sendable {
-    /// A close frame with this code and reason arrived; 1005 stands for one without a code.
+    /// A close frame with this code and reason arrived; 1005 stands for a close frame without a code.
     case closed(code: CloseCode, reason: [UInt8])
     /// The connection broke, or could not be made.
     case lost(String)

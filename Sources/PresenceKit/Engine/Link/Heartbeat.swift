@@ -5,7 +5,7 @@ struct Heartbeat: Hashable, Sendable {
     private(set) var timeout = Duration.seconds(10)
     /// The uptime at which anything last arrived from the server.
     private(set) var lastHeard = Duration.zero
-    /// Whether a ping was sent since.
+    /// Whether a ping was sent since `lastHeard`.
     private var hasPinged = false
 
     /// The uptime at which a silent connection counts as lost.

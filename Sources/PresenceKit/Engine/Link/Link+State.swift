@@ -24,8 +24,8 @@ extension Link {
         }
     }
 
-    /// Whether calls should not wait for a connection: an attempt failed, the first one takes long, or there will be
-    /// none.
+    /// Whether calls should not wait for a connection: an attempt failed, the first attempt takes long, or there will
+    /// be no connection.
     var isAway: Bool {
         switch phase {
         case .waiting, .closed: true

@@ -29,9 +29,9 @@ struct Link: Sendable {
 
     /// How long calls that can do without a connection wait for the first one.
     private let patience: Duration
-    /// When that wait ends; `nil` unless it has begun.
+    /// When the wait for the first connection ends; `nil` unless it has begun.
     private var lateAt: Duration?
-    /// Whether it has ended.
+    /// Whether that wait has ended.
     private(set) var isLate = false
 
     private(set) var phase = Phase.idle
@@ -191,7 +191,7 @@ struct Link: Sendable {
         enter(.closed(error))
     }
 
-    /// There is no network: the next attempt waits until the app reports one, or for `delay`.
+    /// There is no network: the next attempt waits until the app reports a network, or for `delay`.
     mutating func wait(for delay: Duration, because error: PresenceError, at now: Moment) {
         attempt += 1
         enter(.waiting(until: now.uptime + delay, for: delay, because: error))

@@ -24,7 +24,7 @@ struct ServerClock: Sendable {
         }
     }
 
-    /// The server's time at `moment`. Before the first connection, the device's own.
+    /// The server's time at `moment`. Before the first connection, the device's own time.
     func date(at moment: Moment) -> Date {
         guard let base else { return moment.wall }
         return base.date.addingTimeInterval((moment.uptime - base.uptime).timeInterval)

@@ -60,7 +60,7 @@ extension OwnUser {
         unremoved = []
     }
 
-    /// A write is stored: the older ones that it replaces can be removed.
+    /// A write is stored: the older writes that it replaces can be removed.
     mutating func stored(_ write: String) {
         remove(profile.stored(write))
     }
@@ -89,7 +89,7 @@ extension OwnUser {
 
     // MARK: The server
 
-    /// The stored changes, if there are any to send now and none is in flight.
+    /// The stored changes, if any can be sent now and none is in flight.
     mutating func sendKept(at uptime: Duration) -> [Outgoing] {
         profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
     }

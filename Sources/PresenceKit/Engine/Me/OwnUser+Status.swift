@@ -15,7 +15,8 @@ extension OwnUser {
         storing.append(.store(write, nil))
     }
 
-    /// A write was stored, or could not be: returns the calls that waited for it, or `nil` if it is not a status.
+    /// A write was stored, or could not be stored. Returns the calls that waited for it, or `nil` if it is not a
+    /// status.
     mutating func choiceStored(_ write: String, _ isStored: Bool) -> [CallID]? {
         guard let (calls, gone) = choice.stored(write, isStored) else { return nil }
         if !gone.isEmpty { storing.append(.removeWrites(gone)) }

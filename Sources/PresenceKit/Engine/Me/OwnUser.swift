@@ -9,7 +9,7 @@ import PresenceProtocol
 struct OwnUser: Sendable {
     /// `nil` until the server or the storage has reported it.
     private(set) var id: UserID?
-    /// Whether only the storage has reported it.
+    /// Whether only the storage has reported the id.
     private(set) var isRecalled = false
     private(set) var activity = Wire.Activity.active
     /// Increases with every change of id, status and visibility.
@@ -33,7 +33,7 @@ struct OwnUser: Sendable {
     /// Pending storage operations, and writes whose removal failed.
     var storing: [Directive] = []
     var unremoved: [String] = []
-    /// The uptime at which to retry the removal.
+    /// The uptime at which to retry a failed removal.
     var removeAgainAt: Duration?
     let newID: @Sendable () -> String
 
@@ -65,8 +65,8 @@ struct OwnUser: Sendable {
 
     // MARK: The connection
 
-    /// A connection begins. Returns messages for everything that `connect`, which contained `activity` and `told`, did
-    /// not include, and that the server no longer has.
+    /// A connection begins. `connect` contained `activity` and `told`. Returns messages for everything that `connect`
+    /// did not include and that the server no longer has.
     mutating func begin(
         as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at now: Moment
     ) -> [Outgoing] {
@@ -106,7 +106,7 @@ struct OwnUser: Sendable {
         profile.requeue()
     }
 
-    /// The storage belongs to another user: its data is dropped, but calls made in this process stay.
+    /// The storage belongs to another user: the storage's data is dropped, but calls made in this process stay.
     mutating func forgetRecalled() {
         id = nil
         isRecalled = false
@@ -173,7 +173,7 @@ struct OwnUser: Sendable {
         }
     }
 
-    /// The element for observers. If the client is closed, they get one even if the status is unknown.
+    /// The element for observers. If the client is closed, they get an element even if the status is unknown.
     func shownStatus(on link: Link) -> MyStatus? {
         knownStatus(on: link)
             ?? link.closingProblem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }

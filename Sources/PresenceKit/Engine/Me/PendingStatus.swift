@@ -13,18 +13,18 @@ struct PendingStatus: Sendable {
     private var statusNumber: UInt64
     private var text: Wire.Change<String>
     private var textNumber: UInt64
-    /// The calls that wait for it.
+    /// The calls that wait for this choice.
     var calls: [CallID]
-    /// Whether a call has returned `queued` for it.
+    /// Whether a call has returned `queued` for this choice.
     private(set) var isPromised = false
-    /// Whether part of it was sent on a connection that broke before the reply.
+    /// Whether part of this choice was sent on a connection that broke before the reply.
     var wasSent = false
-    /// The writes in the storage that contain it.
+    /// The writes in the storage that contain this choice.
     var writes: [String] = []
 
     /// The shortest `clearAfter` that the server accepts.
     private static let shortestClearing: Milliseconds = 1_000
-    /// The longest one, in seconds.
+    /// The longest `clearAfter`, in seconds.
     private static let longestClearing = StatusRule.clearing.upperBound.timeInterval
 
     init(_ change: StatusChange, call: CallID, at uptime: Duration) {
@@ -35,7 +35,7 @@ struct PendingStatus: Sendable {
         calls = [call]
     }
 
-    /// Restores a choice of an earlier process, older than any call of this one.
+    /// Restores a choice of an earlier process, which is older than any call of this process.
     init(_ write: String, _ stored: StoredStatus, at now: Moment) {
         status = stored.status.wire
         // Bounded, because the device's clock may have been set in the meantime.

@@ -6,8 +6,8 @@ import PresenceProtocol
 /// Changes in flight when the connection breaks are sent again. That is safe, because their values are complete.
 ///
 /// Each change is also a ``QueuedWrite``, so that it survives the process. It is sent only once it is stored. Otherwise
-/// a process could send it and die before it is stored, and the next process, knowing only older changes, would
-/// overwrite it.
+/// a process could send the change and die before it is stored. The next process would know only older changes, and
+/// would overwrite it.
 ///
 /// A write contains all unsent changes at the time it was made, and replaces the older writes once it is stored. So
 /// there is one write for all unsent changes.
@@ -26,11 +26,12 @@ struct ProfileQueue: Sendable {
     /// A call whose change the server has stored.
     typealias Saved = (call: CallID, profile: PersonProfile)
 
-    /// In flight.
+    /// The part that is in flight.
     private var sent: [Part]?
-    /// Waits for the reply to `sent`.
+    /// The parts that wait for the reply to `sent`.
     private var next: [Part] = []
-    /// Acknowledged, rejected or replaced, but still in the storage, from which the next process would send it again.
+    /// Parts that were acknowledged, rejected or replaced, but are still in the storage, from which the next process
+    /// would send them again.
     private var removing: [Part] = []
     /// The changes that are not stored yet.
     private var storing: Set<String> = []
@@ -71,7 +72,7 @@ struct ProfileQueue: Sendable {
         return Self.merged(older).merged(with: changes)
     }
 
-    /// Takes over the changes of an earlier process, which are older than all others here.
+    /// Takes over the changes of an earlier process, which are older than all changes of this process.
     mutating func recall(_ older: [Part]) {
         next = older + next
     }
@@ -112,8 +113,8 @@ struct ProfileQueue: Sendable {
         return gone
     }
 
-    /// A write could not be stored: its change is dropped, unless another write contains it too. Returns whether one
-    /// does, so that the server may still receive the change.
+    /// A write could not be stored: its change is dropped, unless another write contains it too. Returns whether
+    /// another write does, so that the server may still receive the change.
     mutating func withdraw(_ id: String) -> Bool {
         storing.remove(id)
         replacing[id] = nil
@@ -182,8 +183,8 @@ struct ProfileQueue: Sendable {
 
     // MARK: Changes outside the queue
 
-    /// The server has stored a change that bypassed the queue. Its call ends once the storage has no older change: if
-    /// the process died earlier, the next one would send the older change and overwrite this one.
+    /// The server has stored a change that bypassed the queue. Its call ends once the storage has no older change. If
+    /// the process died before that, the next process would send the older change and overwrite this one.
     mutating func hold(_ call: CallID, _ profile: PersonProfile) {
         saved.append((call, profile))
     }

@@ -14,11 +14,12 @@ struct StatusQueue: Sendable {
     private var recalled: [UserID: PendingStatus] = [:]
     /// The calls that wait for each write to be stored, and the writes that it replaces.
     private var storing: [String: (calls: [CallID], replaced: [String])] = [:]
-    /// Acknowledged or rejected, but still in the storage, from which the next process would send them again.
+    /// Writes that were acknowledged or rejected, but are still in the storage, from which the next process would send
+    /// them again.
     private var removing: Set<String> = []
     /// The choice that was reported as queued, including while it is in flight.
     private var promised: Wire.ChosenStatus?
-    /// Why such a choice was rejected; kept until the next choice.
+    /// Why a promised choice was rejected; kept until the next choice.
     private(set) var refusal: PresenceError?
     /// Calls whose choice the server has stored; they end once `removing` is empty.
     private var saved: [CallID] = []
@@ -112,8 +113,8 @@ struct StatusQueue: Sendable {
         return pending!.stored(at: now)
     }
 
-    /// A write was stored, or could not be. Returns the calls that waited for it and the writes that can be removed, or
-    /// `nil` if it is not a status.
+    /// A write was stored, or could not be stored. Returns the calls that waited for it and the writes that can be
+    /// removed, or `nil` if it is not a status.
     mutating func stored(_ id: String, _ isStored: Bool) -> (calls: [CallID], gone: [String])? {
         guard let (calls, replaced) = storing.removeValue(forKey: id) else { return nil }
         let gone = isStored ? replaced : [id]
@@ -152,16 +153,16 @@ struct StatusQueue: Sendable {
         return gone
     }
 
-    /// The calls that can end. If the process died earlier, the next one would send an older choice and overwrite
-    /// theirs.
+    /// The calls that can end. If the process died before an older choice is removed, the next process would send that
+    /// choice and overwrite theirs.
     mutating func takeSaved() -> [CallID] {
         guard removing.isEmpty else { return [] }
         defer { saved = [] }
         return saved
     }
 
-    /// There will be no connection. A promised choice waits until the app connects again; the calls of any other must
-    /// be answered now.
+    /// There will be no connection. A promised choice waits until the app connects again; the calls of any other choice
+    /// must be answered now.
     mutating func close() -> PendingStatus? {
         guard pending?.isPromised == true else { return take() }
         retryAt = nil

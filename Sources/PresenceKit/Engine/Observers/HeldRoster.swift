@@ -4,7 +4,7 @@ import PresenceProtocol
 /// in blocks.
 struct HeldRoster: Sendable {
     private var roster: Roster
-    /// Users that changed since.
+    /// The users that changed since the last roster.
     private var touched: Set<String>
     private var hasYielded = false
 

@@ -23,7 +23,7 @@ enum Call: Sendable {
     case other(OtherRequest)
 }
 
-/// Changes of the same object. They are made one at a time, so that an earlier one that the server delays cannot
+/// Changes of the same object. They are made one at a time, so that an earlier change that the server delays cannot
 /// overwrite a later one.
 enum Lane: Sendable {
     case profile, visibility

@@ -77,14 +77,15 @@ struct Calls: Sendable {
         repeats[id] = Repetition(message: creation.message(for: id), due: due, outcomeUnknown: true, error: nil)
     }
 
-    /// The server rejected the message because of its rate limit: it is repeated at the time that the server named.
+    /// The server rejected the message because of its rate limit: the message is repeated at the time that the server
+    /// named.
     mutating func pace(_ message: Outgoing, _ id: CallID, _ error: PresenceError, at uptime: Duration) {
         guard deadlines[id] != nil else { return }
         let due = uptime + turn(of: error, at: uptime).delay
         repeats[id] = Repetition(message: message, due: due, outcomeUnknown: false, error: error)
     }
 
-    /// The same for what is not repeated here: the error says when its turn is.
+    /// The same for requests that are not repeated here: the error contains the time of their turn.
     mutating func turn(of error: PresenceError, at uptime: Duration) -> PresenceError {
         guard error.code == .rateLimited else { return error }
         lastTurn = max(uptime, lastTurn + Self.pace)

@@ -6,7 +6,7 @@ struct Completions: Sendable {
         var attempt: Attempt?
         /// The deadline.
         let until: Duration
-        /// The clearing that is not done yet.
+        /// The clearing that has not completed yet.
         var clearing: Clearing?
     }
 

@@ -26,7 +26,7 @@ struct Lookups: Sendable {
         /// The users for whom the server has not answered.
         var missing: [UserID] { users.filter { found[$0] == nil } }
 
-        /// Whether no source is left: neither the server, nor the cache for what the server does not answer.
+        /// Whether no source is left: neither the server, nor the cache for users that the server does not answer.
         var isOver: Bool { missing.isEmpty || requests == 0 && due == nil && failure != nil && reading == nil }
     }
 
@@ -111,7 +111,7 @@ struct Lookups: Sendable {
 
     // MARK: The cache
 
-    /// The server does not answer a request, for this reason: all missing users are read from the cache. Other requests
+    /// The server does not answer a request, for this reason: the cache is read for all missing users. Other requests
     /// of the call may still be answered.
     mutating func askCache(_ id: CallID, because error: PresenceError, reading: CacheReading) -> [UserID] {
         guard lookups[id] != nil else { return [] }

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// A request that was sent and will have a reply.
 enum Request: Sendable {
-    /// With the activity and status that the connection starts with.
+    /// `connect`, with the activity and status with which the connection starts.
     case connect(Wire.Activity, PendingStatus?)
     case refresh
     case subscribe([UserID])
@@ -16,13 +16,13 @@ enum Request: Sendable {
     case createConversation(Creation, CallID)
     case typing(ConversationID)
     case changeVisibility(ClientMessage.Body, CallID)
-    /// With the parts of the reply received so far.
+    /// A read of the visibility, with the parts of the reply received so far.
     case readVisibility(VisibilityLists, CallID)
-    /// The same on behalf of observers of the signed-in user.
+    /// A read of the visibility on behalf of observers of the signed-in user.
     case ownVisibility(VisibilityLists)
     /// A request of an attached library, with the parts of the reply received so far.
     case other(OtherRequest, CallID, parts: [[UInt8]])
-    /// Sent to test the connection, which is replaced if there is no reply by `due`.
+    /// A request sent to test the connection, which is replaced if there is no reply by `due`.
     case probe(due: Duration)
 }
 

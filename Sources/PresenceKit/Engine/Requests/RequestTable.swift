@@ -4,7 +4,7 @@ import PresenceProtocol
 struct RequestTable: Sendable {
     private var requests: [Int64: Request] = [:]
     private(set) var lastID: Int64 = 0
-    /// Requests of which one may have been unreadable to the server, which reports that without an id.
+    /// Requests, one of which may have been unreadable to the server: it reports an unreadable message without an id.
     private var suspects: Set<Int64> = []
 
     subscript(id: Int64) -> Request? { requests[id] }
@@ -37,7 +37,8 @@ struct RequestTable: Sendable {
         return request
     }
 
-    /// The server could not read a message, including its id. If it was one of these, it will have no reply.
+    /// The server could not read a message, including its id. If the message was one of these requests, there will be
+    /// no reply.
     mutating func suspectAll() { suspects.formUnion(requests.keys) }
 
     /// Whether the unreadable message may be this call's request.
@@ -71,8 +72,8 @@ struct RequestTable: Sendable {
         }
     }
 
-    /// A change of these members was stored that was sent after others, so the others must not overwrite it when they
-    /// are repeated.
+    /// A change of these members was stored that was sent after other changes. So the other changes must not overwrite
+    /// it when they are repeated.
     mutating func supersede(_ changes: Wire.ProfileChanges, sentAfter last: Int64) {
         for (id, request) in requests where id < last {
             guard case .updateProfile(var older, let policy, let call) = request else { continue }

@@ -76,7 +76,7 @@ struct Watch: Sendable {
     /// The connection has no room for another subscription.
     mutating func refuse(forRoom error: PresenceError) { stage = .refused(error, room: true) }
 
-    /// There is room again; returns whether this one was waiting for it.
+    /// There is room again; returns whether this subscription was waiting for it.
     mutating func readmit() -> Bool {
         guard case .refused(_, room: true) = stage else { return false }
         stage = .unasked

@@ -100,7 +100,7 @@ public final class ProfileModel {
 
     /// Observes the profile until its task is cancelled, or the user signs out. Unsaved edits stay.
     public func run() async {
-        // They end with this method: the account would otherwise continue to report names after a sign-out.
+        // Both loops end with this method: the account would otherwise continue to report names after a sign-out.
         async let _ = followRefusals()
         async let _ = followPending()
         async let _ = followUsernames()

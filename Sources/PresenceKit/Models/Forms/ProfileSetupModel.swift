@@ -33,7 +33,8 @@ public final class ProfileSetupModel {
         case save, skip
     }
 
-    /// Creates the form with the user's name, or without one with the part of the e-mail address before `@`, or `User`.
+    /// Creates the form with the user's name; without a name, with the part of the e-mail address before `@`, or
+    /// `User`.
     ///
     /// - Parameters:
     ///   - photos: the repository of the picture; without one there is no ``photo``.
