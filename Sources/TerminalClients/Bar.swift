@@ -11,7 +11,7 @@ package struct Bar: Hashable, Sendable {
     private var margin: Int { width >= 60 ? 1 : 0 }
     private static let gap = 3
 
-    /// The first choice that fits; if none does, the last one, truncated.
+    /// The first choice that fits; if none fits, the last one, truncated.
     package func line(_ choices: [(left: End, right: End)]) -> Line {
         var line = Line()
         line.skip(margin)

@@ -1,8 +1,8 @@
 /// The number of terminal columns that a text takes.
 ///
-/// Terminals disagree about characters newer than they are, and about emoji of several code points. In these cases the
-/// larger number is used. Each column of the table is positioned separately (``Line``), so that one cell cannot move
-/// another.
+/// Terminals disagree about characters that are newer than the terminal, and about emoji of several code points. In
+/// these cases the larger number is used. Each column of the table is positioned separately (``Line``), so that one
+/// cell cannot move another.
 extension Character {
     package var displayWidth: Int {
         if isASCII { return 1 }

@@ -45,7 +45,7 @@ package struct Line: Hashable, Sendable {
     }
 
     /// With colours if wanted, and with each piece positioned at its column. If the terminal draws a piece wider or
-    /// narrower than measured, the next one is still in its place.
+    /// narrower than measured, the next piece is still in its place.
     package func placedText(isColoured: Bool) -> String {
         spans.map { span in
             let place = span.column == 0 ? "" : "\u{1B}[\(span.column + 1)G"

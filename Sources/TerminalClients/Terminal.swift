@@ -10,7 +10,7 @@ package final class Terminal {
     package let descriptor: Int32
     private var isEntered = false
 
-    /// Alternate screen, no cursor, no wrapping (a line of wrong width must not move the others).
+    /// Alternate screen, no cursor, no wrapping (a line of the wrong width must not move other lines).
     private static let enterSequence = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[2J"
     static let leaveSequence: StaticString = "\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
@@ -43,7 +43,7 @@ package final class Terminal {
         CrashRestore.restore()
     }
 
-    /// Takes the terminal again after another process had it and may have changed it.
+    /// Takes the terminal again after another process used it and may have changed its settings.
     package func enterAgain() throws(Failure) {
         leave()
         try enter()

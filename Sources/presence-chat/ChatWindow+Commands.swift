@@ -9,7 +9,7 @@ extension ChatWindow {
         guard !input.text.isEmpty else { return nil }
         if model.editing != nil {
             model.text = input.text
-            // In a task, because it waits for the server and keys must not.
+            // In a task, because the command waits for the server and keys must not wait.
             Task {
                 await model.send()
                 input.set(model.text)

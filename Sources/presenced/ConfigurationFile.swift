@@ -4,21 +4,21 @@ import PresenceCore
 import PresenceServer
 import Yams
 
-/// A configuration file, looked through for what must not be in it: a misspelled key is an error, and not passed over.
+/// A configuration file, checked for what must not be in it: a misspelled key is an error, and is not ignored.
 struct ConfigurationFile {
-    /// The keys that it has, groups included.
+    /// The keys in the file, groups included.
     private(set) var keys: Set<String> = []
-    /// The texts of each setting that it has.
+    /// The texts of each setting in the file.
     private(set) var values: [String: [String]] = [:]
     private let path: String
 
-    /// Checks that the file can be read, that each of its keys is one that there is and has a value of the right shape.
+    /// Checks that the file can be read, that each of its keys exists, and that each has a value of the right shape.
     ///
-    /// - Returns: The keys that it has.
+    /// - Returns: The keys in the file.
     /// - Throws: ``InvalidConfiguration`` naming the key, with its line, or the file.
     static func check(_ path: String) throws(InvalidConfiguration) -> Set<String> { try Self(path).keys }
 
-    /// Reads and checks it.
+    /// Reads and checks the file.
     init(_ path: String) throws(InvalidConfiguration) {
         self.path = path
         let root: Node?
@@ -29,7 +29,7 @@ struct ConfigurationFile {
         } catch {
             throw InvalidConfiguration(key: path, reason: "the configuration file is not YAML: \(YamlMistake(error))")
         }
-        // Empty, or everything in it is a comment: the defaults.
+        // The file is empty, or everything in it is a comment: the defaults apply.
         guard let root, !Self.isNothing(root) else { return }
         guard case .mapping(let mapping) = root else {
             throw InvalidConfiguration(key: path, reason: "the configuration file must be a YAML mapping")
@@ -81,7 +81,7 @@ struct ConfigurationFile {
             switch (setting, value) {
             case (nil, .mapping(let group)) where isGroup && !name.contains("."):
                 try walk(group, below: key + ".")
-            // All that is below it is a comment.
+            // Everything below this group is a comment.
             case (nil, _) where isGroup && !name.contains(".") && Self.isNothing(value): break
             case (nil, _)
             where name.contains(".") && (isGroup || ServerConfiguration.settings.contains { $0.key == key }):
@@ -101,7 +101,7 @@ struct ConfigurationFile {
                 values[key] = list.compactMap { $0.scalar?.string }
             case (let setting?, _) where setting.isList: throw invalid("must be a list of texts, as in []")
             case (_?, .scalar(let scalar)):
-                // For the default the key is left out.
+                // To get the default, the key is left out.
                 guard !Self.isNothing(value) else { throw invalid("has no value") }
                 values[key] = [scalar.string]
             default: throw invalid("must be a single value")
@@ -142,7 +142,8 @@ struct ConfigurationFile {
         return columns.flatMap { found[$0] ?? [] }.joined(separator: " ")
     }
 
-    /// A dotted name as it is written, a line for each of its groups. Values are not repeated: one may be a password.
+    /// A dotted name as it is written in the file: a line for each of its groups. Values are not repeated, because one
+    /// may be a password.
     private static func nested(_ name: String, below prefix: String) -> String {
         let depth = prefix.split(separator: ".").count
         let words = name.split(separator: ".")
@@ -151,7 +152,7 @@ struct ConfigurationFile {
         }.joined()
     }
 
-    /// The known key that was probably meant: one that differs in case only, or has the same last name.
+    /// The known key that was probably meant: a key that differs only in case, or has the same last name.
     private static func suggestion(for key: String) -> String {
         let last = key.split(separator: ".").last.map { $0.lowercased() }
         let meant =

@@ -7,7 +7,7 @@ import Tokens
 
 /// A server with its environment: data directory, tokens, and a Redis of its own if none is configured.
 ///
-/// It starts and stops them in order: Redis first and last.
+/// It starts and stops these in order: Redis is started first and stopped last.
 actor Daemon {
     private let configuration: ServerConfiguration
     private let warnings: [StartWarning]
@@ -105,7 +105,8 @@ actor Daemon {
         }
     }
 
-    /// Reads the keys again. An invalid file is logged once for each change of it, and the previous keys stay in use.
+    /// Reads the keys again. An invalid file is logged once after each change of the file, and the previous keys stay
+    /// in use.
     private func reloadKeys(always: Bool) async {
         guard let server, !keys.isEmpty else { return }
         // Checking a file may take as long as reading it. Reloads run one at a time, so no other check runs meanwhile.

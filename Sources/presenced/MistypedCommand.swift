@@ -27,7 +27,7 @@ struct MistypedCommand {
         return nil
     }
 
-    /// How many letters must be added, removed, replaced or swapped with the next one.
+    /// How many letters must be added, removed, replaced or swapped with the next letter.
     static func distance(_ a: String, _ b: String) -> Int {
         let (a, b) = (Array(a), Array(b))
         var rows = [[Int]](repeating: Array(0...b.count), count: a.count + 1)

@@ -14,7 +14,7 @@ actor Reloads {
 
     init(_ reload: @escaping @Sendable (Kind) async -> Void) { self.reload = reload }
 
-    /// Returns at once. A reload requested again before it has begun runs once.
+    /// Returns at once. A reload that is requested again before it has begun runs only once.
     func want(_ kinds: Kind...) {
         wanted.formUnion(kinds)
         guard !isRunning else { return }

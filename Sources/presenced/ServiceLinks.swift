@@ -1,7 +1,7 @@
-/// The variables that Kubernetes sets in each container for each Service in its namespace (`enableServiceLinks`). Those of a
-/// Service whose name begins with `presence` have our prefix.
+/// The variables that Kubernetes sets in each container for each Service in its namespace (`enableServiceLinks`). If the name
+/// of a Service begins with `presence`, its variables have our prefix.
 enum ServiceLinks {
-    /// Whether a variable is one of them. `PRESENCE_PORT` is also a setting, so its value decides.
+    /// Whether Kubernetes has set a variable. `PRESENCE_PORT` is also a setting, so its value decides.
     static func contain(_ name: String, _ value: String) -> Bool {
         let words = name.split(separator: "_", omittingEmptySubsequences: false)
         if words.last == "PORT", protocols.contains(where: { value.hasPrefix($0.lowercased() + "://") }) { return true }

@@ -4,7 +4,7 @@ import TerminalClients
 
 /// The known values of all watched users and conversations, from which screens and lines are made. It does no I/O.
 ///
-/// Users are kept sorted, and unchanged ones are not processed again.
+/// Users are kept sorted, and users that did not change are not processed again.
 struct Board: Sendable {
     /// All watched users, online ones first.
     private(set) var rows: [BoardRow]
@@ -20,7 +20,7 @@ struct Board: Sendable {
 
     private var byUser: [String: BoardRow]
     private var conversations: [String: Typing] = [:]
-    /// Whether the place of typing must be shown.
+    /// Whether each typing user's conversation must be shown.
     let watchesSeveralConversations: Bool
 
     /// A board of users that are not known yet.

@@ -58,7 +58,7 @@ struct BoardRow: Hashable, Sendable {
 
     var isHere: Bool { status.map { $0 != .offline } ?? false }
 
-    /// Online users first (online, busy, away), then the others, the most recently seen first.
+    /// Online users first (online, busy, away), then the others, most recently seen first.
     func precedes(_ other: BoardRow) -> Bool {
         if rank != other.rank { return rank < other.rank }
         if !isHere, since != other.since { return (since ?? .distantPast) > (other.since ?? .distantPast) }

@@ -14,7 +14,8 @@ struct Columns: Hashable, Sendable {
     /// The dot and the space after it.
     static let dot = 2
 
-    /// The steps taken in this order until the rest fits: a column is narrowed to the given width, or dropped with 0.
+    /// The steps that are taken in this order until the rest fits: a column is narrowed to the given width, or dropped
+    /// if that is 0.
     private static let concessions: [(column: Column, width: Int)] = [
         (.text, 24), (.id, 8), (.name, 18), (.text, 16), (.name, 16), (.delay, 0), (.devices, 14), (.text, 14),
         (.devices, 10), (.name, 14), (.id, 0), (.text, 10), (.devices, 0), (.text, 0), (.name, 10), (.since, 0),

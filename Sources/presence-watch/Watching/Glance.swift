@@ -17,7 +17,7 @@ final class Glance: Audience {
     private var typing: [String: Typing] = [:]
     private let began = ContinuousClock.now
 
-    /// A working server replies sooner; one that has lost its data source may take too long.
+    /// A working server replies sooner; a server that has lost its data source may take too long.
     private static let patience = Duration.seconds(15)
 
     init(_ watching: Watching, to output: Output, as format: Format) {

@@ -4,8 +4,8 @@ import TerminalClients
 
 /// Observes a subject and passes events to an audience, one at a time, until it returns an outcome.
 ///
-/// It waits for the audience. While that is slow (a paused terminal, a full pipe), the library's sequences keep only
-/// the newest values, so nothing accumulates.
+/// It waits for the audience. While the audience is slow (a paused terminal, a full pipe), the library's sequences keep
+/// only the newest values, so nothing accumulates.
 struct Watching: Sendable {
     let subject: Subject
     let client: PresenceClient

@@ -20,7 +20,7 @@ struct MetricsText {
         return labelled.isEmpty ? nil : labelled.values.reduce(0, +)
     }
 
-    /// The counts of a histogram's buckets by their bounds, in seconds; the one without a bound is last.
+    /// The counts of a histogram's buckets by their bounds, in seconds; the bucket without a bound is last.
     func buckets(of name: String) -> [(bound: Double, count: Double)] {
         let start = "presence_\(name)_bucket{le=\""
         return samples.compactMap { key, count in

@@ -2,7 +2,7 @@
 struct TopBoard {
     /// Seconds between two readings.
     static let interval = 1.0
-    /// Samples that are kept: a minute for the lines, of which quantiles need half.
+    /// The most samples that are kept: a minute for the lines; quantiles need half of that.
     private static let most = 60
     private static let window = 30.0
 

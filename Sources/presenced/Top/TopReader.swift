@@ -5,7 +5,7 @@ import PresenceCore
 import PresenceProtocol
 import Tokens
 
-/// Reads the numbers of a server, and from its console those of all servers.
+/// Reads the numbers of a server, and the numbers of all servers from its console.
 struct TopReader {
     let place: String
     private let client = OutgoingClient(name: "top", mostRunning: 2, mostQueued: 4)

@@ -2,7 +2,8 @@
 struct TopRow: Sendable {
     let name: String
     let unit: @Sendable (Double) -> String
-    /// The current value, from the newest sample, the one before, and that of half a minute ago; `nil` if there is none.
+    /// The current value, computed from the newest sample, the sample before it, and the one of half a minute ago; `nil` if
+    /// there is none.
     let read: @Sendable (_ now: TopSample, _ before: TopSample?, _ earlier: TopSample?) -> Double?
     var alert: TopAlert?
     /// Without a connection to Redis the last value is outdated, so none is shown.
