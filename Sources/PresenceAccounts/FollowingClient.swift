@@ -6,7 +6,7 @@ struct FollowingClient {
     /// The user whose data the client has, also after the server has ended their session.
     private var user: String?
     private var isSignedIn = false
-    /// Whether each sign-in connects the client, also one that was never used.
+    /// Whether each sign-in connects the client, even if the app has never used the client.
     private let connects: Bool
 
     init(_ client: PresenceClient, connects: Bool = false) {

@@ -23,7 +23,7 @@ extension PresenceAccount {
         }
     }
 
-    /// Notifies the server of one; returns whether it is done.
+    /// Notifies the server of one sign-out; returns whether that is done.
     @discardableResult
     func sayFarewell(of refreshToken: String, access: String? = nil) async -> Bool {
         do {
@@ -45,7 +45,7 @@ extension PresenceAccount {
         return true
     }
 
-    /// Notifies the server of all pending ones: at launch, after another response of the server, and after a delay.
+    /// Notifies the server of all pending sign-outs: at launch, after another response of the server, or after a delay.
     func sayFarewells() async {
         keepFarewells { _ in }
         for token in farewells where token != session?.stored.refreshToken {

@@ -45,7 +45,7 @@ public actor PresenceAccount: AccountRepository {
     /// Whether the store was read.
     var isRestored = false
     var session: Session?
-    /// Incremented when the session changes or ends, so that responses for a former one have no effect.
+    /// Incremented when the session changes or ends, so that responses for a former session have no effect.
     var generation = 0
     /// Incremented by each sign-in and sign-out of the app. It cancels a sign-in in progress; the end of the former
     /// session does not.

@@ -45,7 +45,7 @@ extension PresenceAccount {
     }
 
     /// Returns a token provider for one ``PresenceKit/PresenceClient``. A client calls it again only when a token was
-    /// rejected or is about to expire, and then gets another one.
+    /// rejected or is about to expire, and then gets another token.
     public nonisolated func tokenProvider() -> PresenceClient.TokenProvider {
         let given = Given()
         return {

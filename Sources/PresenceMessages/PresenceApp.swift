@@ -1,6 +1,6 @@
 import Foundation
 
-/// All parts of an app on one server: the account, presence, messages and notifications, with one life.
+/// All parts of an app on one server: the account, presence, messages and notifications, created and closed together.
 ///
 /// ```swift
 /// let app = PresenceApp(url: URL(string: "https://presence.example.org")!, storage: try .standard())
@@ -14,7 +14,8 @@ import Foundation
 /// - A sign-in of another user deletes the former user's data and connects as the new one. Sequences continue.
 /// - If the server has ended the session, pending writes stay for the same user's next sign-in.
 ///
-/// An app creates one and keeps it. An app without accounts or without messages makes the parts that it needs.
+/// An app creates one object and keeps it. An app without accounts or without messages creates only the parts that it
+/// needs.
 public final class PresenceApp: Sendable {
     /// Sign-up, sign-in and sign-out, and the signed-in user's account.
     public let account: PresenceAccount

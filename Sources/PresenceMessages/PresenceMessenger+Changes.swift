@@ -86,7 +86,7 @@ extension PresenceMessenger {
 
     private func endRefused(_ id: UUID) { refusedLoops.remove(id) }
 
-    // MARK: Through the outbox
+    // MARK: Queuing
 
     /// Stores a change, and waits for the outcome if there is a connection.
     ///
@@ -98,7 +98,7 @@ extension PresenceMessenger {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         let change = MessageChange(conversationId: conversation, user: try await ownUser(), kind: kind)
-        // Without a connection the call does not wait for one.
+        // Without a connection the call does not wait until there is one.
         let isThere = await client.connectionState.isConnected
         try await keep(.change(change))
         switch await outcome(of: change.id, in: conversation, isThere: isThere) {

@@ -100,7 +100,7 @@ extension PresenceMessenger {
 
     // MARK: Creating
 
-    /// Returns the direct conversation with another user, and creates it if needed. Each pair has only one.
+    /// Returns the direct conversation with another user, and creates it if needed. Each pair of users has only one.
     public func directConversation(
         with user: String, metadata: [String: JSONValue]? = nil
     ) async throws -> ChatConversation {
@@ -120,7 +120,8 @@ extension PresenceMessenger {
         try await create(Ask.Create(participants: users, name: name, key: key, metadata: metadata))
     }
 
-    /// Repeats the request if its outcome is unknown; the key, or the pair, keeps it from creating a second one.
+    /// Repeats the request if its outcome is unknown. The key of a group, or the pair of users, prevents a second
+    /// conversation.
     private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
         for _ in 0..<2 {
             do {

@@ -4,7 +4,7 @@ import PresenceKit
 // The messages of observed conversations.
 extension PresenceMessenger {
     /// Observes the messages of a conversation, oldest first: known messages at once, then the whole list after each
-    /// change. It starts with the newest page; ``loadEarlier(in:)`` adds the one before. Messages that this device has
+    /// change. It starts with the newest page; ``loadEarlier(in:)`` adds the page before. Messages that this device has
     /// not sent yet are at the end. Each list has the changes since the loop's previous one.
     public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
         MessageList.updates(
@@ -34,7 +34,7 @@ extension PresenceMessenger {
         typing[conversation] = nil
     }
 
-    /// Subscribes on the current connection, from where the last one ended.
+    /// Subscribes on the current connection, from where the last subscription ended.
     func follow(_ conversation: String) {
         guard isConnected, following.insert(conversation).inserted else { return }
         Task {
@@ -89,7 +89,7 @@ extension PresenceMessenger {
         problems[conversation] = PresenceError(.forbidden, "the user is not in \(conversation)")
     }
 
-    /// The user is in a conversation again: it is subscribed to from where it was left.
+    /// The user is in a conversation again: the subscription continues from where it ended.
     func include(_ conversation: String) {
         guard messageLoops[conversation] != nil, problems[conversation]?.code == .forbidden else { return }
         problems[conversation] = nil

@@ -7,8 +7,8 @@ extension PresenceMessenger {
     /// connection, also by a later process; the furthest mark wins.
     ///
     /// It shows at once and never throws. It returns when the mark is stored, and waits for the disk only. If it cannot
-    /// be stored, it is only sent by this process. If no message of the conversation is known yet, the mark needs a
-    /// number.
+    /// be stored, only this process tries to send it. If no message of the conversation is known yet, `sequence` is
+    /// required.
     public func markRead(in conversation: String, upTo sequence: Int64? = nil) async {
         let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
         // A process that handles only one push knows no messages. The server cuts the mark to the existing ones.
@@ -48,8 +48,8 @@ extension PresenceMessenger {
         delivered(conversation, talk.through)
     }
 
-    /// Reports messages as delivered, unless the server knows. Not stored, because the next connection determines it
-    /// again.
+    /// Reports messages as delivered, unless the server has that mark. It is not stored, because the next connection
+    /// determines it again.
     func delivered(_ conversation: String, _ sequence: Int64) {
         let known = own.flatMap { conversations[conversation]?.member($0)?.delivered } ?? 0
         guard sequence > known else { return }

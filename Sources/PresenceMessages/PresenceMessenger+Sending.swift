@@ -3,12 +3,12 @@ import PresenceKit
 
 // Sending from the outbox.
 extension PresenceMessenger {
-    /// The maximum number of messages and changes in the outbox, including failed ones. The storage limits the total of
-    /// all its writes, too.
+    /// The maximum number of messages and changes in the outbox, including failed ones. The storage has its own limit
+    /// for all writes together.
     public static let maximumWaiting = 1_000
 
-    /// Sends a message. It is stored when this returns, and sent once there is a connection, after those written before
-    /// it. ``messages(in:)`` shows its status.
+    /// Sends a message. It is stored when this returns, and sent once there is a connection, after all messages written
+    /// before it. ``messages(in:)`` shows its status.
     ///
     /// - Returns: the message, `sending`.
     /// - Throws: `validationFailed` with `field`; `tooMany` if the outbox already has ``maximumWaiting`` entries;
@@ -203,7 +203,7 @@ extension PresenceMessenger {
         }
     }
 
-    /// Reports the rejection to the waiting call. Without one, the failed entry is stored until the app handles it.
+    /// Reports the rejection to the waiting call. If none waits, the failed entry is stored until the app handles it.
     private func refused(_ entry: Outbox.Entry, _ error: PresenceError) async {
         if tell(.refused(error), of: entry.id, in: entry.lane) {
             outbox.remove(entry.id)

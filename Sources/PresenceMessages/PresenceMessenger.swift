@@ -34,7 +34,8 @@ public actor PresenceMessenger: ClientLibrary {
     /// The calls that wait for the outcome of a change, by conversation and change, until a request fails or the user
     /// signs out.
     var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
-    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes behind it.
+    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes queued behind
+    /// that request.
     var paused: Set<String> = []
     /// Writes that are done but could not be removed from the storage: the next removal includes them. Otherwise an older
     /// change would be made again over a newer one after a launch.
@@ -51,7 +52,7 @@ public actor PresenceMessenger: ClientLibrary {
     var problems: [String: PresenceError] = [:]
 
     var conversations: [String: ChatConversation] = [:]
-    /// The newest known version of each, including those that the user has left.
+    /// The newest known version of each conversation, including conversations that the user has left.
     var versions: [String: Int64] = [:]
     var listLoops = Loops<[ChatConversation]>()
     var isListWanted = false

@@ -76,8 +76,8 @@ public final class AuthModel {
 
     /// Whether all three fields are valid.
     public var canSignUp: Bool { !isLoading && isValidEmail && isValidPassword && isValidDisplayName }
-    /// Whether sign-in is possible. Here the e-mail may be a username, and an old password may be shorter than a new
-    /// one.
+    /// Whether sign-in is possible. Here the e-mail may be a username, and the password may be an old one that is
+    /// shorter than new passwords must be.
     public var canSignIn: Bool { !isLoading && !EmailRule.trimmed(email).isEmpty && !password.isEmpty }
     /// Whether a reset mail can be requested.
     public var canResetPassword: Bool { !isLoading && isValidEmail }

@@ -15,7 +15,7 @@ package struct FileTokenStore: TokenStore {
 
     /// A file in the user's state folder: `$XDG_STATE_HOME` or `~/.local/state`.
     ///
-    /// - Parameter name: the name of the folder. An app that uses several servers needs one for each.
+    /// - Parameter name: the name of the folder. An app that uses several servers needs a folder for each.
     package static func standard(_ name: String = "presence") -> FileTokenStore {
         let environment = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
         let parent =

@@ -7,8 +7,8 @@
     /// Stores the session in the keychain of Apple platforms: only on this device, and readable after its first unlock,
     /// so that the app can handle a push in the background.
     ///
-    /// A keychain survives the removal of the app. After a new installation, the former one's session is removed; a
-    /// flag in the app's own defaults marks the installation.
+    /// A keychain survives the removal of the app. After a new installation, the session of the former installation is
+    /// removed; a flag in the app's own defaults marks the installation.
     package final class KeychainTokenStore: TokenStore, @unchecked Sendable {
         private let service: String
         private let accessGroup: String?
@@ -17,9 +17,9 @@
         private static let account = "session"
 
         /// - Parameters:
-        ///   - service: the name of the keychain service. An app that uses several servers needs one for each.
-        ///   - accessGroup: shares the session with the app's extensions: each renews the session that the others have
-        ///     stored, and a sign-out of one signs out all.
+        ///   - service: the name of the keychain service. An app that uses several servers needs a name for each.
+        ///   - accessGroup: shares the session between the app and its extensions: each renews the session that the
+        ///     others have stored, and a sign-out in any of them signs out all.
         ///   - defaults: stores the flag of the installation. A shared session requires the defaults of the group. With
         ///     its own defaults, an extension would treat the session as that of a former installation and remove it.
         package init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {

@@ -10,7 +10,7 @@ public struct SessionStore: Sendable {
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     ///
     /// - Parameter name: the name of the keychain's service or of the folder. An app that uses several servers needs
-    ///   one for each.
+    ///   a name for each.
     public static func standard(_ name: String = "presence") -> SessionStore {
         #if canImport(Security)
             keychain(service: name)
@@ -28,13 +28,14 @@ public struct SessionStore: Sendable {
 
     #if canImport(Security)
         /// The keychain: only on this device, and readable after its first unlock, so that the app can handle a push in
-        /// the background. After a new installation of the app, the former one's session is removed; a flag in the
-        /// app's own defaults marks the installation. On macOS it needs a signed app; a tool uses ``file(_:)``.
+        /// the background. After a new installation of the app, the session of the former installation is removed; a
+        /// flag in the app's own defaults marks the installation. On macOS the keychain needs a signed app; a tool uses
+        /// ``file(_:)``.
         ///
         /// - Parameters:
-        ///   - service: the name of the keychain service. An app that uses several servers needs one for each.
-        ///   - accessGroup: shares the session with the app's extensions: each renews the session that the others have
-        ///     stored, and a sign-out of one signs out all.
+        ///   - service: the name of the keychain service. An app that uses several servers needs a name for each.
+        ///   - accessGroup: shares the session between the app and its extensions: each renews the session that the
+        ///     others have stored, and a sign-out in any of them signs out all.
         ///   - defaults: stores the flag of the installation. A shared session requires the defaults of the group. With
         ///     its own defaults, an extension would treat the session as that of a former installation and remove it.
         public static func keychain(

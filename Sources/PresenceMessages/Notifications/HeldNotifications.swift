@@ -1,7 +1,7 @@
 /// The known notifications of the user, and the server's counts.
 ///
-/// The counts with the larger version win. An event may be handled before the reply to the subscription although it was
-/// sent after it, so events wait until the reply is there.
+/// Counts are replaced only by counts with a larger version. An event may be handled before the reply to the
+/// subscription although the server sent it after the reply, so events wait for the reply.
 struct HeldNotifications {
     private var items: [Int64: UserNotification] = [:]
     private(set) var version: Int64 = -1

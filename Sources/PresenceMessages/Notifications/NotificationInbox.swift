@@ -31,7 +31,7 @@ public struct NotificationInbox: Hashable, Sendable {
 
     public subscript(id: String) -> UserNotification? { notifications.first { $0.id == id } }
 
-    /// The same inbox with the changes since a former one.
+    /// The same inbox with the changes since a former inbox.
     package func changed(since former: NotificationInbox?) -> NotificationInbox {
         var inbox = self
         // Compared by number, because an id may be reused.

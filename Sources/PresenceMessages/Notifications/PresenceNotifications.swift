@@ -29,7 +29,7 @@ public actor PresenceNotifications: ClientLibrary {
     private(set) var loops = Loops<NotificationInbox>()
     private var isWanted = false
     private var isSubscribing = false
-    /// Why the server does not send notifications: `unknownType` if it has none.
+    /// Why the server does not send notifications: `unknownType` if it does not offer them.
     public private(set) var problem: PresenceError?
 
     /// Marks that the server has not accepted, in order.

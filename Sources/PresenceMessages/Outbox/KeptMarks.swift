@@ -1,14 +1,14 @@
 import Foundation
 import PresenceKit
 
-/// A mark of a conversation, in the client's storage until the server has it. For each conversation and kind only the
-/// furthest is kept.
+/// A mark of a conversation, in the client's storage until the server has it. For each conversation and kind of mark
+/// only the furthest mark is kept.
 struct KeptMark: Sendable {
     static let kind = "conversationMark"
     let id: String
     let owner: String
     let mark: Ask.Mark
-    /// Whether it is stored; only then it replaces others.
+    /// Whether the mark is stored; before that it replaces no other mark.
     var isStored: Bool
 
     init(owner: String, mark: Ask.Mark) {

@@ -36,11 +36,12 @@ extension PresenceMessenger {
     /// or on a connection after a growing delay of at most 5 minutes. It is sent again when the session changes:
     /// another user, or a token that replaced the former one.
     ///
-    /// The registration belongs to the session of the user's token, and ends with it. With tokens of the app's own it
-    /// belongs to the user, who has only one: call ``removeDevice()`` before the sign-out. Otherwise the library tries
-    /// once to remove it with the former token, when the client signs out or changes its user.
+    /// The registration belongs to the session of the user's token, and ends with that session. With tokens of the
+    /// app's own it belongs to the user, and a user has only one registration: call ``removeDevice()`` before the
+    /// sign-out. Without that call the library tries once to remove the registration with the former token, when the
+    /// client signs out or changes its user.
     ///
-    /// - Returns: whether the server has it; `false` if it will be sent later.
+    /// - Returns: whether the server has the registration; `false` if it will be sent later.
     /// - Throws: the server's error: `validationFailed` with `field`, `forbidden`, `notOffered`. The registration is
     ///   not sent again then.
     @discardableResult
@@ -65,7 +66,7 @@ extension PresenceMessenger {
         return try await telling().value
     }
 
-    /// There is a connection, whose session may differ from the one with the registration.
+    /// There is a new connection, whose session may differ from the session that has the registration.
     func recallDevice() {
         guard push.wish != nil else { return }
         push.failures = 0
@@ -88,7 +89,7 @@ extension PresenceMessenger {
         }
     }
 
-    /// Sends the wish to the server, after the last request.
+    /// Sends the wish to the server, once the last request has ended.
     private func telling() -> Task<Bool, any Error> {
         let telling = Task { [former = push.last] in
             _ = await former?.result

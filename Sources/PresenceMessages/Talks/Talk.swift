@@ -65,7 +65,7 @@ struct Talk {
         let last = parts.compactMap(\.last).max() ?? news.map(\.seq).max() ?? 0
         first = parts.compactMap(\.first).max() ?? first
         if oldest == nil || parts.contains(where: { $0.reset == true }) {
-            // Messages received since then are kept, because the reply does not have them.
+            // Kept: messages that were received after the server had made the reply, which lacks them.
             let begin = news.map(\.seq).min() ?? last + 1
             messages = messages.filter { $0.key >= begin }
             oldest = begin

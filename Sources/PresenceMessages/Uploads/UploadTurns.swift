@@ -9,7 +9,7 @@ actor UploadTurns {
     private var isTaken = false
     private var waiting: [(id: UUID, turn: CheckedContinuation<Void, any Error>)] = []
 
-    /// Runs a body after all earlier ones.
+    /// Runs a body when those of all earlier calls have ended.
     ///
     /// - Throws: the error of the body; `tooMany`; `CancellationError`, also while it waits.
     nonisolated func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {

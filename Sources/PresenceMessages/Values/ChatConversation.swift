@@ -115,8 +115,9 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public func member(_ user: String) -> Member? { members.first { $0.user == user } }
 
     /// The number of messages that a member has not read. For the ``viewer`` it equals ``unreadCount``. For other
-    /// members it is an estimate that may be too high: messages before one of their own count as read, but only the
-    /// newest message is known here. `nil` for users who are not members or do not share what they have read.
+    /// members it is an estimate that may be too high: a member has read all messages before their own last one, but
+    /// of all messages only the newest is known here. `nil` for users who are not members or do not share what they
+    /// have read.
     public func unreadCount(for user: String) -> Int? {
         guard let member = member(user) else { return nil }
         if user == viewer { return unreadCount }
@@ -157,7 +158,7 @@ extension ChatConversation {
 
     /// Decodes this version. Missing optional values are those of a new conversation.
     ///
-    /// - Throws: `DecodingError`, also for a later schema version, which this one would misread.
+    /// - Throws: `DecodingError`, also for a later schema version, which this version of the library would misread.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let found = try values.decodeIfPresent(Int.self, forKey: .schemaVersion) ?? 1

@@ -88,7 +88,7 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
         return true
     }
 
-    /// Replaces the text. The former one is added to the history, which drops its oldest if it is full.
+    /// Replaces the text. The former text is added to the history, which drops its oldest text if it is full.
     public mutating func edit(_ newText: String, at date: Date) {
         editHistory = ((editHistory ?? []) + [MessageEdit(text: text, editedAt: date)]).suffix(Self.maxEditHistory)
         editCount += 1

@@ -95,7 +95,7 @@ extension PresenceClient {
         return try await ask(type: type, members: encoded)
     }
 
-    /// The same for a reply in one part.
+    /// Sends a request and returns its reply, which has one part.
     func ask<Answer: Decodable>(
         _ type: String, _ members: some Encodable, _ answer: Answer.Type
     ) async throws(PresenceError) -> Answer {
@@ -110,7 +110,7 @@ extension PresenceClient {
         do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
     }
 
-    /// The same for a reply in one part.
+    /// Sends a request for a call of the app and returns its reply, which has one part.
     func call<Answer: Decodable>(
         _ type: String, _ members: some Encodable, _ answer: Answer.Type
     ) async throws -> Answer {

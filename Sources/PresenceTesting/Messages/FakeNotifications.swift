@@ -43,8 +43,8 @@ public final class FakeNotifications: @unchecked Sendable {
 
     // MARK: The script
 
-    /// The backend notifies the user. A repeated `id` changes nothing; a notification with the same `collapse` replaces
-    /// an unread one.
+    /// The backend notifies the user. A repeated `id` changes nothing; a notification replaces an unread one with the
+    /// same `collapse`.
     ///
     /// - Returns: the notification; `nil` if its `id` was used before.
     @discardableResult

@@ -42,7 +42,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         for user in users { state.users[user.id] = user }
     }
 
-    // MARK: What the test looks at
+    // MARK: Values for the test
 
     /// All attempted changes, in order.
     public var updates: [ProfileChanges] { lock.withLock { state.updates } }
