@@ -9,7 +9,7 @@ final class TransferThread {
     private let multi: UnsafeMutableRawPointer
     private let userAgent: String?
     private var transfers: [UInt64: Transfer] = [:]
-    /// By the handles that libcurl uses.
+    /// The transfers' numbers, by the handles that libcurl uses.
     private var byHandle: [UnsafeMutableRawPointer: UInt64] = [:]
 
     /// The longest that it sleeps, in ms. libcurl wakes it up for its own deadlines.

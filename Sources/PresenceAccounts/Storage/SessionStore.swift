@@ -23,7 +23,7 @@ public struct SessionStore: Sendable {
     /// power cut at any moment, either the old or the new session is there, complete. Only one process may write it.
     public static func file(_ url: URL) -> SessionStore { SessionStore(FileTokenStore(url)) }
 
-    /// The life of the process.
+    /// Memory: the session ends with the process.
     public static func memory() -> SessionStore { SessionStore(MemoryTokenStore()) }
 
     #if canImport(Security)

@@ -21,7 +21,7 @@ package protocol TokenStore: Sendable {
     /// Returns the refresh tokens of sessions that were signed out while the server could not be reached, so that it
     /// can be notified later.
     func loadFarewells() throws -> [String]
-    /// Replaces these tokens.
+    /// Replaces the tokens that ``loadFarewells()`` returns.
     func saveFarewells(_ tokens: [String]) throws
 }
 

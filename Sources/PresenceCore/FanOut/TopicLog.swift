@@ -11,7 +11,7 @@ package final class TopicLog {
     /// The newest entry; 0 before there is one.
     private(set) var last: Int64 = 0
     private var entries = Deque<[UInt8]>()
-    /// The size of the ring's entries.
+    /// The size of the ring's entries, in bytes.
     private(set) var bytes = 0
     /// Whether the log's position is known. The first entry or end that arrives determines it.
     private(set) var isPlaced = false
@@ -167,7 +167,7 @@ final class LogMemory {
     private(set) var entries = 0
     private(set) var bytes = 0
 
-    /// The longest rings of 256 busy topics; entries of others are read from the store again when needed.
+    /// Enough for the longest rings of 256 busy topics; entries of other topics are read from the store when needed.
     var most = 64 << 20
 
     func grew(_ log: TopicLog, by bytes: Int) {

@@ -20,7 +20,7 @@ extension Watchers {
             rest.behind[watcher] = log.behind[watcher] ?? log.asked[watcher]?.after ?? log.ahead[watcher] ?? log.last
         }
         append(part, to: index)
-        // After the pause is entered, since the new watch must exist before the old one is removed.
+        // Last, because the resting watch must exist before the old watch is removed.
         remove(position, of: index)
     }
 

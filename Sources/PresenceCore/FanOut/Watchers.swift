@@ -67,7 +67,7 @@ package final class Watchers {
     }
 
     func remove(_ connection: Connection) {
-        // Nothing is written to it any more. This avoids a search in its kept changes for each of its watches.
+        // Nothing is written to the connection any more. Without kept changes, no removal of a watch searches them.
         lines[connection.index].turn = 0..<0
         lines[connection.index].kept = []
         while let last = lines[connection.index].subscriptions.indices.last { remove(last, of: connection.index) }

@@ -33,7 +33,7 @@ enum Compression {
     static func apply(_ body: [UInt8], to response: HTTPResponse) -> HTTPResponse {
         var response = response
         response.body = body
-        // It is not the same byte for byte (RFC 9110, 8.8.1), and ranges of it are not available.
+        // The compressed body differs byte for byte (RFC 9110, 8.8.1), and ranges of it are not available.
         for index in response.headers.indices where response.headers[index].name == "ETag" {
             response.headers[index].value = "W/" + response.headers[index].value
         }

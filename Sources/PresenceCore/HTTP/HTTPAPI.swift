@@ -41,7 +41,7 @@ package struct HTTPAPI {
                 finish(exchange, Compression.apply(packed, to: whole))
             }
         } catch {
-            // Larger, but without a delay.
+            // The pool takes no more work: the uncompressed answer is larger, but has no delay.
             finish(exchange, whole)
         }
     }

@@ -48,7 +48,7 @@ struct TokenCommand: AsyncParsableCommand {
             let isNew = !directory.hasSecret
             let maker = TokenMaker(secret: try directory.secret())
             if isNew {
-                // A mistyped directory has no secret either.
+                // The directory may be mistyped: such a directory has no secret.
                 Self.warn("made a new secret, \(directory.secretFile); only servers with this data directory know it")
             }
             if directory.isSecretExposed { Self.warn("other users can read the secret: \(directory.secretFile)") }

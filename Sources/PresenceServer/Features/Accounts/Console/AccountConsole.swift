@@ -147,8 +147,8 @@ public struct AccountConsole {
         _ = try store[guesses].ask("DEL", guesses)
     }
 
-    /// If accounts are hidden, only verified addresses can sign in. An operator who sets a password confirms the owner of the
-    /// address, which without a mail server cannot be verified otherwise.
+    /// If accounts are hidden, only verified addresses can sign in. An operator who sets a password vouches for the owner of
+    /// the address: without a mail server, no address can be verified otherwise.
     private var isVouching: Bool { configuration[Accounts.hideExisting] }
 
     /// Deletes the account. The servers' sweeps release its username and, if its address was changed, the address. A request

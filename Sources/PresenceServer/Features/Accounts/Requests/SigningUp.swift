@@ -22,7 +22,7 @@ extension Accounts {
     func signUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let request = try signUp(of: call)
         let addresses = try liveAddresses()
-        // Before the rate of the address, so that calls refused for a full queue are not charged.
+        // Reserved before the address is charged, so that a call refused for a full queue costs it nothing.
         let place = try call.place(in: Self.passwords)
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         if let name = request.username, let refusal = try await refusal(of: name) {
