@@ -7,7 +7,7 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public enum Kind: String, Codable, Hashable, Sendable {
         /// Between two users; each pair has only one.
         case direct
-        /// Between 2 to 10 users, with an owner.
+        /// 2 to 10 users, with an owner.
         case group
     }
 
