@@ -44,7 +44,7 @@ final class FileSink: BodySink, @unchecked Sendable {
         self.fail = fail
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard file != nil, failure == nil else { return true }
         gathered += bytes
         slot?.move(bytes.count)

@@ -53,10 +53,10 @@ final class ClusterStore: ConnectedStore {
         lease.onState = { [unowned self] in follow(.lease, $0) }
         directory.onMap = { [unowned self] map, before in
             // The subscriptions first: their losses must be known before anything is read.
-            subscriber?.follow(map, before: before)
+            subscriber?.apply(map, before: before)
             expectCanaries()
-            commands.follow(map, before: before)
-            lease.follow(map, before: before)
+            commands.apply(map, before: before)
+            lease.apply(map, before: before)
         }
         directory.onTrouble = { [unowned self] reason in
             if directory.map == nil { onChange(.down(.commands, reason: reason)) }
@@ -133,7 +133,7 @@ final class ClusterStore: ConnectedStore {
         subscriber.onCanary = { [unowned self] in hear(canary: $1, of: $0) }
         self.subscriber = subscriber
         if let map = directory.map {
-            subscriber.follow(map, before: nil)
+            subscriber.apply(map, before: nil)
             expectCanaries()
         }
     }

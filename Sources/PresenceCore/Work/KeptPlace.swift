@@ -13,7 +13,7 @@ package final class KeptPlace {
 
     /// - Parameter address: The address whose share is used; `.none`: no share.
     init(in pool: WorkerPlan, of threads: any WorkerThreads, for address: AddressBlock) throws(PlaceRefusal) {
-        guard address == .none || threads.places(of: pool).take(1, for: address) else { throw .addressHasShare }
+        guard address == .none || threads.places(of: pool).reserve(1, for: address) else { throw .addressHasShare }
         self.pool = pool
         self.threads = threads
         self.address = address
@@ -23,7 +23,7 @@ package final class KeptPlace {
 
     deinit {
         if isKept { threads.freePlace(in: pool) }
-        if address != .none { threads.places(of: pool).give(1, of: address) }
+        if address != .none { threads.places(of: pool).release(1, of: address) }
     }
 
     /// The job was submitted.

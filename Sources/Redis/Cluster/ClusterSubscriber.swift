@@ -80,7 +80,7 @@ public final class ClusterSubscriber {
     }
 
     /// The directory's map has changed, or is the first.
-    public func follow(_ map: SlotMap, before: SlotMap?) {
+    public func apply(_ map: SlotMap, before: SlotMap?) {
         var wanted: [ClusterNode: [Int]] = [:]
         for (channel, slot) in slots.enumerated() {
             if let master = map[slot] { wanted[master, default: []].append(channel) }
@@ -98,7 +98,7 @@ public final class ClusterSubscriber {
         // The replacement of a master may not have received its last messages.
         if let before, map.hasLost(aMasterOf: before) { lose("a master was replaced") }
         gone = Set(feeds.keys).subtracting(wanted.keys)
-        settle()
+        promoteSuccessors()
     }
 
     /// Masters that no longer serve any of our channels; kept until their successors are confirmed.
@@ -132,7 +132,7 @@ public final class ClusterSubscriber {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)
         }
-        settle()
+        promoteSuccessors()
     }
 
     private func promote(_ feed: Feed, of master: ClusterNode) {
@@ -144,7 +144,7 @@ public final class ClusterSubscriber {
         if isSubscribed, !gained.isEmpty { onMoved(gained) }
     }
 
-    private func settle() {
+    private func promoteSuccessors() {
         guard successors.values.allSatisfy(\.isConfirmed) else { return }
         for (master, feed) in successors { promote(feed, of: master) }
         for master in gone {
