@@ -124,7 +124,7 @@ public actor Server {
 
     /// Returns once the loop of each shard has completed a turn; does not return while one of them hangs.
     public func answer() async {
-        for shard in shards { await shard.answer() }
+        for shard in shards { await shard.ping() }
     }
 
     private var publicTag: UInt8 { (configuration.api.port == nil ? ListenerRole.only : .front).rawValue }

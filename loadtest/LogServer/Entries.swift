@@ -176,8 +176,8 @@ final class Entries: Feature, TopicKind {
         }
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
-        if case .hole = shard.watchers.noteEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        if case .hole = shard.watchers.recordEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
@@ -187,7 +187,7 @@ final class Entries: Feature, TopicKind {
 
     func catchUp(_ request: CatchUp) {
         let through = min(request.through, request.after + Self.page)
-        shard.catchUps.answer(request, with: entries(of: request.topic, after: request.after, through: through))
+        shard.catchUps.complete(request, with: entries(of: request.topic, after: request.after, through: through))
     }
 
     func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {

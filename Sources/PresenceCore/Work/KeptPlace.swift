@@ -17,17 +17,17 @@ package final class KeptPlace {
         self.pool = pool
         self.threads = threads
         self.address = address
-        do throws(WorkRefusal) { try threads.keepPlace(in: pool) } catch { throw .poolIsFull(error) }
+        do throws(WorkRefusal) { try threads.reservePlace(in: pool) } catch { throw .poolIsFull(error) }
         isKept = true
     }
 
     deinit {
-        if isKept { threads.freePlace(in: pool) }
+        if isKept { threads.releasePlace(in: pool) }
         if address != .none { threads.places(of: pool).release(1, of: address) }
     }
 
     /// The job was submitted.
-    func take(for pool: WorkerPlan) {
+    func use(for pool: WorkerPlan) {
         precondition(
             self.pool == pool && isKept, "a place in the pool \(self.pool.name) is taken twice, or for another pool")
         isKept = false

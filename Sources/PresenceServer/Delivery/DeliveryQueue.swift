@@ -154,7 +154,7 @@ final class DeliveryQueue {
                 begin(TakenEvent(event: event, due: reply[place + 1].int ?? 0, takenAt: now))
             } else {
                 // No server has written it: it would come again for ever.
-                shard.noteDamage("webhook", of: receiver.id)
+                shard.recordDamage("webhook", of: receiver.id)
                 unsettled.append(QueueSettlement(id: id, outcome: .givenUp, reason: "damaged record"))
                 isWanted = true
             }
@@ -199,7 +199,7 @@ final class DeliveryQueue {
             let keys = partition.queue(receiver.id)
             return try await shard.reply(to: ScriptCall(script, in: partition, keys, arguments, each: rows))
         } catch {
-            if error.isLasting { shard.noteDamage("webhook", of: receiver.id) }
+            if error.isLasting { shard.recordDamage("webhook", of: receiver.id) }
             throw error
         }
     }

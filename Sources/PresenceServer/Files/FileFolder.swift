@@ -48,7 +48,7 @@ struct FileFolder: FileStore {
             return try write(bytes, to: path)
         }
         do throws(FileFailure) {
-            try file.keep(at: path)
+            try file.store(at: path)
         } catch {
             // The folder is on another file system than the data directory.
             guard error.code == EXDEV else { throw FileStoreFailure(error) }

@@ -10,21 +10,21 @@ import Testing
         let (one, two) = (Outboxes(budget), Outboxes(budget))
         one.change(by: 300)
         two.change(by: 200)
-        #expect(one.settle() == 0 && two.settle() == 0)
+        #expect(one.updateSum() == 0 && two.updateSum() == 0)
         two.change(by: 100)
         // 100 bytes too many, freed by the shards with more than 250.
-        #expect(two.settle() == 50 && one.settle() == 50)
+        #expect(two.updateSum() == 50 && one.updateSum() == 50)
         // Bytes that are counted in any case take nothing from the other half.
         budget.answers.all.add(600)
-        #expect(two.settle() == 50)
+        #expect(two.updateSum() == 50)
         budget.answers.all.release(1_100)
-        #expect(two.settle() == 0 && one.settle() == 0)
+        #expect(two.updateSum() == 0 && one.updateSum() == 0)
     }
 
     @Test func `without a limit nothing is freed`() {
         let budget = OutboxBudget(0)
         let outboxes = Outboxes(budget)
         outboxes.change(by: 1_000_000)
-        #expect(budget.answers.all.reserve(1_000_000) && outboxes.settle() == 0)
+        #expect(budget.answers.all.reserve(1_000_000) && outboxes.updateSum() == 0)
     }
 }

@@ -143,7 +143,7 @@ final class LogBench: TopicKind {
     var keepsLog: Bool { true }
     func makeState() -> AnyObject? { nil }
     func read(_ topic: Topic, reply: @escaping StoreReply) {}
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {}
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {}
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
     func catchUp(_ request: CatchUp) { requests.append(request) }
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
@@ -179,7 +179,7 @@ final class LogBench: TopicKind {
 
     func answer(page count: Int = 100) {
         let request = requests.removeFirst()
-        delivery.catchUps.answer(request, with: page(request, count))
+        delivery.catchUps.complete(request, with: page(request, count))
     }
 
     /// `e0,1,;e0,2,;…`

@@ -69,7 +69,7 @@ struct LogHistory {
     mutating func run(steps: Int) {
         // As small as possible, or so that only some are trimmed.
         bench.watchers.logs.most = draw(2) == 0 ? 3_000 : 40_000
-        for log in bench.logs { bench.watchers.noteEnd(0, of: log) }
+        for log in bench.logs { bench.watchers.recordEnd(0, of: log) }
         for client in 0..<Self.clients { bench.watchers.subscribe(bench.connections[client], to: bench.people) }
         for _ in 0..<steps where faults.isEmpty {
             step()
@@ -206,7 +206,7 @@ struct LogHistory {
         if draw(6) == 0 { return bench.delivery.catchUps.fail(request) }
         var page = bench.page(request, 1 + draw(40))
         if mistake == .pageWithHole, page.count > 2 { page.remove(at: 1) }
-        bench.delivery.catchUps.answer(request, with: page)
+        bench.delivery.catchUps.complete(request, with: page)
     }
 
     private mutating func endTurn() {

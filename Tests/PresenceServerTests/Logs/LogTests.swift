@@ -32,8 +32,8 @@ struct LogTests {
         #expect(bench.append(0, 3) == .known)
         #expect(bench.append(0, 8) == .hole(after: 5))
         #expect(bench.logs[0].log?.last == 5)
-        #expect(bench.watchers.noteEnd(5, of: bench.logs[0]) == .known)
-        #expect(bench.watchers.noteEnd(7, of: bench.logs[0]) == .hole(after: 5))
+        #expect(bench.watchers.recordEnd(5, of: bench.logs[0]) == .known)
+        #expect(bench.watchers.recordEnd(7, of: bench.logs[0]) == .hole(after: 5))
         #expect(bench.append(0, 6) == .appended)
     }
 
@@ -158,7 +158,7 @@ struct LogTests {
         #expect(bench.requests.count == CatchUps.mostUnderWay && bench.delivery.catchUps.count == count)
         bench.delivery.catchUps.fail(bench.requests.removeFirst())
         // An answer without entries counts as a failure.
-        bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [])
+        bench.delivery.catchUps.complete(bench.requests.removeFirst(), with: [])
         while !bench.requests.isEmpty { bench.answer(page: 300) }
         #expect(bench.delivery.catchUps.count == 2)
         bench.clock.advance(to: bench.clock.now + CatchUps.pause - 1)
@@ -181,7 +181,7 @@ struct LogTests {
         _ = bench.endTurn()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 3)
         _ = bench.endTurn()
-        bench.delivery.catchUps.answer(
+        bench.delivery.catchUps.complete(
             bench.requests.removeFirst(), with: [LogEntry(sequence: 290, frame: Array("reset;".utf8))])
         #expect(bench.endTurn() == "reset;" + entries(291...300))
     }
@@ -284,7 +284,7 @@ struct LogTests {
         bench.watchers.unsubscribe(bench.connections[0], from: topic)
         bench.watchers.release(topic)
         bench.write(0)
-        #expect(bench.append(0, 4) == .known && bench.watchers.noteEnd(9, of: topic) == .known)
+        #expect(bench.append(0, 4) == .known && bench.watchers.recordEnd(9, of: topic) == .known)
         _ = bench.endTurn()
         #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
         // Another topic takes its place.

@@ -97,7 +97,7 @@ final class OwnAccounts {
             switch result {
             // A damaged account must not keep the whole shard stale.
             case .failure(let failure) where failure.isLasting:
-                shard.noteDamage("account", of: user)
+                shard.recordDamage("account", of: user)
                 done(nil)
             case .failure(let failure): done(failure)
             case .success(let value):

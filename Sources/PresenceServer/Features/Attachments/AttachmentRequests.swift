@@ -11,7 +11,7 @@ extension Attachments {
         _ = try AttachmentHead(head.request)
         guard head.request.head.contentLength ?? 0 > 0 else { throw Refusal(.badRequest, "a body is needed") }
         let key = shard.partitions.keys(of: head.ids[0]).conversation(head.ids[0])
-        let isMember = try await shard.ask("HEXISTS", key, "m:" + user.string).int == 1
+        let isMember = try await shard.run("HEXISTS", key, "m:" + user.string).int == 1
         if !isMember { throw MessageRefusal.forbidden.refusal }
     }
 

@@ -125,7 +125,7 @@ final class Attachments: Feature {
         }
         shard.tasks.run { [self] in
             do throws(Refusal) {
-                let words = try await shard.ask("HMGET", key, "size", "type", "name").array ?? []
+                let words = try await shard.run("HMGET", key, "size", "type", "name").array ?? []
                 guard words.count == 3, let size = words[0].int else {
                     throw Refusal(.notFound, "there is no such file")
                 }

@@ -16,12 +16,12 @@ extension Console {
 
     func people(_ call: HTTPCall) async throws -> HTTPResponse {
         let walk = try Walk(call.request.query, partitions: shard.partitions.count)
-        let leases = try await shard.ask("HKEYS", shard.partitions.space.leases).array ?? []
+        let leases = try await shard.run("HKEYS", shard.partitions.space.leases).array ?? []
         walk.shards = leases.compactMap(\.string).filter { $0 != "swept" }.sorted()
         while walk.users.count < Self.most, walk.steps < Self.longest {
             guard let (partition, list, cursor) = walk.next() else { return await answer(walk, more: false) }
             let key = shard.partitions.keys(partition).users(ofShard: list)
-            let page = try await shard.ask("SSCAN", key, cursor, "COUNT", Self.step).array ?? []
+            let page = try await shard.run("SSCAN", key, cursor, "COUNT", Self.step).array ?? []
             walk.users += (page.last?.array ?? []).compactMap { $0.string.flatMap { UserID($0) } }
             walk.note(page.first?.string ?? "0")
         }

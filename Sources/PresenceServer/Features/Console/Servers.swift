@@ -6,8 +6,8 @@ import WebSockets
 /// All servers by their leases, the memory of Redis, and the limits for comparison with the numbers of `/metrics`.
 extension Console {
     func servers() async throws(Refusal) -> HTTPResponse {
-        let leases = try await shard.ask("HGETALL", shard.partitions.space.leases).array?.compactMap(\.string) ?? []
-        let memory = try await shard.ask("INFO", "memory").string ?? ""
+        let leases = try await shard.run("HGETALL", shard.partitions.space.leases).array?.compactMap(\.string) ?? []
+        let memory = try await shard.run("INFO", "memory").string ?? ""
         return .json(200, answer(HeldLeases(leases, now: shard.clock.redisNow), memory))
     }
 

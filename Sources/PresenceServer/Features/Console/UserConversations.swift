@@ -13,7 +13,7 @@ extension Console {
         guard let reading = shard.feature(Conversations.self)?.reading else {
             preconditionFailure("every server has conversations")
         }
-        let inbox = try await shard.ask("HGETALL", shard.partitions.keys(of: user).inbox(user))
+        let inbox = try await shard.run("HGETALL", shard.partitions.keys(of: user).inbox(user))
         let (newest, isMore) = Self.newest(inbox.array?.compactMap(\.string) ?? [])
         let found: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
             reading.read(newest, of: user, done: $0)

@@ -7,8 +7,8 @@ import WebSockets
 extension Console {
     func sessions(of user: UserID) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
-        let words = try await shard.ask("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
-        let chosen = try await shard.ask("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
+        let words = try await shard.run("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
+        let chosen = try await shard.run("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
         return .json(200, Self.answer(words, chosen, SessionEnds.shared.read(user)))
     }
 

@@ -93,7 +93,7 @@ extension Conversations {
     /// only afterwards. The user's next request pays for the members beyond the first few.
     func charge(_ user: UserID, _ members: RedisValue, for each: Int) {
         let tokens = ((members.int.map { Int($0) } ?? 1) - 1) / each
-        if tokens > 0 { shard.userRates.take(tokens, by: user, at: shard.clock.now) }
+        if tokens > 0 { shard.userRates.consume(tokens, by: user, at: shard.clock.now) }
     }
 
     // MARK: Members

@@ -31,7 +31,7 @@ final class History: Feature {
             "DELETE", "/v1/users/{id}/history",
             answer: { [unowned self] (call) async throws(Refusal) in
                 let key = shard.partitions.keys(of: call.ids[0]).history(call.ids[0])
-                _ = try await shard.ask("DEL", key, changes: true)
+                _ = try await shard.run("DEL", key, changes: true)
                 return .done
             })
     }
@@ -44,7 +44,7 @@ final class History: Feature {
         let reply = try await shard.run(
             ScriptCall(.history, in: keys, ["user": keys.user(user), "history": keys.history(user)]), changes: false)
         guard let read = PastRead(reply) else {
-            shard.noteDamage("history", of: user)
+            shard.recordDamage("history", of: user)
             throw Refusal(.damagedRecord())
         }
         return .json(200, answer(read, query, of: user, isSeen: maySee))

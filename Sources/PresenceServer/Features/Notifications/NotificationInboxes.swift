@@ -97,10 +97,10 @@ final class NotificationInboxes {
             switch reading {
             case .success(let reading?): done(.success(reading))
             case .success(nil):
-                shard.noteDamage("notifications", of: user)
+                shard.recordDamage("notifications", of: user)
                 done(.failure(.server(code: "ERR", message: "an answer that makes no sense")))
             case .failure(let failure):
-                if failure.isLasting { shard.noteDamage("notifications", of: user) }
+                if failure.isLasting { shard.recordDamage("notifications", of: user) }
                 done(.failure(failure))
             }
         }

@@ -92,7 +92,7 @@ extension Notifications {
         } catch {
             guard error.isLasting else { return progress.note(error) }
             guard users.count > 1 else {
-                shard.noteDamage("notifications", of: users[0])
+                shard.recordDamage("notifications", of: users[0])
                 progress.damaged += 1
                 return
             }

@@ -129,7 +129,7 @@ extension DuePushes {
     // MARK: Settling
 
     private func abandon(_ note: DueNote) async {
-        shard.noteDamage("push", of: note.user)
+        shard.recordDamage("push", of: note.user)
         _ = try? await shard.command(["ZREM", note.keys.push, note.user.string + " " + note.conversation.string])
     }
 

@@ -49,7 +49,7 @@ extension DuePushes {
         } catch {
             // It must not keep the others of its partition from their pushes.
             guard error.isLasting else { throw error }
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
         }
     }
 }

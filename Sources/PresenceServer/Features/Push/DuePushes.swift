@@ -115,7 +115,7 @@ final class DuePushes {
         } catch {
             // It must not keep the others of its partition from their pushes.
             guard error.isLasting else { throw error }
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
         }
     }
 
@@ -177,7 +177,7 @@ final class DuePushes {
             let key = shard.partitions.keys(of: id).conversation(id)
             return ConversationRecord(id, try await shard.command(["HGETALL", key]))
         } catch {
-            if error.isLasting { shard.noteDamage("conversation", of: id) }
+            if error.isLasting { shard.recordDamage("conversation", of: id) }
             throw error
         }
     }

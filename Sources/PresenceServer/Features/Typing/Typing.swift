@@ -128,7 +128,7 @@ final class Typing: Feature, TopicKind {
         topic.conversation?.participants.contains(user) == false
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = ScriptReply(value).rest.compactMap(\.string)
         guard words.count >= 2, let version = Int64(words[0]) else { return }
         (topic.state as? ConversationTopic)?.members.answered(Set(words[2...].compactMap { UserID($0) }))

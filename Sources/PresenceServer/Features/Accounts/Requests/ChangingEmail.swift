@@ -50,6 +50,6 @@ extension Accounts {
     /// The claim on an address; `nil` also if it cannot be read.
     func claim(on email: EmailAddress, _ addresses: AddressPartitions) async throws(Refusal) -> EmailClaim? {
         let key = addresses.keys(of: email.text).emails(with: email)
-        return try await shard.ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
+        return try await shard.run("HGET", key, email.text).string.flatMap { EmailClaim($0) }
     }
 }

@@ -74,7 +74,7 @@ final class ForgottenPasswords {
             // `FENCED` is not a valid reply here, because this server may have missed changes.
             guard try await shard.reply(to: call).word == "OK" else { throw .disconnected(sent: false) }
         } catch {
-            if error.isLasting { shard.noteDamage("account", of: user) }
+            if error.isLasting { shard.recordDamage("account", of: user) }
             throw error
         }
         accounts.mail.deliver(keys)

@@ -22,14 +22,14 @@ struct Guess {
     /// refuses, the earlier failures stay and only this attempt is taken back. The client's address gets its attempt back too,
     /// because many users may sign in from one address.
     func forget() async {
-        accounts.tries.giveBack(1, to: address)
+        accounts.tries.refund(1, to: address)
         do { _ = try await shard.command(["DEL", key]) } catch { takeBack() }
     }
 
     /// The password was wrong: counts as a failure of the client's address too.
     func fail() {
         guard address != .none else { return }
-        accounts.guesses.take(1, by: address, at: shard.clock.now)
+        accounts.guesses.consume(1, by: address, at: shard.clock.now)
     }
 
     /// The password was not checked and never will be, because the client disconnected or the call was refused; it revealed
@@ -97,7 +97,7 @@ extension Rates<AddressBlock> {
         guard address != .none else { return nil }
         expire(now: now)
         if let wait = wait(for: 1, by: address, at: now) { return wait }
-        take(1, by: address, at: now)
+        consume(1, by: address, at: now)
         return nil
     }
 }

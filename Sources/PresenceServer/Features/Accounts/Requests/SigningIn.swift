@@ -20,7 +20,7 @@ extension Accounts {
 
         let key = user.map { shard.partitions.keys(of: $0).user($0) } ?? addresses.keys(of: name).user(Self.nobody)
         let words = try await guess.takenBack { () async throws(Refusal) in
-            try await shard.ask("HMGET", key, "password", "disabled", "email", "verified").array ?? []
+            try await shard.run("HMGET", key, "password", "disabled", "email", "verified").array ?? []
         }
         let held = words.first?.bytes.flatMap { PasswordHash($0) }
         // The claim on an old address may still lead to its user, who has another address now. If accounts are hidden, only the
@@ -47,7 +47,7 @@ extension Accounts {
         }
         var email: EmailAddress?
         if let user = try await usernames.find(text) {
-            email = try await shard.ask("HGET", shard.partitions.keys(of: user).user(user), "email").string
+            email = try await shard.run("HGET", shard.partitions.keys(of: user).user(user), "email").string
                 .flatMap { EmailAddress($0) }
         }
         return (email, email?.text ?? "@" + text.lowercased())

@@ -181,7 +181,7 @@ extension Accounts {
         }
         guard !request.idempotency.isEmpty else { throw .emailTaken }
         let key = shard.partitions.keys(of: user).user(user)
-        let words = try await shard.ask("HMGET", key, "idempotency", "password").array ?? []
+        let words = try await shard.run("HMGET", key, "idempotency", "password").array ?? []
         let parts = words.first?.string?.split(separator: " ", maxSplits: 1) ?? []
         guard parts.count == 2, parts[1].utf8.elementsEqual(request.idempotency.utf8), let until = Timestamp(parts[0]),
             shard.clock.redisNow < until, let held = words.last?.bytes.flatMap({ PasswordHash($0) })

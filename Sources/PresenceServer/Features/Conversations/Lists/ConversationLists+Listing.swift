@@ -14,7 +14,7 @@ extension ConversationLists {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
             // The number of conversations is known only now, so the user's next request pays for them.
-            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
+            shard.userRates.consume(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
             // The user may be a member of a known conversation before the inbox has it.
             let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
             reading.read(inbox.conversations + others, of: user) { [self] result in

@@ -173,7 +173,7 @@ final class Marking {
         let call = ScriptCall(
             .mark, in: keys, ["conversation": keys.conversation(id)], ["conversation": id], each: marks)
         shard.run(call) { [self] result in
-            if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
+            if result.failure?.isLasting == true { shard.recordDamage("conversation", of: id) }
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {

@@ -40,7 +40,7 @@ final class Receipts {
             let words = reply.rest.compactMap(\.string)
             guard words.count > 2 else { return .end(IntentProgress.ok) }
             // Each costs as much as a request, paid by the user's next requests.
-            shard.userRates.take(words.count - 2, by: user, at: shard.clock.now)
+            shard.userRates.consume(words.count - 2, by: user, at: shard.clock.now)
             let setting = Setting(receipts: words[0], number: words[1], isLast: words.count - 2 < Self.page)
             return tell(words.dropFirst(2), setting, [], damaged, intent)
         }
