@@ -15,7 +15,7 @@ struct FileFolder: FileStore {
 
     private func part(_ digits: some StringProtocol) -> String { path + "/" + digits }
 
-    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
+    func store(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
         let part = part(name.text.prefix(2))
         for folder in [path, part] {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {

@@ -51,7 +51,7 @@ import Testing
         func upload(by user: String = "ana") throws -> StoredName {
             let name = StoredName(near: id, in: logic.partitions)
             let store = FileFolder(path: folder + "/attachments")
-            try store.keep([StoredPart(kind: .bytes, content: .bytes([1, 2, 3]))], as: name)
+            try store.store([StoredPart(kind: .bytes, content: .bytes([1, 2, 3]))], as: name)
             let answer = try world.redis.run(
                 .attach,
                 keys: [

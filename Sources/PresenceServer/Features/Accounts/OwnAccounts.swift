@@ -32,7 +32,7 @@ final class OwnAccounts {
         }
         registry.event("A", offers: true) { [unowned self] event in
             guard let user = event.subject, shard.sessions.users[user] != nil else { return }
-            take(event.version, Array(event.rest), of: user)
+            apply(event.version, Array(event.rest), of: user)
         }
         deadline = registry.deadline { [unowned self] _ in readMissed() }
     }
@@ -103,14 +103,14 @@ final class OwnAccounts {
             case .success(let value):
                 let reply = ScriptReply(value)
                 if reply.word == "OK", let body = reply[0].bytes, let version = reply[1].int {
-                    take(version, body, of: user)
+                    apply(version, body, of: user)
                 }
                 done(nil)
             }
         }
     }
 
-    private func take(_ version: Int64, _ account: [UInt8], of user: UserID) {
+    private func apply(_ version: Int64, _ account: [UInt8], of user: UserID) {
         guard let local = shard.sessions.users[user], version > held[user]?.version ?? 0 else { return }
         var json = Array(#"{"type":"ownAccount","account":"#.utf8)
         json += account

@@ -9,11 +9,11 @@ extension Console {
         let keys = shard.partitions.keys(of: user)
         let words = try await shard.run("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
         let chosen = try await shard.run("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
-        return .json(200, Self.answer(words, chosen, SessionEnds.shared.read(user)))
+        return .json(200, Self.encode(words, chosen, SessionEnds.shared.read(user)))
     }
 
     /// - Parameter words: Names and values of sessions in turn.
-    private static func answer(
+    private static func encode(
         _ words: [String], _ chosen: [RedisValue], _ past: (ends: [String], since: Timestamp?)
     ) -> String {
         let sessions = stride(from: 0, to: words.count - 1, by: 2).compactMap { index in

@@ -47,7 +47,7 @@ final class History: Feature {
             shard.recordDamage("history", of: user)
             throw Refusal(.damagedRecord())
         }
-        return .json(200, answer(read, query, of: user, isSeen: maySee))
+        return .json(200, encode(read, query, of: user, isSeen: maySee))
     }
 
     /// Whether a viewer may see all of a user's presence. History shows when a user was last seen, so it needs that.
@@ -63,7 +63,7 @@ final class History: Feature {
     }
 
     /// A viewer who may not see it gets the same answer as for a user who was never online.
-    private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
+    private func encode(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
         var keptFrom = read.now - shard.configuration[History.keepFor]
         // Earlier ones may have been removed to make room. The present one is not stored.

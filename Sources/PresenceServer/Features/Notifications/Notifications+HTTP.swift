@@ -61,7 +61,7 @@ extension Notifications {
         /// The first failure.
         private(set) var failure: RedisFailure?
 
-        fileprivate func note(_ failure: RedisFailure) {
+        fileprivate func record(_ failure: RedisFailure) {
             switch failure {
             case .disconnected(sent: true), .timedOut(sent: true): hasBegun = true
             default: break
@@ -90,7 +90,7 @@ extension Notifications {
             stored.value += count
             repeated.value += users.count - count
         } catch {
-            guard error.isLasting else { return progress.note(error) }
+            guard error.isLasting else { return progress.record(error) }
             guard users.count > 1 else {
                 shard.recordDamage("notifications", of: users[0])
                 progress.damaged += 1

@@ -17,12 +17,12 @@ extension Photos {
                 .validationFailed, "This is no whole JPEG or PNG of at most 40 million pixels.", field: "photo",
                 reason: "photo_not_an_image"))
         let name = StoredName(near: user, in: shard.partitions)
-        try await store.keep(parts, as: name, for: call) { note($0, "picture not kept") }
+        try await store.store(parts, as: name, for: call) { record($0, "picture not kept") }
         made.value += 1
         return try await put(name, of: user, call)
     }
 
-    func giveUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func removePhoto(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         try await put(nil, of: try await ownAccount(call), call)
     }
 

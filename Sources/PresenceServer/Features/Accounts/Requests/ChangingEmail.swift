@@ -6,7 +6,7 @@ import WebSockets
 /// `POST /v1/me/email`, the request for another address. `POST /v1/emails/verify` makes the change with the token of the mail
 /// (`EmailChange`).
 extension Accounts {
-    func askForEmail(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func requestEmailChange(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let (password, text) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("password"), try body.text("email"))
         }

@@ -34,7 +34,7 @@ final class ForgottenPasswords {
         }
     }
 
-    func ask(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
+    func requestReset(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
         let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
         _ = try accounts.liveAddresses()
         // A rate limit per client address reveals nothing about accounts.

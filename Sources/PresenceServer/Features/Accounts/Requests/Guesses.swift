@@ -23,7 +23,7 @@ struct Guess {
     /// because many users may sign in from one address.
     func forget() async {
         accounts.tries.refund(1, to: address)
-        do { _ = try await shard.command(["DEL", key]) } catch { takeBack() }
+        do { _ = try await shard.command(["DEL", key]) } catch { refund() }
     }
 
     /// The password was wrong: counts as a failure of the client's address too.
@@ -34,21 +34,21 @@ struct Guess {
 
     /// The password was not checked and never will be, because the client disconnected or the call was refused; it revealed
     /// nothing. Or it was right, but the store refused the change. If the store is unreachable, the attempt stays counted.
-    func takeBack() {
+    func refund() {
         let call = ScriptCall(
             .takeBackGuess, in: keys, ["guesses": key],
             ["memory": Accounts.guessMemory, "wasBlocked": blocked, "hadBegun": began])
         shard.run(call) { [accounts] result in accounts.shard.link.noticeFencing(in: result) }
     }
 
-    /// Takes the attempt back if `perform` is refused.
+    /// Refunds the attempt if `perform` is refused.
     func takenBack<Value>(
         ifRefused perform: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
         do throws(Refusal) {
             return try await perform()
         } catch {
-            takeBack()
+            refund()
             throw error
         }
     }
@@ -69,7 +69,7 @@ extension Accounts {
         let key = keys.guesses(addresses.guesses(of: name))
         guesses.expire(now: shard.clock.now)
         if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
-            ?? tries.take(by: call.address, at: shard.clock.now)
+            ?? tries.charge(by: call.address, at: shard.clock.now)
         {
             throw call.met(
                 .guesses, retryAfter: wait, "too many passwords were tried from this address: this one was not checked")
@@ -92,8 +92,8 @@ extension Accounts {
 }
 
 extension Rates<AddressBlock> {
-    /// Takes one for an address and returns `nil`, or returns the time to wait in ms. Some addresses are not limited.
-    mutating func take(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
+    /// Consumes one for an address and returns `nil`, or returns the time to wait in ms. Some addresses are not limited.
+    mutating func charge(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard address != .none else { return nil }
         expire(now: now)
         if let wait = wait(for: 1, by: address, at: now) { return wait }

@@ -46,7 +46,7 @@ extension Accounts {
         _ call: HTTPCall, _ password: String, with held: PasswordHash, at place: KeptPlace? = nil, _ guess: Guess,
         orThrow refusal: Refusal
     ) async throws(Refusal) {
-        let isRight = try await call.work(Self.passwords, at: place, unrun: { guess.takeBack() }) {
+        let isRight = try await call.work(Self.passwords, at: place, unrun: { guess.refund() }) {
             held.matches(password)
         }
         guard isRight else {

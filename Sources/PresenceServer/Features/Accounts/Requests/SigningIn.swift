@@ -28,7 +28,7 @@ extension Accounts {
         let isOut =
             words.count < 4 || words[1].bytes != nil || words[2].string != name
             || shard.configuration[Accounts.hideExisting] && words[3].bytes == nil
-        let verdict = try await call.work(Self.passwords, at: place, unrun: { guess.takeBack() }) {
+        let verdict = try await call.work(Self.passwords, at: place, unrun: { guess.refund() }) {
             Verdict(of: password, held ?? .ofNobody, strengthens: !isOut)
         }
         guard let user, let held, !isOut, verdict.isRight else {

@@ -30,7 +30,7 @@ extension ConversationLists {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
                         }
                         let now = shard.clock.redisNow
-                        for record in records { mutes.note(record, of: user) }
+                        for record in records { mutes.record(record, of: user) }
                         return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
                             .filter { known[$0.id] != $0.version(for: user, at: now) }
                             .map { $0.json(for: user, at: now) } + gone
