@@ -147,6 +147,6 @@ import Testing
 extension PresenceClient {
     /// Why its loops get no new values.
     var connectionProblem: PresenceError? {
-        get async { await runner.look { $0.link.closingProblem } }
+        get async { await runner.inspect { $0.link.closingProblem } }
     }
 }
