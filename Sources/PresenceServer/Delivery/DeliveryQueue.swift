@@ -245,7 +245,7 @@ final class DeliveryQueue {
         }
         guard let current else { return await giveUp(taken, nil) }
         let outcome = await send(current, shard.clock.redisNow)
-        await note(outcome, of: taken, since: began)
+        await record(outcome, of: taken, since: began)
         wake()
     }
 
@@ -262,7 +262,7 @@ final class DeliveryQueue {
         unsettled.append(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
     }
 
-    private func note(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
+    private func record(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
         let (event, now) = (taken.event, shard.clock.now)
         switch outcome {
         case .taken?:
