@@ -166,7 +166,7 @@ final class Polls: Feature, TopicKind {
     private func end(_ poll: Identifier) {
         guard let end = endings[poll], end <= shard.clock.now else { return }
         endings[poll] = nil
-        listener.tellEnd(of: poll)
+        listener.notifyEnd(of: poll)
         guard let topic = shard.watchers.topic(poll, kind) else { return }
         publish(topic, version: topic.first.version + 1, Array(#"{"type":"pollEnded","poll":"\#(poll.string)"}"#.utf8))
     }

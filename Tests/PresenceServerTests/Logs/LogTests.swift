@@ -103,9 +103,9 @@ struct LogTests {
         bench.watchers.subscribe(bench.connections[2], to: bench.logs[0], after: 302)
         #expect(bench.endTurn() == entries(298...300))
         #expect(bench.requests.map(\.after) == [10])
-        bench.hear(0, 301)
+        bench.receive(0, 301)
         #expect(bench.endTurn(2) == "")
-        bench.hear(0, 302)
+        bench.receive(0, 302)
         bench.add(count: 2)
         #expect(bench.endTurn(2) == entries(303...304))
         bench.answer(page: 1_000)
@@ -196,7 +196,7 @@ struct LogTests {
             bench.add(1)
         }
         // Together with a reply.
-        bench.say("reply;", to: 0)
+        bench.reply("reply;", to: 0)
         let all = bench.store[0].joined()
         let written = bench.endTurn()
         #expect(written.hasPrefix("reply;") && written.utf8.count == 6 + all.count + bench.store[1].joined().count)
